@@ -266,7 +266,7 @@ GEMM = (
     Claim("G7", "The compiler never vectorises the accesses of a plain `float*` by itself.", "prof sass 5", _never_vectorises),
     Claim("G8", "Wider global loads are fewer transactions, and not one byte moves differently.", "prof compare 5 6 --full", _not_one_byte),
     Claim("G9", "A shorter stream of instructions relieves the instruction cache.", "prof compare 5 6 --full", _instruction_cache),
-    Claim("G10", "Kernel 6 keeps bank conflicts of about five ways on some loads.", "prof show --ladder gemm-variants 2", _bank_conflicts),
+    Claim("G10", "Kernel 6 keeps bank conflicts of about five ways on some loads.", "prof show --ladder gemm-variants 2 --full", _bank_conflicts),
     Claim("G11", "The gain of kernel 6 over 5 depends on the size.", "prof compare 5 6 --size 1024", _sizes),
     Claim("G12", "Some instructions are issued in pairs on Hopper.", "prof show 14 --full", _dual_issue),
     Claim("G13", "PTX shows widths that the machine code does not have.", "prof sass 8", _ptx_widths),
@@ -279,7 +279,7 @@ GEMM = (
     Claim("G20", "A square tile gives the most FMAs for a load; 16 x 4 gives 3.2.", "prof compare --ladder gemm-variants 1 5", _square),
     Claim("G21", "A tile of 16 x 16 a thread spills, and falls off a cliff.", "prof compare --ladder gemm-variants 1 6", _spills),
     Claim("G22", "Blocks of 64 x 64 land in the high sixties of cuBLAS too.", "prof ladder --ladder gemm-variants", _small_block),
-    Claim("G23", "Kernel 1 is bound by device memory.", "prof show 1", _bound_by_hbm),
+    Claim("G23", "Kernel 1 is bound by device memory.", "prof show 1 --full", _bound_by_hbm),
     Claim("G24", "The inner loop of kernel 5 is mostly multiply-adds.", "prof sass 5", _mostly_fma),
     Claim("G25", "A load from shared memory takes 20 to 30 cycles, and one from device memory hundreds.", "prof ladder --ladder latency", _latency),
 )  # fmt: skip

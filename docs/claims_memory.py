@@ -148,5 +148,5 @@ ROWS = (
     Claim("E7", "Lookup and RMSNorm in one kernel beat eager PyTorch and torch.compile.", "prof ladder --ladder embedding-rmsnorm", _fused),
     Claim("E8", "Arithmetic in half precision must never be done.", "prof verify --ladder rmsnorm-variants", _half_arithmetic),
     Claim("E9", "The five figures of MemoryWorkloadAnalysis judge such kernels.", "prof ladder --ladder rmsnorm", _five_figures),
-    Claim("E10", "An activation belongs into the epilogue of the product before it."),
+    Claim("E10", "An activation belongs into the epilogue of the product before it.", "prof ladder --ladder epilogue", step("epilogue", 2)),
 )  # fmt: skip

@@ -9,7 +9,7 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- output: prof compare 5 6 | first 20 lines -->      its first lines, long ones shortened; a last line counts the rest
     <!-- ladder: copy -->      one row a rung, as recorded, beside what was published
     <!-- shapes: gemm -->      some rungs of a ladder at the shapes of `runs/shapes`
-    <!-- ideas -->             every step of every ladder about which somebody claimed something
+    <!-- ideas -->             every step about which somebody claimed something, of the ladders that move bytes
     <!-- best -->              the fastest rung of every ladder that moves bytes, beside PyTorch
     <!-- claims: gemm -->      what was published about these kernels, with the verdict of the recorded runs
     <!-- commands -->          the help of every verb
@@ -67,6 +67,8 @@ _BLOCK = re.compile(
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
 
+_SHARED = re.compile(r"^  (?:--runs |--ladder |--format |-h, ).*\n(?: {20,}.*\n)*", re.MULTILINE)
+_EXAMPLES_APART, _LINE_END = re.compile(r"\n\n(?=    prof )"), "\n"
 _WIDEST = 130  # characters of a line that a page shows without much scrolling
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
@@ -137,14 +139,23 @@ def _ladder(name: str) -> str:
 
 
 def commands_reference() -> str:
-    """One section a verb: what `prof VERB --help` prints, in the order of `prof --help`."""
+    """One section a verb, in the order of `prof --help`: what `prof VERB --help` prints, but for what most verbs share."""
     group = typer.main.get_command(app)
     # The help is laid out anew for a page as wide as this.
-    outer = typer.Context(group, info_name="prof", terminal_width=100, **group.context_settings)
+    outer = typer.Context(group, info_name="prof", terminal_width=_WIDEST, **group.context_settings)
     sections = [f"```text\n{group.get_help(outer)}\n```"]
-    for verb, command in group.commands.items():
-        context = typer.Context(command, info_name=verb, parent=outer, terminal_width=100)
-        sections.append(f"## prof {verb}\n\n```text\n{command.get_help(context)}\n```")
+    contexts = {
+        verb: typer.Context(command, info_name=verb, parent=outer, terminal_width=_WIDEST)
+        for verb, command in group.commands.items()
+    }
+    helps = {verb: f"{context.command.get_help(context)}\n" for verb, context in contexts.items()}
+    shared = set(_SHARED.findall(helps["compare"]))
+    for verb, text in helps.items():
+        short = _SHARED.sub(lambda option: "" if option.group() in shared else option.group(), text)
+        names = [name for option in shared if option in text for name in re.findall(r"^  (--\w+)", option)]
+        if names:
+            short += f"  {', '.join(sorted(names, reverse=True))}: as for prof itself\n"
+        sections.append(f"## prof {verb}\n\n```text\n{_EXAMPLES_APART.sub(_LINE_END, short)}```")
     return "\n\n".join(sections)
 
 

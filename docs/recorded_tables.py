@@ -13,6 +13,7 @@ from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.analyse.ladder.ladder import RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.doubts import mostly_reads
 from profiler.analyse.recording.overview import times_of
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.ask.ladder import find_climb
@@ -30,7 +31,6 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs"
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
 _TORCH = ("torch_eager", "torch_compile", "torch_autotuned")
-_MOSTLY_READS = 1.5  # times as many bytes as it writes
 # The ordering of rung 5 gains by ids that repeat, and is no lookup as PyTorch does it (NOTES.md).
 _OTHER_WORK = {("embedding-rmsnorm", 5)}
 
@@ -97,33 +97,30 @@ def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, .
 
 
 def memory_table(ladder: Ladder, store: RunStore) -> str:
-    """One row a rung of kernels that move bytes: speed, the five figures of memory, accesses, and what was published."""
+    """One row a rung of kernels that move bytes: speed, what decides it, and what was published."""
     climb = recorded_climb(ladder.path, store.root)
     references = {rung.reference for rung in climb.finding.kernels if rung.reference}
     header = (
-        "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}", "Memory Throughput, GB/s",
-        "Max Bandwidth, %", "L1 hit, %", "L2 hit, %", "Mem Pipes Busy, %", "instructions per byte", "bits per access",
-        "published",
+        "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}",
+        "Max Bandwidth, %", "instructions per byte", "bits per access", "published",
     )  # fmt: skip
     rows = [_memory_row(rung, found) for rung, found in zip(climb.rungs, climb.finding.kernels, strict=True)]
-    return markdown_table(header, rows, right=(0, *range(2, 11)))
+    return markdown_table(header, rows, right=(0, *range(2, 7)))
 
 
 def _memory_row(rung: Rung, found: RungFinding) -> tuple[str | int, ...]:
     figures = found.metrics
-    moved = figures.get("dram_bytes_per_s")
     widths = [width_text(figures, kind) for kind in ("load", "store")] if "bulk_loads" in figures else [""]
     return (
         found.kernel,
         rung.kernel.idea,
         _speed(rung, found),
         "" if found.reference_pct is None else f"{found.reference_pct:.1f}",
-        "" if moved is None else f"{moved / 1e9:,.0f}",
-        *(_tenths(figures.get(name)) for name in ("max_bandwidth_pct", "l1_hit_pct", "l2_hit_pct", "mem_pipes_busy_pct")),
+        f"{figures['max_bandwidth_pct']:.1f}" if "max_bandwidth_pct" in figures else "",
         number(figures["inst_per_byte"]) if "inst_per_byte" in figures else "",
         widths[0] if len(set(widths)) == 1 else "/".join(widths),
         "; ".join(_published(one) for one in rung.kernel.published),
-    )  # fmt: skip
+    )
 
 
 def _speed(rung: Rung, found: RungFinding) -> str:
@@ -134,10 +131,6 @@ def _speed(rung: Rung, found: RungFinding) -> str:
         return f"{found.gbytes_per_s:,.0f} profiled"
     spread_pct = summarise(rung.timed.table("timings").column("kernel_ns").to_pylist()).spread_pct
     return f"{found.gbytes_per_s:,.0f} ± {spread_pct:.2f} %"
-
-
-def _tenths(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
 
 
 def _published(one: Published) -> str:
@@ -192,10 +185,8 @@ def best_table(kernels: Path, store: RunStore) -> str:
 
 def _of_reading(climb: Climb, best: RungFinding, kernels: Path, store: RunStore) -> str:
     """The speed in percent of the ceiling of device memory that is only read, for a rung that reads more than it writes."""
-    (series,) = [rung.profile.series for rung in climb.rungs if rung.kernel.number == best.kernel]
-    if not {"dram_bytes_read", "dram_bytes_written"} <= series.keys():
-        return ""
-    if series["dram_bytes_read"].mean < _MOSTLY_READS * series["dram_bytes_written"].mean:
+    (profile,) = [rung.profile for rung in climb.rungs if rung.kernel.number == best.kernel]
+    if not mostly_reads(profile):
         return ""
     ceilings = recorded_climb(kernels / "ceilings" / LADDER_FILE, store.root).finding.kernels
     dram = next(one.gbytes_per_s for one in ceilings if one.name == "dram")
@@ -203,9 +194,11 @@ def _of_reading(climb: Climb, best: RungFinding, kernels: Path, store: RunStore)
 
 
 def ideas_table(kernels: Path, store: RunStore) -> str:
-    """One row a step of which something is claimed, of every ladder with runs."""
+    """One row a step of which something is claimed, of every ladder with runs that moves bytes."""
     rows: list[tuple[str, ...]] = []
     for climb in recorded_climbs(kernels, store):
+        if choose_view(climb.ladder) != "memory":
+            continue
         finding = derive_ideas(climb)
         claimed = [idea_row(one).values for one in finding.ideas if one.claim is not None]
         rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]

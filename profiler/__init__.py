@@ -2,8 +2,8 @@
 
     import profiler as prof
 
-    a = prof.measure(softmax_v1, x, reference=torch.softmax)
-    b = prof.measure(softmax_v2, x, reference=torch.softmax)
+    a = prof.measure(gelu_v1, x, reference=torch.nn.functional.gelu)
+    b = prof.measure(gelu_v2, x, reference=torch.nn.functional.gelu)
     prof.compare(a, b)                    # shows itself in a notebook; .speedup, .causes, .to_pandas()
 
     prof.read("mine.ncu-rep").top()       # every kernel, by its share of the time
@@ -139,21 +139,25 @@ def compare(
     return Comparison.of(comparison)
 
 
-def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
+def ladder(
+    name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None, gpu: str | None = None
+) -> LadderSheet:
     """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
-    Uses the runs of this `workload`, by default the one that most rungs were recorded with.
+    Uses the runs of this `workload` and this `gpu`, a part of its name; by default those that most rungs have.
     """
     from profiler.ask.ladder import find_sheet
 
-    return find_sheet(_climb(name, runs, workload))
+    return find_sheet(_climb(name, runs, workload, gpu))
 
 
-def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:
+def roofline(
+    name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None, gpu: str | None = None
+) -> Roofline:
     """Returns how close a ladder's rungs come to the limits of the GPU, as measured by the ladder `ceilings`."""
     from profiler.ask.ladder import find_roofline
 
-    return find_roofline(_climb(name, runs, workload), runs, _settings(name, runs))
+    return find_roofline(_climb(name, runs, workload, gpu), runs, _settings(name, runs))
 
 
 def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
@@ -174,11 +178,11 @@ def _run_of(recording: Run | str | int | Path) -> Run:
     return recording
 
 
-def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:
+def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:
     from profiler.ask.ladder import find_climb
     from profiler.ask.named.ladders import open_ladder
 
-    return find_climb(runs, open_ladder(_settings(name, runs)), workload)
+    return find_climb(runs, open_ladder(_settings(name, runs)), workload, gpu=gpu)
 
 
 def _settings(ladder: str, runs: RunStore) -> Settings:

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import forked
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -280,6 +281,13 @@ def reader() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.fixture(scope="session", autouse=True)
+def dask() -> Iterator[None]:
+    """Dask's workers in processes of this host need not import Dask again."""
+    with forked.forked_workers():
+        yield
+
+
 @pytest.fixture(scope="session")
 def drawing_processes() -> Iterator[Any]:
     from profiler.present.page.drawing import Drawing
@@ -313,7 +321,7 @@ def prof() -> Prof:
 
     def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
         command = prof_command(*arguments)
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+        return forked.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
     return run
 

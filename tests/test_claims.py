@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from profiler.catalog.ladders.ladder import find_ladder
-from profiler.store.reports.request import Timing
-from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.timed_run import TimedRun, commit_timings
+from tests.rows_ladder import commit_times, write_rows_ladder
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 import claims
@@ -22,55 +19,15 @@ import claims_memory
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = (*claims_gemm.GEMM, *claims_memory.VECTORS, *claims_memory.ROWS)
-_LADDER = """
-title = "Rows"
-reference = 0
-command = ["program"]
-bytes = "8 * n"
-[workload]
-n = 1000000
-[[kernel]]
-number = 0
-name = "memcpy"
-idea = "the device's own copy"
-regex = "."
-[[kernel]]
-number = 1
-name = "scalar"
-idea = "a float a thread"
-regex = "."
-published = [{ gpu = "NVIDIA A100 80GB", gbytes_per_s = 1400 }]
-[[kernel]]
-number = 2
-name = "wide"
-idea = "four floats a thread"
-regex = "."
-published = [{ gpu = "NVIDIA A100 80GB", gbytes_per_s = 1820 }]
-[[kernel]]
-number = 3
-name = "staged"
-idea = "through shared memory"
-regex = "."
-expects = "same"
-"""
 
 
 @pytest.fixture
 def timed(tmp_path):
     """Times the rungs of a small ladder, and returns what is recorded then."""
-    path = tmp_path / "kernels" / "rows" / "ladder.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(_LADDER)
+    write_rows_ladder(tmp_path / "kernels" / "rows")
 
     def commit(*times_ns):
-        for number, time_ns in enumerate(times_ns):
-            timings = [
-                Timing(process, repeat, time_ns + repeat, 1000.0)
-                for process in range(3)
-                for repeat in range(3)
-            ]
-            run = TimedRun("rows", number, {"n": 1_000_000}, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "", Provenance(reference="memcpy"), timings)  # fmt: skip
-            commit_timings(RunStore(tmp_path / "runs"), [run])
+        commit_times(RunStore(tmp_path / "runs"), times_ns)
         return claims.Recorded(tmp_path / "kernels", tmp_path / "runs")
 
     return commit

@@ -13,6 +13,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import forked
 import pytest
 import typer
 
@@ -282,7 +283,7 @@ def on_a_terminal(*arguments, width=100, output=None, **environment):
     subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
     env = {**os.environ, "TERM": "xterm-256color", **environment}
     env = {name: value for name, value in env.items() if value is not None}
-    with subprocess.Popen(
+    with forked.Popen(
         [*START, *map(str, arguments)], stdin=theirs, stdout=output or theirs, stderr=theirs, env=env
     ) as child:
         os.close(theirs)
@@ -373,7 +374,7 @@ def test_a_pipe_that_closes_early_ends_it_quietly(recorded, arguments):
 
 def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
     command = [*START, "--runs", str(tmp_path), "ingest", str(reports), "--jobs", "1"]
-    with subprocess.Popen(
+    with forked.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
         child.stdout.readline()

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from functools import wraps
+from functools import cache, wraps
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -57,12 +57,17 @@ def room_of(path):
 
 def imports_of(path):
     """Every module imported anywhere in the file: inside functions and for type checking too."""
+    return imports_in(path.read_text())
+
+
+@cache
+def imports_in(source):
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
+            assert node.level == 0, f"a relative import of {node.module}"
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
 

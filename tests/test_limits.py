@@ -23,6 +23,7 @@ from profiler.errors import (
     RunDamaged,
     StoreLocked,
     ThresholdsInvalid,
+    find_shortage,
 )
 from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
@@ -200,8 +201,12 @@ def test_a_lock_is_waited_for_with_the_name_of_its_holder_and_not_for_ever(tmp_p
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        with pytest.raises(StoreLocked, match=f"process {holder.pid} .*has held the lock"), locked(path, 0.2):
+        with (
+            pytest.raises(StoreLocked, match=f"process {holder.pid} .*has held") as caught,
+            locked(path, 0.2),
+        ):
             pass
+        assert find_shortage(caught.value) is None, "the command line would report it instead"
         holder.kill()
     with locked(path, 0.2):
         pass

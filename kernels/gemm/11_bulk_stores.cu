@@ -2,7 +2,8 @@
 //
 // Change from rung 10: there, each warp stored 8 rows of 32 bytes at a time, 4096 passes through the L1 for a tile, and the tensor
 // cores waited. Here a warp lays 16 x 32 elements down in shared memory and one lane hands them to the copy engine
-// as one box, while the warp fills the other of its two boxes.
+// as one box, while the warp fills the other of its two boxes. And the blocks of a cluster no longer meet at the end, with a fence of
+// memory: a block may end as soon as its producer has seen that nobody will count down its barriers any more.
 // Expect: fewer LSU instructions and L1 wavefronts for the same bytes; the tensor pipe busier, most where tiles are few per SM.
 //
 //       warp: 16 x 256 of C in registers                 shared memory            C
@@ -36,11 +37,13 @@ gemm_11_bulk_stores(int m, int n, int k, const __grid_constant__ CUtensorMap a_m
     cluster_sync();
     if (threadIdx.x < 128) {
         give_registers<40>();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
             tiles.each([&](int tile) {
                 const int2 origin = tiles.origin(tile);
                 for (int slab = 0; slab < tiles.slabs; ++slab) ring.fetch(a_map, b_map, tiles.rank, origin, slab);
             });
+            ring.drain();
+        }
     } else {
         take_registers<232>();
         const int consumer = threadIdx.x / 128 - 1, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
@@ -74,7 +77,6 @@ gemm_11_bulk_stores(int m, int n, int k, const __grid_constant__ CUtensorMap a_m
         });
         if (lane == 0) store_box_wait_read<0>();
     }
-    cluster_sync();
 #endif
 }
 

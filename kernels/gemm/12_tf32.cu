@@ -5,6 +5,9 @@
 // with B^T handed over in registers, which four scalar LDS fill for each wgmma, and A read where it lies.
 // Expect: half the tensor rate of rung 11 at the same bytes per second; some LSU work between the matrix instructions.
 //
+// A tile has 256 rows, or fewer where that fills the last wave of tiles better: 5000 x 5000 is 6.06 waves of 256 x 256, which take
+// as long as 7, and 6.97 waves of 224 x 256.
+//
 //                      +--128--+-------+        cluster: 256 x 256 of C, two blocks of 256 x 128
 //                      | Bs    |  other| 32     block: 3 warp groups; 0 copies, 1 and 2 multiply
 //                      +-1-+-2-+-block-+        warp group: 64 columns of B x 256 rows of A, in 128 registers a thread,
@@ -22,21 +25,24 @@
 
 using harness::tf32;
 
-constexpr int BM = 256, BN = 128, BK = 32, STAGES = 4, CLUSTER = 2, CONSUMERS = 2;
+constexpr int BN = 128, BK = 32, STAGES = 4, CLUSTER = 2, CONSUMERS = 2;
 constexpr int THREADS = 128 * (1 + CONSUMERS);
 [[maybe_unused]] constexpr int BAND_ROWS = 8;  // of tiles
 constexpr int ROW_BYTES = BK * 4;              // of every box in shared memory: one swizzle row
-constexpr int A_BYTES = BM * ROW_BYTES, B_BOX_BYTES = BK * ROW_BYTES, B_BYTES = BN / 32 * B_BOX_BYTES;
+constexpr int B_BOX_BYTES = BK * ROW_BYTES, B_BYTES = BN / 32 * B_BOX_BYTES;
 constexpr int C_ROWS = 32, C_BOX_BYTES = C_ROWS * ROW_BYTES;
-constexpr int SHARED_BYTES = STAGES * (A_BYTES + B_BYTES) + CONSUMERS * 4 * C_BOX_BYTES + 2 * STAGES * 8 + 1024;
-static_assert(BN == 64 * CONSUMERS && BM == 256, "each consumer issues wgmma of 64 x 256");
+template <int BM>
+constexpr int SHARED_BYTES = STAGES * (BM * ROW_BYTES + B_BYTES) + CONSUMERS * 4 * C_BOX_BYTES + 2 * STAGES * 8 + 1024;
+static_assert(BN == 64 * CONSUMERS, "each consumer issues wgmma of 64 columns of B");
 static_assert(ROW_BYTES == 128, "a row of a box is one 128-byte swizzle row");
-static_assert(SHARED_BYTES <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
+static_assert(SHARED_BYTES<256> <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
 
+template <int BM>
 __global__ void __launch_bounds__(THREADS, 1)
 gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
              const __grid_constant__ CUtensorMap c_map) {
 #if TARGET_HAS_WGMMA
+    constexpr int A_BYTES = BM * ROW_BYTES;
     extern __shared__ uint8_t shared[];
     const uint32_t as = (shared_address(shared) + 1023) & ~1023u, bs = as + STAGES * A_BYTES;
     const uint32_t cs = bs + STAGES * B_BYTES;
@@ -96,7 +102,7 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
                 }
         };
         for (int tile = cluster; tile < tiles_m * tiles_n; tile += clusters) {
-            float sum[128];
+            float sum[BM / 2];
             uint32_t b_part[BK / 8][4], b_next[BK / 8][4];
             read_columns(b_next);
             for (int slab = 0; slab < slabs; ++slab) {
@@ -105,7 +111,7 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
                 const uint64_t a_part = matrix_descriptor(as + reading * A_BYTES, 16, 1024);
                 wgmma_fence();
 #pragma unroll
-                for (int kk = 0; kk < BK / 8; ++kk) wgmma_64x256x8(sum, b_part[kk], a_part + (kk * 32 >> 4), slab + kk > 0);
+                for (int kk = 0; kk < BK / 8; ++kk) wgmma_64_rows(sum, b_part[kk], a_part + (kk * 32 >> 4), slab + kk > 0);
                 wgmma_commit();
                 advance();
                 if (slab + 1 < slabs) read_columns(b_next);  // under the multiplications
@@ -141,14 +147,38 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
 #endif
 }
 
-void launch(const harness::Gemm<tf32>& g) {
-    if (!target_has_wgmma()) harness::fail(harness::UNSUPPORTED, "this rung is written for sm_90a");
-    if (g.n % 4 || g.k % 4) harness::fail(harness::UNSUPPORTED, "n and k must be multiples of 4, not %d and %d", g.n, g.k);
+template <int BM>
+void launch_as(const harness::Gemm<tf32>& g) {
     const int64_t tiles = int64_t(harness::tiles(g.m, BM)) * harness::tiles(g.n, CLUSTER * BN);
-    launch_persistent(gemm_12_tf32, CLUSTER, THREADS, SHARED_BYTES, tiles, g.m, g.n, g.k,
+    launch_persistent(gemm_12_tf32<BM>, CLUSTER, THREADS, SHARED_BYTES<BM>, tiles, g.m, g.n, g.k,
                       harness::tensor_map(g.a, g.m, g.k, BM / CLUSTER, BK, CU_TENSOR_MAP_SWIZZLE_128B),
                       harness::tensor_map(g.b, g.k, g.n, BK, 32, CU_TENSOR_MAP_SWIZZLE_128B),
                       harness::tensor_map(g.c, g.m, g.n, C_ROWS, 32, CU_TENSOR_MAP_SWIZZLE_128B));
+}
+
+// How long the tiles of this many rows take, in rows: those of the GPU's clusters run side by side, and each takes as long as 32 rows
+// for its start and its stores.
+int64_t cost(const harness::Gemm<tf32>& g, int rows) {
+    static const int clusters = [] {
+        int device, processors;
+        CUDA_CHECK(cudaGetDevice(&device));
+        CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+        return processors / CLUSTER;
+    }();
+    const int64_t tiles = int64_t(harness::tiles(g.m, rows)) * harness::tiles(g.n, CLUSTER * BN);
+    return (tiles + clusters - 1) / clusters * (rows + 32);
+}
+
+void launch(const harness::Gemm<tf32>& g) {
+    if (!target_has_wgmma()) harness::fail(harness::UNSUPPORTED, "this rung is written for sm_90a");
+    if (g.n % 4 || g.k % 4) harness::fail(harness::UNSUPPORTED, "n and k must be multiples of 4, not %d and %d", g.n, g.k);
+    int rows = 256;
+    for (int fewer : {224, 192, 128})
+        if (cost(g, fewer) < cost(g, rows)) rows = fewer;
+    if (rows == 256) launch_as<256>(g);
+    else if (rows == 224) launch_as<224>(g);
+    else if (rows == 192) launch_as<192>(g);
+    else launch_as<128>(g);
 }
 
 int main(int argc, char** argv) { return harness::run<harness::Multiplication<tf32>>(argc, argv, {"12_tf32", launch}); }

@@ -119,9 +119,9 @@ gemm_13_split_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_ma
                 wgmma_fence();
 #pragma unroll
                 for (int kk = 0; kk < BK / 8; ++kk) {
-                    wgmma_64x128x8(part, low[kk], a_high + (kk * 32 >> 4), kk > 0);
-                    wgmma_64x128x8(part, high[kk], a_low + (kk * 32 >> 4), true);
-                    wgmma_64x128x8(part, high[kk], a_high + (kk * 32 >> 4), true);
+                    wgmma_64_rows(part, low[kk], a_high + (kk * 32 >> 4), kk > 0);
+                    wgmma_64_rows(part, high[kk], a_low + (kk * 32 >> 4), true);
+                    wgmma_64_rows(part, high[kk], a_high + (kk * 32 >> 4), true);
                 }
                 wgmma_commit();
                 wgmma_wait<0>();

@@ -14,43 +14,39 @@
 // Nobody waits for a block that may never start: all sharers fit the GPU at once, and sums come from those that were launched earlier.
 // Traffic per element: somewhat more from memory than in rung 9, whose blocks are all at the same k; and for each share at most one tile
 // of partial sums there and back, through the L2.
-// Rows of B and C that are multiples of 16 bytes go by 16 bytes also where tiles overhang. Overrides: as in rung 9.
+// Where C has few rows, a tile has 16 instead of 64.
+// Rows of B and C that are multiples of 16 bytes go by 16 bytes also where tiles overhang.
 #include "device.cuh"
 #include "harness.cuh"
 
-#ifndef GEMM_BM
-#define GEMM_BM 64
-#define GEMM_BN 128
-#define GEMM_BK 16
-#define GEMM_TM 8
-#define GEMM_TN 8
-#define GEMM_STAGES 2
-#define GEMM_MIN_BLOCKS 4
-#endif
-constexpr int BM = GEMM_BM, BN = GEMM_BN, BK = GEMM_BK, TM = GEMM_TM, TN = GEMM_TN, STAGES = GEMM_STAGES;
-constexpr int MIN_BLOCKS = GEMM_MIN_BLOCKS;  // blocks an SM must have room for: caps the registers of a thread
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr int RESIDENT = MIN_BLOCKS > 1 ? MIN_BLOCKS - 1 : 1;  // with the registers of MIN_BLOCKS, sm_100 would spill
-#else
-constexpr int RESIDENT = MIN_BLOCKS;
-#endif
-constexpr int PAD = 4;                       // floats: keeps the rows of As 16-byte aligned, and 4 banks apart
+constexpr int PAD = 4;          // floats: keeps the rows of As 16-byte aligned, and 4 banks apart
 constexpr int LANES_M = 4, LANES_N = 8;
-constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the tile of a warp
-constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
-constexpr int ROW_BAND = 4 * LANES_M, COL_BAND = 4 * LANES_N;
-constexpr int A_LANES = 8, A_ROWS = THREADS / A_LANES;  // threads that share a row of A; rows that one pass of the block's threads copies
-constexpr int B_LANES = THREADS / BK;                   // threads that share a row of B
-constexpr int A_STRIDE = BM + PAD;
-constexpr int A_FLOATS = BK * A_STRIDE, STAGE_FLOATS = A_FLOATS + BK * BN;
-constexpr int STAGE_BYTES = STAGE_FLOATS * 4, SHARED_BYTES = STAGES * STAGE_BYTES;
+constexpr int A_LANES = 8;      // threads that share a row of A
 constexpr int LEAST_SHARE = 8;  // slabs: from 2 to 16 it made no difference at the sizes measured
-static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
-static_assert(BM % WM == 0 && BN % WN == 0 && THREADS <= 1024, "warp tiles must cover the block tile, 1024 threads at most");
-static_assert(BK % A_LANES == 0 && BM % A_ROWS == 0, "whole passes of the block's threads must cover As");
-static_assert(THREADS % BK == 0 && BN / 4 % B_LANES == 0, "the threads of a row must cover Bs");
-static_assert(STAGES >= 2 && BK >= 2, "one slab is read while another is written");
-static_assert(SHARED_BYTES * MIN_BLOCKS <= 160 * 1024, "sm_80 has 160 KB of shared memory for all blocks of an SM");
+
+// A tile of C, by threads of TM x TN elements each, in a block that an SM has room for `BLOCKS` times.
+template <int BM_, int BN_, int BK_, int TM_, int TN_, int STAGES_, int BLOCKS_>
+struct Tile {
+    static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_, STAGES = STAGES_, BLOCKS = BLOCKS_;
+    static constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the tile of a warp
+    static constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
+    static constexpr int ROW_BAND = 4 * LANES_M, COL_BAND = 4 * LANES_N;
+    static constexpr int A_ROWS = THREADS / A_LANES;  // rows that one pass of the block's threads copies
+    static constexpr int B_LANES = THREADS / BK;      // threads that share a row of B
+    static constexpr int A_STRIDE = BM + PAD, A_FLOATS = BK * A_STRIDE;
+    static constexpr int STAGE_BYTES = (A_FLOATS + BK * BN) * 4, SHARED_BYTES = STAGES * STAGE_BYTES;
+    static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
+    static_assert(BM % WM == 0 && BN % WN == 0 && THREADS <= 1024, "warp tiles must cover the block tile, 1024 threads at most");
+    static_assert(BK % A_LANES == 0 && BM % A_ROWS == 0, "whole passes of the block's threads must cover As");
+    static_assert(THREADS % BK == 0 && BN / 4 % B_LANES == 0, "the threads of a row must cover Bs");
+    static_assert(STAGES >= 2 && BK >= 2, "one slab is read while another is written");
+    static_assert(SHARED_BYTES * BLOCKS <= 160 * 1024, "sm_80 has 160 KB of shared memory for all blocks of an SM");
+};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int SPARE_BLOCKS = 1;  // with the registers of all blocks, sm_100 would spill
+#else
+constexpr int SPARE_BLOCKS = 0;
+#endif
 
 // Slabs are counted through all tiles, which are counted through the rows of C. The first `sharers` blocks cut the first
 // `shared_tiles` into shares; each block after them has a tile of its own.
@@ -96,10 +92,13 @@ __device__ __forceinline__ void take(uint32_t* ready) {
     __syncthreads();
 }
 
-template <Fit FIT>
-__global__ void __launch_bounds__(THREADS, RESIDENT)
+template <class T, Fit FIT>
+__global__ void __launch_bounds__(T::THREADS, T::BLOCKS > SPARE_BLOCKS ? T::BLOCKS - SPARE_BLOCKS : 1)
 gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Plan plan) {
     constexpr bool FULL = FIT == WHOLE;
+    constexpr int BM = T::BM, BN = T::BN, BK = T::BK, TM = T::TM, TN = T::TN, WM = T::WM, WN = T::WN, THREADS = T::THREADS;
+    constexpr int STAGES = T::STAGES, STAGE_BYTES = T::STAGE_BYTES, A_STRIDE = T::A_STRIDE, A_ROWS = T::A_ROWS, B_LANES = T::B_LANES;
+    constexpr int ROW_BAND = T::ROW_BAND, COL_BAND = T::COL_BAND;
     extern __shared__ float4 shared[];
     char* const stages = reinterpret_cast<char*>(shared);
     const int a_row = threadIdx.x / A_LANES, a_col = threadIdx.x % A_LANES;
@@ -109,8 +108,8 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
     const int col = warp % (BN / WN) * WN + lane / 2 % 8 * 4;
     // Offsets in bytes, which a stage's own is added to: its number times its size would be multiplied where it is used.
     const uint32_t a_to = shared_address(stages) + 4 * (a_col * A_STRIDE + a_row);
-    const uint32_t b_to = shared_address(stages) + 4 * (A_FLOATS + b_row * BN + b_col);
-    const uint32_t a_part_at = 4 * row, b_part_at = 4 * (A_FLOATS + col);
+    const uint32_t b_to = shared_address(stages) + 4 * (T::A_FLOATS + b_row * BN + b_col);
+    const uint32_t a_part_at = 4 * row, b_part_at = 4 * (T::A_FLOATS + col);
 
     const bool shares = blockIdx.x < plan.sharers;
     const int sharer = plan.sharers - 1 - int(blockIdx.x);
@@ -221,34 +220,41 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
     }
 }
 
-template <Fit FIT>
+template <class T, Fit FIT>
 void launch_as(const harness::Gemm<float>& g) {
-    const auto kernel = gemm_14_stream_k<FIT>;
+    const auto kernel = gemm_14_stream_k<T, FIT>;
     static const int slots = [&] {
         int device, processors, blocks;
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SHARED_BYTES));
         CUDA_CHECK(cudaGetDevice(&device));
         CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, SHARED_BYTES));
+        CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, T::THREADS, T::SHARED_BYTES));
         return processors * blocks;
     }();
-    static harness::DeviceBuffer<float4> partial_sums(size_t(slots) * (BM * BN / 4));
+    static harness::DeviceBuffer<float4> partial_sums(size_t(slots) * (T::BM * T::BN / 4));
     static harness::DeviceBuffer<uint32_t> ready(slots);
     static const bool none_is_ready = (ready.fill_bytes(0), true);
     (void)none_is_ready;
 
-    const int tiles = harness::tiles(g.m, BM) * harness::tiles(g.n, BN), slabs = harness::tiles(g.k, BK);
+    const int tiles = harness::tiles(g.m, T::BM) * harness::tiles(g.n, T::BN), slabs = harness::tiles(g.k, T::BK);
     const int shared_tiles = tiles % slots;
     const int share = std::max(harness::tiles(shared_tiles * slabs, slots), std::min(slabs, LEAST_SHARE));
     const int sharers = harness::tiles(shared_tiles * slabs, share);
-    const Plan plan{harness::tiles(g.n, BN), slabs, shared_tiles, share, sharers, partial_sums.data(), ready.data()};
-    kernel<<<sharers + tiles - shared_tiles, THREADS, SHARED_BYTES>>>(g.m, g.n, g.k, g.a, g.b, g.c, plan);
+    const Plan plan{harness::tiles(g.n, T::BN), slabs, shared_tiles, share, sharers, partial_sums.data(), ready.data()};
+    kernel<<<sharers + tiles - shared_tiles, T::THREADS, T::SHARED_BYTES>>>(g.m, g.n, g.k, g.a, g.b, g.c, plan);
 }
 
+template <class T>
+void launch_with(const harness::Gemm<float>& g) {
+    if (g.m % T::BM == 0 && g.n % T::BN == 0 && g.k % T::BK == 0) launch_as<T, WHOLE>(g);
+    else if (g.n % 4 == 0) launch_as<T, WIDE>(g);
+    else launch_as<T, ANY>(g);
+}
+
+// Few rows would leave most of a tile of 64 rows empty. Of eleven tiles, 16 x 256 is the fastest at 16 rows, and 64 x 128 at 64.
 void launch(const harness::Gemm<float>& g) {
-    if (g.m % BM == 0 && g.n % BN == 0 && g.k % BK == 0) launch_as<WHOLE>(g);
-    else if (g.n % 4 == 0) launch_as<WIDE>(g);
-    else launch_as<ANY>(g);
+    if (g.m <= 32) launch_with<Tile<16, 256, 16, 4, 8, 2, 4>>(g);
+    else launch_with<Tile<64, 128, 16, 8, 8, 2, 4>>(g);
 }
 
 int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"14_stream_k", launch}); }

@@ -34,11 +34,13 @@ gemm_15_bf16_output(int m, int n, int k, const __grid_constant__ CUtensorMap a_m
     cluster_sync();
     if (threadIdx.x < 128) {
         give_registers<40>();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
             tiles.each([&](int tile) {
                 const int2 origin = tiles.origin(tile);
                 for (int slab = 0; slab < tiles.slabs; ++slab) ring.fetch(a_map, b_map, tiles.rank, origin, slab);
             });
+            ring.drain();
+        }
     } else {
         take_registers<232>();
         const int consumer = threadIdx.x / 128 - 1, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
@@ -73,7 +75,6 @@ gemm_15_bf16_output(int m, int n, int k, const __grid_constant__ CUtensorMap a_m
         });
         if (lane == 0) store_box_wait_read<0>();
     }
-    cluster_sync();
 #endif
 }
 

@@ -11,57 +11,11 @@
 
 using harness::e4m3;
 
-constexpr int SHARED_BYTES = RING_BYTES + CONSUMERS * 4 * 2 * C_BOX_BYTES + BARRIER_BYTES + 1024;
-static_assert(SHARED_BYTES <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
-
 __global__ void __launch_bounds__(THREADS, 1)
 gemm_17_fp8(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
             const __grid_constant__ CUtensorMap c_map) {
 #if TARGET_HAS_WGMMA
-    extern __shared__ uint8_t shared[];
-    const uint32_t slabs = (shared_address(shared) + 1023) & ~1023u, cs = slabs + RING_BYTES;
-    const Tiles<e4m3> tiles{m, n, k};
-    Ring<e4m3> ring(slabs, cs + CONSUMERS * 4 * 2 * C_BOX_BYTES);
-    if (threadIdx.x == 0) {
-        ring.init();
-        for (const CUtensorMap* map : {&a_map, &b_map, &c_map}) prefetch_map(map);
-    }
-    cluster_sync();
-    if (threadIdx.x < 128) {
-        give_registers<40>();
-        if (threadIdx.x == 0) {
-            tiles.each([&](int tile) {
-                const int2 origin = tiles.origin(tile);
-                for (int slab = 0; slab < tiles.slabs; ++slab) ring.fetch(a_map, b_map, tiles.rank, origin, slab);
-            });
-            ring.drain();
-        }
-    } else {
-        take_registers<232>();
-        const int consumer = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
-        const uint32_t boxes = cs + warp * 2 * C_BOX_BYTES;
-        LeavingTile leaving(&c_map);
-        tiles.each([&](int tile) {
-            float sum[128];
-            for (int slab = 0; slab < tiles.slabs; ++slab) {
-                ring.multiply(sum, consumer, slab > 0);
-                if (leaving.waits() && slab < C_BOXES) {
-#pragma unroll
-                    for (int box = 0; box < C_BOXES; ++box)
-                        if (slab == box) leaving.send(boxes, box);
-                }
-                ring.release();
-            }
-#pragma unroll
-            for (int box = 0; box < C_BOXES; ++box)  // k was too short for all boxes
-                if (leaving.waits() && tiles.slabs <= box) leaving.send(boxes, box);
-            const int2 origin = tiles.origin(tile);
-            leaving.take(sum, origin.x + warp * 16, origin.y);
-        });
-#pragma unroll
-        for (int box = 0; box < C_BOXES; ++box) leaving.send(boxes, box);
-        if (lane == 0) store_box_wait_read<0>();
-    }
+    multiply<false>(Tiles<e4m3>{m, n, k}, a_map, b_map, c_map);
 #endif
 }
 
@@ -70,7 +24,7 @@ void launch(const harness::Gemm<e4m3, bf16>& g) {
     if (g.n % 8 || g.k % 16)
         harness::fail(harness::UNSUPPORTED, "n must be a multiple of 8 and k of 16, not %d and %d", g.n, g.k);
     const int64_t tiles = int64_t(harness::tiles(g.m, CLUSTER * BM)) * harness::tiles(g.n, BN);
-    launch_persistent(gemm_17_fp8, CLUSTER, THREADS, SHARED_BYTES, tiles, g.m, g.n, g.k, map_of_a(g), map_of_b(g),
+    launch_persistent(gemm_17_fp8, CLUSTER, THREADS, LEAVING_BYTES, tiles, g.m, g.n, g.k, map_of_a(g), map_of_b(g),
                       harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B));
 }
 

@@ -22,7 +22,7 @@ struct Comparison {
 
 // Recomputes C with FP64 accumulation, 16 x 16 elements a block: what ||C - R|| and ||R|| need, and a bound for each element.
 template <class Element, class Result>
-__global__ void compare_with_fp64(Gemm<Element, Result> g, Comparison* out) {
+__global__ void compare_with_fp64(Gemm<Element, Result> g, Comparison* out, bool rounds_product = false) {
     using Exact = Precision<Element, Result>;
     constexpr int T = 16;
     __shared__ double as[T][T + 1], bs[T][T + 1];
@@ -47,7 +47,13 @@ __global__ void compare_with_fp64(Gemm<Element, Result> g, Comparison* out) {
         }
         if (row < g.m && col < g.n) {
             const size_t place = size_t(row) * g.n + col;
-            const double value = float(g.c[place]), parts = parts_off<Element, Result>(g.k, exact, magnitude, value);
+            const double value = float(g.c[place]);
+            double parts = parts_off<Element, Result>(g.k, exact, magnitude, value);
+            if (g.bias) {
+                const double bias = float(g.bias[col]), x = exact + bias;
+                parts = fabs(value - gelu(x)) / allowed_of_gelu(Exact::allowed(g.k, magnitude + fabs(bias), rounds_product ? exact : 0), x);
+                sum = gelu(sum + bias);
+            }
             if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
             if (!(parts <= 1)) atomicAdd(&out->wrong, 1ull);
             worst = max(worst, (unsigned long long)__float_as_uint(fabsf(float(parts))) << 32 | place);
@@ -67,21 +73,27 @@ class Multiplication {
     struct Rung {
         const char* name;
         void (*launch)(const Gemm<Element, Result>&);
+        bool is_layer = false;        // whether it computes GELU(A * B + bias)
+        bool rounds_product = false;  // to Result, before it adds the bias
     };
 
     static std::vector<Parameter> parameters() { return {{"m", 4096}, {"n", 4096}, {"k", 4096}}; }
 
     Multiplication(const Options& options, const Rung& rung)
         : rung_(rung), seed_(options.seed), a_(elements(options, "m", "k")), b_(elements(options, "k", "n")),
-          c_(elements(options, "m", "n")),
-          gemm_{int(options["m"]), int(options["n"]), int(options["k"]), a_.data(), b_.data(), c_.data()} {
+          c_(elements(options, "m", "n")), bias_(options["n"]),
+          gemm_{int(options["m"]), int(options["n"]), int(options["k"]), a_.data(), b_.data(), c_.data(),
+                rung.is_layer ? bias_.data() : nullptr} {
         fill_uniform(a_.data(), a_.count(), seed_);
         fill_uniform(b_.data(), b_.count(), ~seed_);
+        fill_uniform(bias_.data(), bias_.count(), seed_ + 1);
         poison();
     }
 
     const char* precision() const { return Exact::name; }
-    std::string reference() const { return std::string("cuBLAS ") + Exact::name; }
+    std::string reference() const {
+        return std::string("cuBLAS ") + Exact::name + (rung_.is_layer ? ", bias and GELU in its epilogue" : "");
+    }
     std::string library() const { return "cuBLAS " + cublas_version(); }
 
     // What cuBLAS computes goes elsewhere: C stays as the rung left it.
@@ -133,12 +145,12 @@ class Multiplication {
         return gemm;
     }
 
-    static Check compare(const Gemm<Element, Result>& gemm) {
+    Check compare(const Gemm<Element, Result>& gemm) const {
         Tally<Comparison> sums;
         const dim3 grid(tiles(gemm.n, 16), std::min(tiles(gemm.m, 16), 65535));
-        compare_with_fp64<<<grid, dim3(16, 16)>>>(gemm, sums.data());
+        compare_with_fp64<<<grid, dim3(16, 16)>>>(gemm, sums.data(), rung_.rounds_product);
         const Comparison found = sums.read();
-        Check check{std::sqrt(found.difference_squared / std::max(found.reference_squared, 1e-300)), Exact::threshold(gemm.k),
+        Check check{std::sqrt(found.difference_squared / std::max(found.reference_squared, 1e-300)), Exact::threshold(gemm.k) + (rung_.rounds_product ? 0x1p-9 : 0),
                     found.not_finite};
         const uint32_t bits = uint32_t(found.worst >> 32), place = uint32_t(found.worst);
         float worst;
@@ -156,7 +168,7 @@ class Multiplication {
     Rung rung_;
     uint64_t seed_;
     DeviceBuffer<Element> a_, b_;
-    DeviceBuffer<Result> c_;
+    DeviceBuffer<Result> c_, bias_;
     Gemm<Element, Result> gemm_;
     std::unique_ptr<Reference<Element, Result>> reference_;
     std::unique_ptr<Proposals<Element, Result>> proposals_;

@@ -87,6 +87,15 @@ struct Precision<tf32> {
     __host__ __device__ static double allowed(int k, double magnitude, double) { return allowed_by_tensor_cores(k, magnitude); }
 };
 
+// GELU as networks compute it, by tanh.
+__host__ __device__ inline double gelu(double x) { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
+
+// GELU(x) where x may be off by `product_allowed`, in BF16. It is nowhere steeper than 1.13; the tanh of the hardware errs by up to
+// 2^-11 of itself, so by 2^-12 of x, and rounding errs by 2^-8 of the result.
+__host__ __device__ inline double allowed_of_gelu(double product_allowed, double x) {
+    return 1.13 * product_allowed + 1.01 * 0x1p-12 * fabs(x) + 0x1p-8 * fabs(gelu(x));
+}
+
 // How far `value` is off, in parts of what is allowed: more than 1, and what is no number, is wrong.
 template <class Element, class Result>
 __host__ __device__ double parts_off(int k, double exact, double magnitude, double value) {

@@ -67,30 +67,6 @@ struct Asked {
     static constexpr auto compute = std::is_same<Element, tf32>::value ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 };
 
-// cuBLAS is column-major and so reads our matrices as their transposes: C^T = B^T A^T.
-template <class Element, class Result = float>
-class Reference {
-  public:
-    static constexpr bool available = true;
-    Reference() {
-        CUBLAS_CHECK(cublasCreate(&handle_));
-        CUBLAS_CHECK(cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH));
-    }
-    ~Reference() { cublasDestroy(handle_); }
-    Reference(const Reference&) = delete;
-    Reference& operator=(const Reference&) = delete;
-
-    void launch(const Gemm<Element, Result>& g) {
-        using Ask = Asked<Element, Result>;
-        const float one = 1.0f, zero = 0.0f;
-        CUBLAS_CHECK(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, g.n, g.m, g.k, &one, g.b, Ask::in, g.n, g.a, Ask::in, g.k,
-                                  &zero, g.c, Ask::out, g.n, Ask::compute, CUBLAS_GEMM_DEFAULT));
-    }
-
-  private:
-    cublasHandle_t handle_ = nullptr;
-};
-
 // The algorithms that cublasLt's heuristic proposes, the most promising first.
 template <class Element, class Result = float>
 class Proposals {
@@ -104,6 +80,11 @@ class Proposals {
             const int8_t fast = 1;
             CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
             CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast));
+        }
+        if (g.bias) {
+            const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_GELU_BIAS;
+            CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+            CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g.bias, sizeof g.bias));
         }
         const int b_rows = g.B_BY_COLUMNS ? g.k : g.n, b_columns = g.B_BY_COLUMNS ? g.n : g.k;
         CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&b_, Ask::in, b_rows, b_columns, b_rows));
@@ -168,6 +149,35 @@ class Proposals {
     cublasLtMatmulDesc_t product_ = nullptr;
     cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
     std::vector<cublasLtMatmulHeuristicResult_t> found_;
+};
+
+// cuBLAS is column-major and so reads our matrices as their transposes: C^T = B^T A^T.
+template <class Element, class Result = float>
+class Reference {
+  public:
+    static constexpr bool available = true;
+    Reference() {
+        CUBLAS_CHECK(cublasCreate(&handle_));
+        CUBLAS_CHECK(cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH));
+    }
+    ~Reference() { cublasDestroy(handle_); }
+    Reference(const Reference&) = delete;
+    Reference& operator=(const Reference&) = delete;
+
+    void launch(const Gemm<Element, Result>& g) {
+        using Ask = Asked<Element, Result>;
+        if (g.bias) {  // cublasGemmEx has no epilogues
+            if (!layer_) layer_ = std::make_unique<Proposals<Element, Result>>(g);
+            return layer_->launch_default();
+        }
+        const float one = 1.0f, zero = 0.0f;
+        CUBLAS_CHECK(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, g.n, g.m, g.k, &one, g.b, Ask::in, g.n, g.a, Ask::in, g.k,
+                                  &zero, g.c, Ask::out, g.n, Ask::compute, CUBLAS_GEMM_DEFAULT));
+    }
+
+  private:
+    cublasHandle_t handle_ = nullptr;
+    std::unique_ptr<Proposals<Element, Result>> layer_;
 };
 
 // cublasGemmEx has no FP8: here the default is the call of cublasLt that names no algorithm.

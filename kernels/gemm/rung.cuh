@@ -30,6 +30,7 @@ struct Gemm {
     const Element* a;
     const Element* b;
     Result* c;
+    const Result* bias = nullptr;  // of each column of C; where there is one, C = GELU(A * B + bias) is computed instead of A * B
     __host__ __device__ size_t place_in_b(int row, int column) const {
         return B_BY_COLUMNS ? size_t(column) * k + row : size_t(row) * n + column;
     }

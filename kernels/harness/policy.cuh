@@ -6,8 +6,6 @@
 namespace harness {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define HARNESS_POLICIES 1
-
 __device__ __forceinline__ uint64_t leave_last() {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));

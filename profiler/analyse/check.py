@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair
-from profiler.analyse.compare.compare import compare_profiles, durations_of, typical_ns
+from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
 from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
@@ -200,7 +200,7 @@ def _duration_check(
             f"{before.label} and {after.label}: a duration that is not above zero",
             remedy="Such a recording is damaged or empty: record it again.",
         )
-    left_ns, right_ns = typical_ns(before, after, speedup.basis)
+    left_ns, right_ns = measured_ns(before, after, speedup.basis)
     change = 1.0 / speedup.ratio - 1.0
     interval = None if speedup.ci is None else (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
     outcome, reason = _decide(change, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.ask.named.gpus import is_on
+from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.manifest import Manifest
@@ -94,9 +94,10 @@ def _are_one(one: Run, other: Run) -> bool:
 def _newest(store: RunStore, names: Iterable[str], gpu: str | None) -> dict[_Subject, Run]:
     wanted = set(names)
     runs = store.open_all(run_id for run_id in store.ids() if run_id.name in wanted)
-    return {
-        _subject(run.manifest): run for run in runs if is_on(run.manifest, gpu)
-    }  # oldest first, so the newest stays
+    meant = [run for run in runs if is_on(run.manifest, gpu)]
+    if gpu and runs and not meant:
+        raise no_such_gpu(gpu, "these names", (one for run in runs for one in run.manifest.gpus))
+    return {_subject(run.manifest): run for run in meant}  # oldest first, so the newest stays
 
 
 def _subject(manifest: Manifest) -> _Subject:

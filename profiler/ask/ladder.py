@@ -73,17 +73,17 @@ def find_climb(
         raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
     finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
+    same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
+    elsewhere = [
+        derive_ladder(ladder, one, gather_rungs(ladder, groups[one]), (), finding.view, diagnose=None)
+        for one in same_work
+    ]
     finding = replace(
         finding,
         missing=_missing(store, ladder, rungs, unclear, groups),
         headline=_headline(ladder, finding, rungs),
+        elsewhere=[on_another_gpu(one) for one in elsewhere],
     )
-    same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
-    elsewhere = []
-    for other in same_work:
-        there = gather_rungs(ladder, groups[other])
-        elsewhere.append(derive_ladder(ladder, other, there, (), finding.view, diagnose=None))
-    finding = replace(finding, elsewhere=list(map(on_another_gpu, elsewhere)))
     others = [str(one) for one in groups if one != conditions and one not in same_work]
     return Climb(ladder, conditions, rungs, steps, finding, others)
 

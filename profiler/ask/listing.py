@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, UNREADABLE, Listing
-from profiler.ask.named.gpus import is_on
+from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
@@ -45,36 +45,25 @@ def derive_listing(
     gpu: str | None = None,
 ) -> Listing:
     """Returns `every` run of the names meant on this GPU, or the newest of each name and the ladder's kernels."""
-    kernels = ladder_rows(ladder, store) if ladder and not every else []
-    runs = run_rows(store, is_meant, gpu) if every else newest_rows(store, is_meant, gpu)
-    damaged = [error.message for error in store.left_out.values()]
-    return Listing(ladder.name if ladder and not every else None, kernels, runs, damaged)
-
-
-def newest_rows(
-    store: RunStore, is_meant: Callable[[str], bool], gpu: str | None = None
-) -> list[dict[str, _Cell]]:
-    """Returns one row for each name, with its number of runs on this GPU and the newest of them.
-
-    Reads one manifest for each name, and all of them only to choose by the GPU.
-    """
-    meant: dict[str, list[RunId]] = defaultdict(list)
-    for run_id in _on(store, is_meant, gpu):
-        meant[run_id.name].append(run_id)
-    store.read_ahead(run_ids[-1] for run_ids in meant.values())
-    return [
-        _row(store, run_ids[-1], len(run_ids))
-        for _, run_ids in sorted(meant.items(), key=lambda item: natural_order(item[0]))
-    ]
-
-
-def run_rows(
-    store: RunStore, is_meant: Callable[[str], bool], gpu: str | None = None
-) -> list[dict[str, _Cell]]:
-    """Returns one row for each run of the names meant on this GPU, oldest first."""
+    shown = None if every else ladder
+    kernels = ladder_rows(shown, store) if shown else []
     run_ids = _on(store, is_meant, gpu)
-    store.read_ahead(run_ids)
-    return [_row(store, run_id) for run_id in run_ids]
+    if every:
+        store.read_ahead(run_ids)
+        runs = [_row(store, run_id) for run_id in run_ids]
+    else:
+        runs = _newest_rows(store, run_ids)
+    damaged = [error.message for error in store.left_out.values()]
+    return Listing(shown.name if shown else None, kernels, runs, damaged)
+
+
+def _newest_rows(store: RunStore, run_ids: Sequence[RunId]) -> list[dict[str, _Cell]]:
+    """Returns one row for each name, with its number of runs and the newest of them, whose manifests alone are read."""
+    by_name: dict[str, list[RunId]] = defaultdict(list)
+    for run_id in run_ids:
+        by_name[run_id.name].append(run_id)
+    store.read_ahead(alike[-1] for alike in by_name.values())
+    return [_row(store, by_name[name][-1], len(by_name[name])) for name in sorted(by_name, key=natural_order)]
 
 
 def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> list[RunId]:
@@ -83,13 +72,19 @@ def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> li
     if gpu is None:
         return run_ids
     store.read_ahead(run_ids)
-    found = []
+    found, others = [], []
     for run_id in run_ids:
         try:
-            if is_on(store.open(run_id).manifest, gpu):
-                found.append(run_id)
+            manifest = store.open(run_id).manifest
         except RunUnusable:
             found.append(run_id)
+            continue
+        if is_on(manifest, gpu):
+            found.append(run_id)
+        else:
+            others += manifest.gpus
+    if others and not found:
+        raise no_such_gpu(gpu, "these names", others)
     return found
 
 

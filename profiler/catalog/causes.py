@@ -6,9 +6,9 @@ The list is closed and its names are stable, because scripts and agents rely on 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
+from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
 
 # What a kernel needs whatever its code looks like: its arithmetic, and its data once from device memory.
@@ -224,9 +224,9 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "register-bank-conflicts",
             "Operands of one instruction lie in the same register bank, so that it is dispatched later.",
-            "Dispatch stalls at instructions with three register operands.",
+            "Dispatch stalls, and instructions that read several even or several odd registers at once.",
             "A hand-written tile whose accumulators and operands share banks.",
-            "Change the order of the products or the shape of the tile, so that the compiler can assign other registers.",
+            "Let consecutive products share an operand, or change the shape of the tile, so that the compiler can assign other registers.",
             ("dram", "fma", "tensor", "fp64", "issue"),
         ),
         (
@@ -356,5 +356,4 @@ BY_NAME = {kind.name: kind for kind in CAUSES}
 def find_cause(name: str) -> CauseKind:
     if name in BY_NAME:
         return BY_NAME[name]
-    near = difflib.get_close_matches(name, BY_NAME, n=1)
-    raise CauseNotFound(f"no cause '{name}'" + (f"; nearest: {near[0]}" if near else ""))
+    raise CauseNotFound(f"no cause '{name}'{nearest_hint(name, list(BY_NAME))}")

@@ -143,7 +143,7 @@ _STALLS = [
     _stall("barrier", "barrier", "Waiting for the other warps at a barrier of the block."),
     _stall("membar", "membar", "Waiting on a memory barrier."),
     _stall("branch_resolving", "branch_resolving", "Waiting for a branch target to be known."),
-    _stall("dispatch", "dispatch_stall", "Waiting because the dispatcher held the warp back."),
+    _stall("dispatch", "dispatch_stall", "Waiting because the dispatcher held the warp back: of arithmetic, since operands share a register bank."),
     _stall("drain", "drain", "Waiting after EXIT for stores to finish."),
     _stall("imc_miss", "imc_miss", "Waiting for a miss in the immediate constant cache."),
     _stall("no_instruction", "no_instruction", "Waiting for the instruction cache, or for a fetch."),

@@ -9,11 +9,10 @@ A pass is one replay of the kernel. `MEASURED_ON` names the GPU on which the pas
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from profiler.catalog.metrics import find_metric
+from profiler.catalog.metrics import find_metric, nearest_hint
 from profiler.errors import MetricNotFound, PresetNotFound
 
 MEASURED_ON = "NVIDIA H200, ncu 2025.3.1"
@@ -175,9 +174,7 @@ def find_preset(name: str) -> Preset:
         if preset.name == name:
             return preset
     names = [preset.name for preset in PRESETS]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; nearest: {near[0]}" if near else f"; there is {', '.join(names)}"
-    raise PresetNotFound(f"no preset '{name}'{hint}")
+    raise PresetNotFound(f"no preset '{name}'{nearest_hint(name, names)}; there is {', '.join(names)}")
 
 
 def _ncu_name(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from operator import index
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -69,9 +70,9 @@ def measure_sweep(
     namespace: Mapping[str, Any],
     **options: Any,
 ) -> Sweep:
-    """Measures the function at every combination of the values; arguments and options may be functions of them."""
+    """Measures the function at every combination of the whole numbers; arguments and options may be functions of them."""
     points = []
-    for chosen in product(*over.values()):
+    for chosen in product(*(map(index, values) for values in over.values())):
         values = dict(zip(over, chosen, strict=True))
         made = [one(**values) if callable(one) else one for one in arguments]
         at = {key: one(**values) if callable(one) else one for key, one in options.items()}

@@ -27,12 +27,13 @@ def try_lock(path: Path) -> int | None:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BaseException as error:
+        is_ours = _taken(descriptor)
+    except BaseException:
         os.close(descriptor)
-        if isinstance(error, BlockingIOError):
-            return None
         raise
+    if not is_ours:
+        os.close(descriptor)
+        return None
     return descriptor
 
 
@@ -50,15 +51,19 @@ def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
 def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
     """Take the lock within this time; StoreLocked names who holds it."""
     deadline = time.monotonic() + limit_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() < deadline:
-                time.sleep(_POLL_S)
-                continue
-            raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s") from None
-        return
+    while not _taken(descriptor):
+        if time.monotonic() >= deadline:
+            raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s")
+        time.sleep(_POLL_S)
+
+
+def _taken(descriptor: int) -> bool:
+    """Take the lock if nobody has it. Its error is not passed on: it would read as a lack of processes (EAGAIN)."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _holder(descriptor: int) -> str:

@@ -60,18 +60,12 @@ class Answer:
             yield from zip(*(_values(self.connection, column) for column in batch.columns), strict=True)
 
 
-def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Run a SELECT; returns distinct column names, and rows of plain Python values.
+@contextmanager
+def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
+    """Yields the answer of a SELECT, whose rows are read as they are found.
 
     Runs that are damaged are left out, and `store.require_whole` raises their error.
     """
-    with open_query(store, sql) as answer:
-        return answer.names, list(answer.rows())
-
-
-@contextmanager
-def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
-    """Run a SELECT as `run_query` does, and yield its rows as they are found."""
     require_memory("a query", _LEAST_MEMORY_MIB)
     if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
         raise QueryFailed("the statement is not valid Unicode")

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import forked
 import pytest
 
 _QUIET = {
@@ -73,7 +74,7 @@ class Cluster:
         self, what: str, *words: str, environment: Mapping[str, str] | None = None, folder: Path | None = None
     ) -> subprocess.Popen[bytes]:
         with open(self.folder / f"{len(self.processes)}.log", "wb") as log:
-            process = subprocess.Popen(
+            process = forked.Popen(
                 [sys.executable, "-m", "dask", what, *words, *self.words],
                 stdout=log, stderr=log, cwd=folder or self.folder, start_new_session=True,
                 env={**os.environ, **_QUIET, **self.environment, **(environment or {})},

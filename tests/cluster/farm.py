@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
+
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER
@@ -115,7 +117,7 @@ class Farm:
             self.furnish_host(name, gpus)
         log = self.folder / f"{name}.log"
         with log.open("wb") as out:
-            process = subprocess.Popen(
+            process = forked.Popen(
                 [sys.executable, "-c", PROF, "worker", address, "--name", name, *words], cwd=place, stdout=out, stderr=out,
                 env={**self.environment(place), **(environment or {})}, start_new_session=True,
             )  # fmt: skip
@@ -137,7 +139,7 @@ class Farm:
     def start(self, runs: Path, *more: object) -> subprocess.Popen[str]:
         """A client in a process of its own."""
         words = [str(word) for word in self.words(runs, *more)]
-        process = subprocess.Popen(
+        process = forked.Popen(
             [sys.executable, "-c", PROF, *words], cwd=self.client, env=self.environment(self.client),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
+import forked
 import pytest
 
 from profiler.cluster import slurm as module
@@ -269,7 +270,7 @@ class Here:
             "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_NCU": "four-way", "FAKE_NCU_PACE": str(pace),
             "FAKE_NCU_LOG": str(self.log),
         }  # fmt: skip
-        return subprocess.Popen(
+        return forked.Popen(
             [sys.executable, "-c", "from profiler.cli import main; main()", *command], cwd=self.folder,
             env=os.environ | environment, stdout=PIPE, stderr=PIPE, text=True,
         )  # fmt: skip

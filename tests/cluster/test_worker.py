@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.cluster.connection import connect
@@ -28,7 +29,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
 
 def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
     place = farm.folder / "two"
-    return subprocess.run(
+    return forked.run(
         [sys.executable, "-c", PROF, "worker", *words], cwd=place, env=farm.environment(place), capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import forked
 import pytest
 
 PTX = """
@@ -48,7 +49,7 @@ def cubin(tmp_path, needs):
 
 def check(*words, cwd=None):
     command = [sys.executable, "-m", "profiler", "check", "--sass", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    return forked.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 def test_the_same_code_passes_whatever_the_order_of_its_functions(cubin):

@@ -159,6 +159,14 @@ def after(call: dict[str, Any], option: str) -> str:
 # From a number to a run
 
 
+def test_its_help_imports_nothing_that_measures_or_analyses():
+    command = [sys.executable, "-X", "importtime", "-m", "profiler", "collect", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    assert loaded.isdisjoint({"asyncio", "pebble", "pyarrow", "rich", "profiler.present.document"})
+    assert not [name for name in loaded if name.startswith(("profiler.analyse", "profiler.cluster"))]
+
+
 def test_a_compiled_rung_becomes_a_run_and_is_not_measured_twice(here: Here) -> None:
     words = ("--ladder", "compiled", "--kernel", "1-2", "--launches", 2, "--processes", 1)
     done = here.collect(*words)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.store.reports.identity import sha256_of_report
@@ -67,7 +68,7 @@ class Place:
             "FAKE_NCU_LOG": str(self.log), "FAKE_NCU_PACE": str(self.pace), "TMPDIR": str(self.folder / "tmp"),
         }  # fmt: skip
         environment.pop("CUDA_VISIBLE_DEVICES", None)
-        return subprocess.Popen(
+        return forked.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, start_new_session=True,
         )  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.commands.measuring import collect_progress
@@ -246,7 +246,7 @@ def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
         "LINES": "24",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    process = subprocess.Popen(
+    process = forked.Popen(
         [sys.executable, "-c", script, *arguments],
         stdin=theirs,
         stdout=theirs,

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 
 from profiler.commands.shared.ladders import raise_failures
@@ -83,7 +84,7 @@ def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
         )
     )
     words = [sys.executable, "-m", "profiler", "verify", "--ladder", "scripts"]
-    verify = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **here)
+    verify = forked.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **here)
     assert verify.stderr is not None
     assert verify.stderr.readline().startswith("correct     kernel 1 (right)")
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import forked
 import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -540,6 +541,11 @@ def test_no_kernel_name_keeps_it_busy(ask, pattern):
     assert [failure_of(shown)["exit_code"], failure_of(sought)["exit_code"]] == [33, 21]
 
 
+def test_a_reference_that_no_path_can_be_is_no_bug(ask):
+    for result in ask(*(("show", {"source": source}) for source in ("a\0b", "a/\0b", "a\0.ncu-rep"))):
+        assert failure_of(result)["exit_code"] in (21, 87)
+
+
 def test_overlong_references_are_refused(ask):
     for result in ask(
         ("show", {"source": "x" * 5000}), ("list", {"name": "[a" * 2500}), ("list", {"name": "[a" * 500})
@@ -551,7 +557,7 @@ def test_overlong_references_are_refused(ask):
 
 
 def start(runs, **options):
-    return subprocess.Popen(
+    return forked.Popen(
         [sys.executable, "-c", START, "--runs", str(runs), "mcp"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
     )  # fmt: skip

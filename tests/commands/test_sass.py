@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+import forked
 import jsonschema
 import pytest
 
@@ -157,7 +158,7 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
         env = {**os.environ, "TERM": "xterm-256color", **environment}
-        self.child = subprocess.Popen(
+        self.child = forked.Popen(
             [sys.executable, "-c", _ON_ITS_TERMINAL, *map(str, arguments)],
             stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True,
         )  # fmt: skip
@@ -228,7 +229,7 @@ def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
 @pytest.mark.parametrize("given", [subprocess.DEVNULL, subprocess.PIPE], ids=["null", "pipe"])
 def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given):
     command = [*START, "--runs", str(recorded.root), "sass", "5", "6", "--reveal"]
-    with subprocess.Popen(
+    with forked.Popen(
         command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         out = child.stdout.read()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
 import jsonschema
 import pytest
 
@@ -116,7 +117,7 @@ class Place:
         return self.run(*self.words(*words), cwd=self.folder, env=self.environment)
 
     def start(self, *words: object, pace: float = 0.0) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+        process = forked.Popen(
             [*PROF, *self.words(*words)], cwd=self.folder, env={**self.environment, "TUNE_PACE": str(pace)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip

@@ -1,6 +1,6 @@
 // A right product with a planted error, to show that verification catches it. cuBLAS computes C; then, from launch number FROM on
-// (counted from 1), something in C is replaced. Compile with -DELEMENT=... and -DRESULT=...; PLANT and FROM are variables
-// of the environment:
+// (counted from 1), something in C is replaced. Compile with -DELEMENT=... -DRESULT=... -DLAYER=..., whether bias and GELU follow;
+// PLANT and FROM are variables of the environment:
 //
 //     none       nothing: the product is right
 //     element    one element is that of another column
@@ -59,4 +59,4 @@ void launch(const Gemm& g) {
     plant<<<1, 256>>>(g, text[0]);
 }
 
-int main(int argc, char** argv) { return harness::run<harness::Multiplication<ELEMENT, RESULT>>(argc, argv, {"planted", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<ELEMENT, RESULT>>(argc, argv, {"planted", launch, LAYER}); }

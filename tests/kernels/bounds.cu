@@ -1,8 +1,9 @@
 // The GEMM ladder's bounds of single elements, on a CPU: products as FMAs and as tensor cores make them, and the same with a
 // planted error. Prints a JSON line for each precision, k and error: how many elements are further off than allowed,
-// and the worst, in parts of what is allowed. No GPU is needed.
+// and the worst, in parts of what is allowed. The argument is the largest k. No GPU is needed.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -96,8 +97,9 @@ void examine(int k, const std::function<double(const Products&)>& multiply) {
     });
 }
 
-int main() {
+int main(int, char** arguments) {
     for (int k : {1, 16, 333, 4096, 16384}) {
+        if (k > std::atoi(arguments[1])) break;
         examine<float, float>(k, by_fmas);
         examine<bf16, float>(k, [](const Products& p) { return by_tensor_cores(p, 16); });
         examine<tf32, float>(k, [](const Products& p) { return by_tensor_cores(p, 8); });

@@ -20,9 +20,11 @@ ROW, TILE = 72, 16 * 16  # elements of the planted row and tile
 LARGEST_K_OF_FP8 = 333  # of those tried, at which one lost product shows
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, needs) -> list[dict[str, Any]]:
-    """What the program found, one row for each precision, k and error."""
+@pytest.fixture(scope="module", params=[4096, pytest.param(16384, marks=pytest.mark.campaign)])
+def judged(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, needs
+) -> list[dict[str, Any]]:
+    """What the program found, one row for each precision, k up to the largest, and error; campaigns go further."""
     needs("g++")
     toolchain = describe_toolchain(needs("nvcc"))
     binary = tmp_path_factory.mktemp("bounds") / "bounds"
@@ -33,12 +35,14 @@ def judged(tmp_path_factory: pytest.TempPathFactory, needs) -> list[dict[str, An
         timeout_s=300,
     )
     assert built.exit_code == 0, built.stderr
-    return [json.loads(line) for line in run([str(binary)], timeout_s=120).stdout.splitlines()]
+    return [
+        json.loads(line) for line in run([str(binary), str(request.param)], timeout_s=120).stdout.splitlines()
+    ]
 
 
 def of(judged: list[dict[str, Any]], precision: str, error: str) -> Iterator[dict[str, Any]]:
     rows = [row for row in judged if (row["precision"], row["error"]) == (precision, error)]
-    assert [row["k"] for row in rows] == [1, 16, 333, 4096, 16384]
+    assert [row["k"] for row in rows][:4] == [1, 16, 333, 4096]
     yield from rows
 
 

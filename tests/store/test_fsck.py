@@ -425,6 +425,17 @@ def test_the_verb_says_what_is_wrong_and_ends_with_a_code_of_its_own(loose, prof
     assert f"{loose.root}: read {FEW - 1} runs, 0 packs, 1 sweep" in clean.stderr
 
 
+def test_a_pack_with_a_hundred_faults_is_one_line_too(packed, prof_here):
+    """The list of them is longer than any window, and what was done stands below it."""
+    for path in pack_in(packed).rglob("*.parquet"):
+        path.write_bytes(bytes(path.stat().st_size))
+    repaired = prof_here("--runs", packed.root, "fsck", "--repair")
+    assert repaired.returncode == 0, repaired.stderr
+    _, row, *done = repaired.stdout.splitlines()
+    assert len(row) > 5000
+    assert "no run in it is whole that is not elsewhere too; set aside" in " ".join(done)
+
+
 @pytest.mark.parametrize("format", ["csv", "markdown", "json"])
 def test_every_format_has_what_is_wrong(loose, prof_here, format):
     folder = loose.root / str(loose.ids()[0])

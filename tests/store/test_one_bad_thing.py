@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from profiler.errors import RunDamaged, RunUnreadable
 from profiler.store.packs.layout import PACK_FILE
 from profiler.store.packs.plan import compact, plan_packs
-from profiler.store.query import run_query
 from profiler.store.remote import upload
 from profiler.store.runs.manifest import write_manifest
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
+from tests.store.sql import run_query
 
 DAMAGED = RunDamaged.exit_code
 PACKED = "20261122t012549z"  # when the fourteen timings were recorded that the pack holds

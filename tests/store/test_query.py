@@ -7,21 +7,22 @@ import os
 import pty
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
+import forked
 import pandas as pd
 import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
 from profiler.present.render.json import to_json
-from profiler.store.query import describe_tables, open_query, run_query
+from profiler.store.query import describe_tables, open_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
+from tests.store.sql import run_query
 
 
 def test_every_table_can_be_asked_and_joined_with_the_runs(store: RunStore) -> None:
@@ -349,7 +350,7 @@ def test_a_date_beyond_pythons_is_text(tmp_path: Path, value: str, shown: object
 )
 def test_an_interrupt_ends_a_query_that_would_take_hours(recorded: RunStore, sql: str) -> None:
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
-    with subprocess.Popen(
+    with forked.Popen(
         [*prof, "--runs", str(recorded.root), "query", sql], stdout=PIPE, stderr=PIPE, text=True
     ) as process:
         time.sleep(1.5)
@@ -424,7 +425,7 @@ def test_a_terminal_gets_the_first_rows_and_is_told_how_to_get_all(recorded: Run
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
     command = [*prof, "--no-pager", "--runs", str(recorded.root), "query", sql]
     leader, follower = pty.openpty()
-    with subprocess.Popen(command, stdin=PIPE, stdout=follower, stderr=PIPE) as running:
+    with forked.Popen(command, stdin=PIPE, stdout=follower, stderr=PIPE) as running:
         os.close(follower)
         shown = b""
         with suppress(OSError):  # as Linux says that the other end is closed

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiler.errors import CollectBusy, RunDamaged, RunNotFound
-from profiler.store.query import run_query
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import MeasuredSweep, SweepFacts, SweepRepeat, SweepStore, SweptPoint, Visit
+from tests.store.sql import run_query
 
 POINTS = [
     SweptPoint(0, {"TILE": 8, "UNROLL": -1}, "correct", "", 40, 4352, 0, 1e-7, [SweepRepeat("screen", 0, 2000.0, 1900.0), SweepRepeat("final", 2, 2001.0, None)]),

@@ -5,13 +5,11 @@ A `Profile` in; a `Diagnosis` out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 from msgspec import Struct
 
-from profiler.analyse.causes.cause import Cause, Place, Savings
+from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.detectors import (
     ceilings,
     global_memory,
@@ -22,9 +20,8 @@ from profiler.analyse.causes.detectors import (
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
-from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
@@ -51,8 +48,6 @@ _WORTH_NAMING = 0.03
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
-_MOST_PLACES = 3
-_TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
 
 @decodable
@@ -96,7 +91,8 @@ def find_unseen(evidence: Evidence) -> list[str]:
     elif not evidence.has_costs:
         lacking.append("the sectors and passes of each access (estimated from totals)")
     if not evidence.has_samples:
-        lacking.append("where warps wait (estimated from how often instructions ran)")
+        estimated = " (estimated from how often instructions ran)" if evidence.sites else ""
+        lacking.append(f"where warps wait{estimated}")
     return lacking
 
 
@@ -158,54 +154,9 @@ def _cause(
         sentence=candidate.sentence,
         try_=candidate.advice,
         saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1)),
-        where=_places(evidence, candidate.weights),
+        where=find_places(evidence, candidate.weights),
         evidence={
             **candidate.evidence,
             **({_RULE: estimates[candidate.name]} if candidate.name in estimates else {}),
         },
-    )
-
-
-def _places(evidence: Evidence, weights: Mapping[Site, float]) -> list[Place]:
-    """Returns the source lines that have most part in it; instructions, where no line is known."""
-    total = sum(weights.values())
-    groups: dict[object, dict[Site, float]] = {}
-    for site, weight in weights.items():
-        if weight > 0:
-            one = _written_by_the_user(evidence, site)
-            group = groups.setdefault(one.instruction.place or one, {})
-            group[one] = group.get(one, 0.0) + weight
-    ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
-    return [_place(group, total) for group in ranked]
-
-
-def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
-    """Returns the site, or where its operands come from: CUDA's own headers, whose functions are compiled in, are not to be changed."""
-    if not _is_toolkit(site):
-        return site
-    return next(
-        (one for one in sources_of(evidence, site) if one.instruction.place and not _is_toolkit(one)), site
-    )
-
-
-def _is_toolkit(site: Site) -> bool:
-    return _is_of_toolkit(site.instruction.file or "")
-
-
-@lru_cache(maxsize=1024)
-def _is_of_toolkit(file: str) -> bool:
-    return bool(_TOOLKIT.search(file.replace("\\", "/")))
-
-
-def _place(group: Mapping[Site, float], total: float) -> Place:
-    heaviest = max(group, key=lambda site: group[site])
-    one = heaviest.instruction
-    file, _, _ = (one.place or "").rpartition(":")
-    return Place(
-        opcode=one.opcode,
-        offset=one.offset,
-        share_pct=round(100 * sum(group.values()) / total, 1),
-        file=file or None,
-        line=one.line if file else None,
-        text=(heaviest.text or "").strip() or None,
     )

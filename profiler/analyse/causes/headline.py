@@ -39,13 +39,12 @@ def why_text(causes: Sequence[Cause]) -> str:
     if not causes:
         return NOTHING_FOUND
     first = causes[0]
-    where = f" at {place_text(first.where[0])}" if has_place(first) else ""
     weak = (
         "No cause would save 10 % of the time. "
         if not first.is_ceiling and first.saves_pct.expected < _WEAK_PCT
         else ""
     )
-    return f"{weak}{first.cause}{where}: {first.sentence}"
+    return f"{weak}{name_and_place(first)}: {first.sentence}"
 
 
 def next_text(causes: Sequence[Cause]) -> str:
@@ -61,12 +60,17 @@ def saves_text(cause: Cause) -> str:
     return f"Likely to save {saves.expected:.0f} % of the time, and never more than {saves.at_most:.0f} %."
 
 
+def name_and_place(cause: Cause) -> str:
+    """Returns `bank-conflicts at kernel.cu:66`, or the name alone where no line is to blame."""
+    return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause
+
+
 def place_text(place: Place) -> str:
     """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
     return (
         f"{place.file}:{place.line}"
         if place.file and place.line
-        else f"{place.opcode} at offset {place.offset:#x}"
+        else f"offset {place.offset:#x} ({place.opcode})"
     )
 
 

@@ -27,7 +27,7 @@ def busiest_of(before: Figures, after: Figures) -> tuple[str, str]:
     return first, second
 
 
-def busy_text(before: Figures, after: Figures) -> str:
+def busy_text(before: Figures, after: Figures, *, both: str = "both before and after") -> str:
     """Returns how busy the busiest resource of each side was, in percent of the peak of the GPU that it ran on."""
     first, second = busiest_of(before, after)
     if not (first and second):
@@ -36,5 +36,5 @@ def busy_text(before: Figures, after: Figures) -> str:
     if first != second:
         return f"{_RESOURCES[first]} {earlier:.0f} % busy, then {_RESOURCES[second]} {later:.0f} %"
     if abs(earlier - later) < _SAME_PCT:
-        return f"{_RESOURCES[first]} {later:.0f} % busy both before and after"
+        return f"{_RESOURCES[first]} {later:.0f} % busy {both}"
     return f"{_RESOURCES[first]} {earlier:.0f} -> {later:.0f} % busy"

@@ -15,8 +15,8 @@ from profiler.analyse.compare.compare import (
     derive_deltas,
     derive_speedup,
     find_cautions,
+    measured_ns,
     refuse_obstacles,
-    typical_ns,
 )
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
@@ -68,7 +68,7 @@ def headline_of_times(before: Profile, after: Profile, speedup: Speedup | None) 
     """Returns the headline of two recordings without counters on both sides; None without a duration."""
     if speedup is None:
         return None
-    times_ns = typical_ns(before, after, speedup.basis)
+    times_ns = measured_ns(before, after, speedup.basis)
     what = ratio_sentence((before.label, after.label), times_ns, speedup)
     return Headline(what, why="", next=_COUNTERS_SAY_WHY)
 

@@ -12,7 +12,7 @@ from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.denominators import reference_shift
+from profiler.analyse.compare.denominators import find_shift_cautions, reference_shift
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair, names_of_sides
 from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
@@ -92,7 +92,7 @@ def compare_profiles(
         suspects_missing=find_missing_metrics(after),
         headline=headline_of_pair(
             (before.label, after.label),
-            typical_ns(before, after, speedup.basis) if speedup else None,
+            measured_ns(before, after, speedup.basis) if speedup else None,
             speedup,
             attribution,
             instructions,
@@ -150,7 +150,7 @@ def _only(these: str, others: str) -> str:
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
-    cautions = _precision_cautions(before, after)
+    cautions = [*_precision_cautions(before, after), *find_shift_cautions(before, after)]
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
         cautions.append(f"not recorded, so not checked: {', '.join(unknown)}")
@@ -274,6 +274,13 @@ def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, fl
     """
     left, right = _logarithms(before, after, basis)
     return math.exp(left.mean()), math.exp(right.mean())
+
+
+def measured_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:
+    """Returns the `typical_ns` of each side as it was measured, also where the ratio allows for another runtime."""
+    left, right = typical_ns(before, after, basis)
+    shift = reference_shift(before, after) if basis == "unprofiled" else 0.0
+    return left, right * math.exp(shift)
 
 
 def durations_of(profile: Profile, basis: Basis) -> Readings:

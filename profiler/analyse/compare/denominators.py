@@ -7,6 +7,8 @@ from statistics import median
 
 from profiler.analyse.recording.profile import Profile
 
+_SHOWN_PCT = 0.05  # less is 0.0 % when printed
+
 
 def reference_shift(before: Profile, after: Profile) -> float:
     """Returns the logarithm of how much longer the same reference took beside `after`, where another runtime timed it.
@@ -23,6 +25,20 @@ def reference_shift(before: Profile, after: Profile) -> float:
         return 0.0
     medians = [_reference_median(side) for side in (before, after)]
     return math.log(medians[1] / medians[0]) if all(medians) else 0.0
+
+
+def find_shift_cautions(before: Profile, after: Profile) -> list[str]:
+    """Says how much longer or shorter the same reference took beside `after`, if the speedup leaves that out."""
+    if not (before.timings_ns and after.timings_ns):
+        return []
+    longer_pct = 100 * math.expm1(reference_shift(before, after))
+    if abs(longer_pct) < _SHOWN_PCT:
+        return []
+    which = "longer" if longer_pct > 0 else "less"
+    return [
+        f"the reference took {abs(longer_pct):.1f} % {which} beside {after.label}, in another runtime; "
+        "the speedup leaves that out, and the times are as measured"
+    ]
 
 
 def _reference_median(side: Profile) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, next_text, place_text
+from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
 from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
 from profiler.text import duration
 
@@ -20,11 +20,13 @@ _MOST_FACTORS = 2
 _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
 _FACTORS = {
-    "instructions": ("{:.0f} % fewer instructions", "{:.0f} % more instructions"),
-    "wait_per_issue": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
+    "instructions": ("{:.0f} % fewer instructions", "{:,.0f} % more instructions"),
+    "wait_per_issue": ("{:,.0f} % shorter waits between instructions", "{:,.0f} % longer waits between instructions"),
     "warps_in_use": ("{:.0f} % more warps in use", "{:.0f} % fewer warps in use"),
+    "tensor_work": ("{:.0f} % fewer cycles of work for the tensor pipe", "{:,.0f} % more cycles of work for the tensor pipe"),
     "tensor_pipe_pct": ("the tensor pipe {:.0f} % busier", "the tensor pipe {:.0f} % less busy"),
-    "sm_active": ("SMs idle less ({:.0f} %)", "SMs idle more ({:.0f} %)"),
+    "cycles": ("{:.0f} % fewer cycles", "{:,.0f} % more cycles"),
+    "sm_active": ("SMs {:.0f} % more active", "SMs {:.0f} % less active"),
     "clock": ("a {:.0f} % faster clock", "a {:.0f} % slower clock"),
     "bandwidth": ("{:.0f} % more bandwidth", "{:.0f} % less bandwidth"),
     "moved_per_useful_byte": ("{:.0f} % fewer bytes for the same data", "{:.0f} % more bytes for the same data"),
@@ -100,21 +102,19 @@ def _next(causes: Sequence[Cause]) -> str:
     first = next(iter(causes), None)
     if first is None:
         return ""
-    where = f" at {place_text(first.where[0])}" if has_place(first) else ""
-    return f"{first.cause}{where}: {next_text(causes)}"
+    return f"{name_and_place(first)}: {next_text(causes)}"
 
 
 def _changed_causes(before: Sequence[Cause], after: Sequence[Cause]) -> list[str]:
     gone, come = compare_causes(before, after)
     parts = []
-    where = {one.cause: one.where for one in (*after, *before)}
+    by_name = {one.cause: one for one in (*after, *before)}
     for names, what in ((gone, "gone"), (come, "new")):
         if names:
-            places = (
-                f"{name} ({place_text(where[name][0])})" if where[name] else name
-                for name in names[:_MOST_FACTORS]
-            )
-            parts.append(f"{what}: {', '.join(places)}")
+            causes = [by_name[name] for name in names[:_MOST_FACTORS]]
+            places = [f" ({place_text(one.where[0])})" if has_place(one) else "" for one in causes]
+            listed = ", ".join(f"{one.cause}{place}" for one, place in zip(causes, places, strict=True))
+            parts.append(f"{what}: {listed}")
     return parts
 
 

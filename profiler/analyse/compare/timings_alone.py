@@ -13,7 +13,7 @@ from msgspec import structs
 
 from profiler.analyse.compare.changes import headline_of_times, profile_timings
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
-from profiler.analyse.compare.two_gpus import find_two_gpus
+from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, Comparison, Instructions, Side
 from profiler.analyse.recording.overview import derive_timing_sheet
 from profiler.analyse.recording.profile import Profile, timings_of
@@ -41,11 +41,16 @@ def compare_timings(
     obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus is not None)
     sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
     speedup = derive_speedup(one, other)
+    headline = headline_of_times(one, other, speedup)
+    if headline and two_gpus:
+        headline = structs.replace(headline, why=shares_text(*sides))
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=sides[0],
         after=sides[1],
-        comparable=Comparability(not obstacles, [*obstacles, _no_counters(runs), *find_cautions(one, other)]),
+        comparable=Comparability(
+            not obstacles, [*obstacles, _no_counters(runs, two_gpus is not None), *find_cautions(one, other)]
+        ),
         speedup=speedup,
         metrics=[],
         missing=[],
@@ -53,7 +58,7 @@ def compare_timings(
         attribution=None,
         instructions=Instructions([]),
         suspects=[],
-        headline=headline_of_times(one, other, speedup),
+        headline=headline,
     )
 
 
@@ -71,7 +76,8 @@ def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:
     )
 
 
-def _no_counters(runs: tuple[Run, Run]) -> str:
+def _no_counters(runs: tuple[Run, Run], is_one_kernel: bool) -> str:
     without = [run.label for run in runs if not run.manifest.is_profiled]
     which = "either side" if len(without) == 2 else without[0]
-    return f"no counters were recorded of {which}: only the times are compared, and whether both compute in the same precision is not known"
+    precision = "" if is_one_kernel else ", and whether both compute in the same precision is not known"
+    return f"no counters were recorded of {which}: only the times are compared{precision}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.busy import busy_text
+from profiler.analyse.findings import Side
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.text import short_gpu
 
@@ -28,5 +29,16 @@ def _is_one_kernel(before: Profile, after: Profile) -> bool:
 
 def peaks_text(before: Profile, after: Profile) -> str:
     """Returns how near each side came to the peak of its own GPU, or "" if no counters say it."""
-    busy = busy_text(derive_figures(before), derive_figures(after))
+    busy = busy_text(derive_figures(before), derive_figures(after), both="on both")
     return f"{busy} (of each GPU's own peak)" if busy else ""
+
+
+def shares_text(before: Side, after: Side) -> str:
+    """Returns how fast each side is beside the reference timed on the same GPU, or "" without one on both."""
+    if not (before.timing and after.timing) or before.reference != after.reference:
+        return ""
+    one, other = before.timing.reference_pct, after.timing.reference_pct
+    if one is None or other is None:
+        return ""
+    reference = before.reference or "its reference"
+    return f"{one:.1f} % of {reference} on {short_gpu(before.gpu)}, {other:.1f} % of it on {short_gpu(after.gpu)}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, next_text, place_text
+from profiler.analyse.causes.headline import name_and_place, next_text
 from profiler.analyse.ladder.ladder import RungFinding
 from profiler.catalog import DEFAULT_LADDER
 from profiler.text import duration
@@ -79,8 +79,7 @@ def _next(ladder: str, rung: RungFinding, causes: Sequence[Cause]) -> str:
     ask = f"`prof show {rung.kernel}{which}` shows all about it."
     if not causes:
         return ask
-    where = f" at {place_text(causes[0].where[0])}" if has_place(causes[0]) else ""
-    return f"{_name(rung)}, {causes[0].cause}{where}: {next_text(causes)} {ask}"
+    return f"{_name(rung)}, {name_and_place(causes[0])}: {next_text(causes)} {ask}"
 
 
 def _name(rung: RungFinding) -> str:

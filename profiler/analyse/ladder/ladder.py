@@ -21,7 +21,7 @@ from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
-from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
+from profiler.analyse.recording.doubts import find_doubts, find_passed_copy, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung, times_of
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Kernel, Ladder
@@ -258,8 +258,7 @@ def _finding(
     number, profile = rung.kernel.number, rung.profile
     summary = summaries[number]
     reached = _reach(rung, summaries, reference)
-    change = step.change if step else None
-    speedup = change.speedup if change else None
+    speedup = step.change.speedup if step and step.change else None
     return RungFinding(
         kernel=number,
         name=rung.kernel.name,
@@ -276,10 +275,7 @@ def _finding(
         verdict=judge_speedup(speedup) if speedup else None,
         delta=_deltas(step, headline) if step else {},
         refused=list(step.refused) if step else [],
-        warnings=[
-            *reached.warnings,
-            *(change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)]),
-        ],
+        warnings=_warnings(rung, step, reached),
         binding=_binding(rung, diagnose),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
@@ -288,9 +284,13 @@ def _finding(
     )
 
 
-def _lost_start(rung: Rung, step: LadderStep | None) -> list[str]:
+def _warnings(rung: Rung, step: LadderStep | None, reached: _Reached) -> list[str]:
+    passed = find_passed_copy(rung.profile, reached.name, reached.reference_pct)
+    if step and step.change:
+        return [*reached.warnings, *passed, *step.change.warnings]
     followed = rung.kernel.against
-    return [f"it follows rung {followed}, which has no run here"] if followed is not None and not step else []
+    lost = [] if followed is None or step else [f"it follows rung {followed}, which has no run here"]
+    return [*reached.warnings, *passed, *lost, *find_doubts(rung.profile)]
 
 
 def _basis(rung: Rung) -> Literal["unprofiled", "profiled"]:

@@ -9,6 +9,7 @@ from statistics import median
 
 from profiler.analyse.recording.launch_shapes import mixed_shapes
 from profiler.analyse.recording.profile import Profile, Series
+from profiler.catalog.metrics import CATALOGUE
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
 # occupancies of 100.1 % are measured.
@@ -17,18 +18,16 @@ _MOST_NAMED = 5
 # Without a profiler, a kernel by itself takes as long as under it, to a few percent. What is timed and takes over
 # a tenth longer than the kernel profiled is more than that kernel.
 _WHOLE_STEP = 0.9
+_MOSTLY_READS = 1.5  # times as many bytes as it writes
+_PASSED_PCT = 101.0
 _STEADY_CLOCK = 0.98  # the least clock by the greatest
 
 
 def find_doubts(profile: Profile) -> list[str]:
     """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, moving clocks, parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
-    gaps = [
-        f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
-        for name, one in profile.series.items()
-        if len(one.values) < profile.launches
-    ]
-    doubts = [("suspicious, and shown as recorded", suspicious), ("launches without a number", gaps)]
+    without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
+    doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
     lines = [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
     if mixed := mixed_shapes(profile.shapes):
         lines.append(f"{profile.label}: {mixed}")
@@ -39,6 +38,34 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")
     lines += _moved_clock(profile)
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
+
+
+def _gaps(profile: Profile) -> list[str]:
+    """Returns each metric that has no number in some launches, or in any of those for which ncu recorded it."""
+    missing = {
+        f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in profile.series.items()
+    }
+    names = {
+        ncu: metric.name for metric in CATALOGUE for ncu in metric.ncu if metric.name not in profile.series
+    }
+    missing |= {f"{names[ncu]} ({ncu})": count for ncu, count in profile.numberless.items() if ncu in names}
+    return [f"{name} in {count} of {profile.launches}" for name, count in missing.items() if count]
+
+
+def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
+    """Says of a kernel that is faster than a copy that it mostly reads, which memory does faster."""
+    passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
+    return (
+        [f"it mostly reads, so it can pass {reference}, which writes half of them"]
+        if passes and mostly_reads(profile)
+        else []
+    )
+
+
+def mostly_reads(profile: Profile) -> bool:
+    """Returns whether a kernel reads well over as many bytes of device memory as it writes."""
+    read, written = (profile.series.get(name) for name in ("dram_bytes_read", "dram_bytes_written"))
+    return bool(read and written and read.values.mean() > _MOSTLY_READS * written.values.mean())
 
 
 def _moved_clock(profile: Profile) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from profiler.store.runs.manifest import KernelCount, Manifest
     from profiler.store.runs.run import Run
 
+_RECORDED_AS = frozenset(name for metric in CATALOGUE for name in metric.ncu)
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
 _NAME_WIDTH = 200
@@ -75,6 +77,9 @@ class Profile:
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
+    numberless: Mapping[str, int] = field(
+        default_factory=dict
+    )  # launches by metric of ncu that has no number in any
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)
@@ -153,7 +158,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     ]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
-    raw = _series(run.table("metrics"), process_of)
+    raw, numberless = _series(run.table("metrics"), process_of)
     opcodes = _opcodes_by_launch(run, process_of)
     return Profile(
         label=run.label,
@@ -169,6 +174,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         shapes=launch_shapes(chosen),
         run=run,
         numbers=tuple(process_of),
+        numberless=numberless,
     )
 
 
@@ -207,23 +213,30 @@ def _our_name(name: str, profiles: Iterable[Profile]) -> str:
     return name
 
 
-def _series(metrics: pa.Table, process_of: Mapping[int, int]) -> dict[str, Series]:
+def _series(metrics: pa.Table, process_of: Mapping[int, int]) -> tuple[dict[str, Series], Mapping[str, int]]:
+    """Returns the metrics by ncu's name, and of those in the catalogue that have no number at all, the launches."""
     numbers = metrics.column("launch").to_pylist()
     names = labels_of(metrics, "metric")
     values = metrics.column("value").to_pylist()
     units = labels_of(metrics, "unit")
     collected: dict[str, tuple[list[float], list[int]]] = {}
     unit_of: dict[str, str] = {}
+    without: Counter[str] = Counter()
     for number, name, value, unit in zip(numbers, names, values, units, strict=True):
-        if value is not None and abs(value) < _LARGEST_VALUE and number in process_of:
+        if number not in process_of:
+            continue
+        if value is None or not abs(value) < _LARGEST_VALUE:
+            without[name] += 1
+        else:
             values_of, processes = collected.setdefault(name, ([], []))
             values_of.append(value)
             processes.append(process_of[number])
             unit_of[name] = unit
-    return {
+    series = {
         name: Series(Metric(name, (name,), unit_of[name], "report", ""), name, Readings(*readings))
         for name, readings in collected.items()
     }
+    return series, {name: without[name] for name in sorted(without.keys() & _RECORDED_AS - series.keys())}
 
 
 def _catalogued(

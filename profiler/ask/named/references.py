@@ -100,6 +100,8 @@ def is_report_path(reference: str, settings: Settings) -> bool:
             f"{public_url(reference)}: a report at a URL cannot be read directly",
             remedy="Store it first with `prof ingest` and its URL, then name the run.",
         )
+    if "\0" in reference:  # an agent may send what no command line can hold, and no path has
+        return False
     path = Path(reference)
     if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
         return True
@@ -114,6 +116,8 @@ def _run_at(reference: str, settings: Settings) -> Run | None:
         location, _, name = reference.rstrip("/").rpartition("/")
         run_id = RunId.parse(name)
         return settings.open_store(location).open(run_id) if run_id else None
+    if "\0" in reference:
+        return None
     folder = Path(reference).resolve()
     run_id = RunId.parse(folder.name)
     if run_id is None or ("/" not in reference and not folder.exists()):

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from profiler.catalog.presets import find_preset
-from profiler.commands.measuring.collect_devices import CollectDevices, open_devices
-from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.measuring.collect_times import check_options, collect_program_times
-from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
     SchedulerOption,
@@ -23,7 +17,6 @@ from profiler.commands.shared.cluster_options import (
     TlsKeyOption,
     WorkersOption,
 )
-from profiler.commands.shared.interrupts import continuable
 from profiler.commands.shared.options import (
     FormatOption,
     JobsOption,
@@ -31,19 +24,10 @@ from profiler.commands.shared.options import (
     ParameterOption,
     RunsOption,
     SizeOption,
-    VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_document
-from profiler.errors import CollectIncomplete, ProfError
-from profiler.measure.collect.collection import CollectPlan, steps_of
-from profiler.measure.collect.target import Target
-from profiler.measure.collect.turns import CollectOutcome
 from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import Cache, Clock, Graphs, NcuOptions, Replay, nvtx_words
-from profiler.present.documents.collected import collected_document, collected_row, next_command
-from profiler.present.documents.dry_run import dry_run_lines
-from profiler.store.runs.run_store import RunStore
+from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, Replay
 
 
 def collect(
@@ -190,9 +174,20 @@ def collect(
 
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
+    # Imported here, so that the help need not wait for what measures.
+    from profiler.catalog.presets import find_preset
+    from profiler.commands.measuring.collect_devices import open_devices
+    from profiler.commands.measuring.collect_targets import collect_targets, profiled_targets
+    from profiler.commands.measuring.targets import program_target, rung_targets
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.tools.ncu import NcuOptions, nvtx_words
+    from profiler.present.documents.dry_run import dry_run_lines
+
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
+        from profiler.commands.measuring.collect_times import check_options, collect_program_times
+
         check_options(context)
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
@@ -239,11 +234,11 @@ def collect(
             resume=resume is True,
         )
         if repeats == 0:
-            targets = _without_timed_only(targets)
+            targets = profiled_targets(targets)
         if dry_run:
             print("\n".join(dry_run_lines(plan, targets)))
             return
-        _collect(plan, targets, missing, devices, spread, settings)
+        collect_targets(plan, targets, missing, devices, spread, settings)
 
 
 def _check_choice(
@@ -265,61 +260,3 @@ def _check_choice(
         )
     if kernel and every:
         raise typer.BadParameter("--kernel and --all exclude each other")
-
-
-def _without_timed_only(targets: Sequence[Target]) -> list[Target]:
-    for target in targets:
-        if not target.is_profiled:
-            print(
-                f"left out    {target.label}: it is not profiled, and --repeats 0 times nothing",
-                file=sys.stderr,
-            )
-    left = [target for target in targets if target.is_profiled]
-    if targets and not left:
-        raise typer.BadParameter("--repeats 0 leaves nothing to measure")
-    return left
-
-
-def _collect(
-    plan: CollectPlan,
-    targets: Sequence[Target],
-    missing: list[ProfError],
-    devices: CollectDevices,
-    spread: GroupBy,
-    settings: VerbSettings,
-) -> None:
-    store = settings.open_store(settings.runs_folder)
-    steps = [step for target in targets for step in steps_of(plan, target)]
-    launches = next((target.selection.launches for target in targets if target.is_profiled), None)
-    order = {target.label: place for place, target in enumerate(targets)}
-    passes = plan.recording.preset.passes
-    with (
-        continuable("recordings"),
-        CollectProgress(steps, launches, plan.processes, passes, settings) as progress,
-    ):
-        outcomes = list(devices.collect(plan, targets, spread, store, progress))
-    outcomes.sort(key=lambda outcome: order[outcome.target.label])
-    _print_outcomes(store, outcomes, settings)
-    errors = missing + [one.error for one in outcomes if one.error is not None]
-    if len(errors) == 1 and len(targets) + len(missing) == 1:
-        raise errors[0]
-    if errors:
-        raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
-
-
-def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
-    from profiler.ask.collect import find_collected  # which imports what finds causes
-
-    rows, manifests = [], []
-    collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
-    for outcome, found in zip(outcomes, collected, strict=True):
-        if found is not None:
-            manifests.append(found.run.manifest)
-            rows += [collected_row(outcome.status, found.run, one, found.rung) for one in found.profiles]
-    if not rows:
-        return
-    print_document(collected_document(rows), format=settings.format)
-    if not settings.quiet:
-        job = outcomes[-1].target.job
-        names = [run_id.name for run_id in store.ids()]
-        print(f"\nnext: {next_command(manifests, job.ladder if job else None, names)}", file=sys.stderr)

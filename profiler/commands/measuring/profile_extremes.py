@@ -11,14 +11,13 @@ from profiler.ask.sweep import find_extremes
 from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.measuring.targets import LAUNCHES
 from profiler.commands.shared.options import Format, VerbSettings
 from profiler.commands.shared.output import print_document
 from profiler.measure.collect.collection import CollectPlan, steps_of
 from profiler.measure.collect.target import Target, rung_target
 from profiler.measure.collect.turns import collect_here
 from profiler.measure.devices.device import LocalDevice
-from profiler.measure.tools.ncu import NcuOptions, find_ncu
+from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, find_ncu
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.comparison import comparison_document
 from profiler.store.sweeps import StoredSweep

@@ -9,10 +9,8 @@ from profiler.errors import ProfError
 from profiler.measure.collect.target import Target, rung_target
 from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob
-from profiler.measure.tools.ncu import NcuOptions, Selection
+from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
-
-LAUNCHES = 5
 
 
 def program_target(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
-from profiler.ask.listing import ladder_rows, newest_rows, run_rows, why_nothing
+from profiler.ask.listing import derive_listing, ladder_rows, why_nothing
 from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
@@ -61,29 +62,25 @@ def list_runs(
     settings = settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
-    wanted = kernels or (name is None and settings.format is Format.table)
-    if wanted and _print_kernels(store, settings, required=kernels) and kernels:
+    if kernels:
+        _print_kernels(ladder_rows(open_ladder(settings), store), settings)
         store.require_whole()
         return
-    is_meant = meant_by(name, settings)
-    rows_of = newest_rows if name is None else run_rows
-    listed = rows_of(store, is_meant, gpu)
-    if listed or settings.format is not Format.table:
+    is_table = settings.format is Format.table
+    found = readable_ladder(settings) if name is None and is_table else None
+    listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
+    if found is not None:
+        _print_kernels(listed.kernels, settings)
+        print()
+    if listed.runs or not is_table:
         header = NAMES_HEADER if name is None else RUNS_HEADER
-        rows = [tuple(row.values()) for row in listed]
+        rows = [tuple(row.values()) for row in listed.runs]
         print_document(runs_document(header, rows), format=settings.format)
-    if not listed:
+    if not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
 
 
-def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
-    """Prints the ladder's kernels above the runs; returns False when no ladder is found."""
-    found = open_ladder(settings) if required else readable_ladder(settings)
-    if found is None:
-        return False
-    rows = [tuple(row.values()) for row in ladder_rows(found, store)]
+def _print_kernels(kernels: Sequence[dict[str, str | int]], settings: VerbSettings) -> None:
+    rows = [tuple(row.values()) for row in kernels]
     print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)
-    if settings.format is Format.table:
-        print()
-    return True

@@ -18,6 +18,7 @@ from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared.files import report_written, write_whole
 from profiler.commands.shared.options import (
     FormatOption,
+    GpuOption,
     LadderOption,
     ParameterOption,
     RunsOption,
@@ -69,6 +70,7 @@ def notebook(
         ),
     ] = None,
     set_param: ParameterOption = None,
+    gpu: GpuOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -92,7 +94,7 @@ def notebook(
 
       prof notebook --ladder mine -o mine.ipynb
     """
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
     if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
         _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
@@ -100,8 +102,10 @@ def notebook(
         if names:
             raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, size, set_param, force)
-    elif size is not None or set_param or force or ladder:
-        raise typer.BadParameter("--ladder, --size, --set-param and --force are for writing: add -o FILE")
+    elif size is not None or set_param or gpu is not None or force or ladder:
+        raise typer.BadParameter(
+            "--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE"
+        )
     elif names:
         if len(names) > 1:
             raise typer.BadParameter("name one notebook to open, or at most two reports to write one about")
@@ -171,6 +175,7 @@ def _write(
         runs=_from(folder, settings.runs_folder),
         ladder=_ladder_reference(folder, climb),
         workload=climb.finding.workload if size is not None or set_param else None,
+        gpu=settings.gpu,
     )
     write_whole(ladder_notebook(subject).encode(), path)
     report_written(path, settings)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.cluster.connection import Tls, connect
-from profiler.cluster.slurm import start_slurm_workers
-from profiler.cluster.worker_pool import WorkerPool
+if TYPE_CHECKING:
+    from profiler.cluster.connection import Tls
+    from profiler.cluster.worker_pool import WorkerPool
 
 SchedulerOption = Annotated[
     str | None,
@@ -76,11 +76,17 @@ class ClusterChoice:
 
     @property
     def tls(self) -> Tls:
+        from profiler.cluster.connection import Tls
+
         return Tls(self.ca, self.cert, self.key)
 
     def open(self, *, gpus: bool, say: Callable[[str], None]) -> WorkerPool:
         """Returns the workers that were asked for; with `gpus`, each offers one GPU. `say` receives progress lines."""
         if self.slurm is not None:
+            from profiler.cluster.slurm import start_slurm_workers
+
             return start_slurm_workers(self.slurm, self.workers or 1, gpus=gpus, say=say)
+        from profiler.cluster.connection import connect
+
         assert self.scheduler is not None
         return connect(self.scheduler, self.tls)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from profiler.ask.named.references import open_named
-from profiler.commands.shared.options import LadderOption, RunSizeOption, RunsOption, settings_of
+from profiler.commands.shared.options import GpuOption, LadderOption, RunSizeOption, RunsOption, settings_of
 from profiler.store.runs.export import export_reports
 from profiler.text import printable
 
@@ -21,6 +21,7 @@ def export(
     ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     size: RunSizeOption = None,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
 ) -> None:
@@ -34,7 +35,7 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    settings = settings_of(context, runs, ladder)
+    settings = settings_of(context, runs, ladder, gpu=gpu)
     (run,) = open_named([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))

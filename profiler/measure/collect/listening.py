@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from profiler.errors import NothingProfiled, ProgramFailed, ToolNotFound
 from profiler.measure.functions.activity import installed_cupti
 from profiler.measure.functions.kernels import demangled
+from profiler.measure.rungs.program import ENVIRONMENT
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, run
 from profiler.store.runs.timed_run import TimedLaunch
@@ -25,17 +25,8 @@ _COMPILE_S = 60.0
 _REFUSED = "! "
 
 
-class Program(NamedTuple):
-    """A program to run: its words, the folder that it starts in, and the seconds that it may take."""
-
-    words: Sequence[str]
-    folder: Path
-    timeout_s: float
-    environment: Mapping[str, str]
-
-
-def listen(program: Program, process: int) -> list[TimedLaunch]:
-    """Runs the program once and returns its launches in the order in which they began."""
+def listen(program: Sequence[str], folder: Path, timeout_s: float, process: int) -> list[TimedLaunch]:
+    """Runs the program once in the folder and returns its launches in the order in which they began."""
     with neutral_folder() as scratch:
         library = _compile(scratch)
         listening = {
@@ -44,16 +35,16 @@ def listen(program: Program, process: int) -> list[TimedLaunch]:
             "PROF_KERNELS": str(scratch),
         }
         finished = run(
-            program.words,
-            timeout_s=program.timeout_s,
-            folder=program.folder,
-            environment={**program.environment, **listening},
+            program,
+            timeout_s=timeout_s,
+            folder=folder,
+            environment={**ENVIRONMENT, **listening},
             leash=True,
         )
-        details = command_details(program.words, finished.stdout, finished.stderr)
+        details = command_details(program, finished.stdout, finished.stderr)
         if finished.exit_code:
             raise ProgramFailed(
-                f"{program.words[0]} failed ({finished.how})",
+                f"{program[0]} failed ({finished.how})",
                 details=details,
                 remedy="Run the program by hand: it must end with exit code 0.",
             )
@@ -64,7 +55,7 @@ def listen(program: Program, process: int) -> list[TimedLaunch]:
             remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",
         )
     if not lines:
-        raise NothingProfiled(f"{program.words[0]} launched no kernel", details=details)
+        raise NothingProfiled(f"{program[0]} launched no kernel", details=details)
     return sorted((_launch(line, process) for line in lines), key=lambda one: one.start_ns)
 
 

@@ -12,9 +12,8 @@ import msgspec
 
 from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled
 from profiler.measure.collect.collection import find_program_provenance
-from profiler.measure.collect.listening import Program, listen
+from profiler.measure.collect.listening import listen
 from profiler.measure.collect.target import Target
-from profiler.measure.rungs.program import ENVIRONMENT
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
@@ -37,7 +36,7 @@ def collect_times(
     launches: list[TimedLaunch] = []
     for process in range(processes):
         began = time.monotonic()
-        heard = listen(Program(target.program, folder, timeout_s, ENVIRONMENT), process)
+        heard = listen(target.program, folder, timeout_s, process)
         chosen = _chosen(target, heard)
         launches += chosen
         seconds = time.monotonic() - began

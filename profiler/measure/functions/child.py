@@ -1,6 +1,6 @@
 """The program of a fresh process that verifies, times or launches a function; it speaks a rung's protocol.
 
-    python -m profiler.measure.functions.child FOLDER --mode survey|check|time|profile
+    python -m profiler.measure.functions.child FOLDER --mode survey|time|profile
 
 `survey` prints the kernels that one call launches once compilation and autotuning are done, and then verifies. The
 other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on stderr says what went wrong.
@@ -16,11 +16,11 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from profiler.measure.functions.activity import Activity, CuptiMissing, busy_ns, listener
 from profiler.measure.functions.driver import READER, Driver, DriverFailed
@@ -35,6 +35,7 @@ _MOST_CALLS = 2000
 _FAILED, _WRONG = 1, 4
 _RUNTIMES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
 Work = list[Activity]
+Line = dict[str, Any]  # of the protocol
 
 
 class Refused(Exception):
@@ -50,6 +51,15 @@ class Call:
     reference: Callable[..., object] | None
     tolerance: float | None
     calls: int = 0  # before the function was settled in the survey
+
+    def call_reference(self, *arguments: object) -> object:
+        """Calls the reference, whose failures are not those of the function."""
+        assert self.reference is not None
+        try:
+            return self.reference(*arguments)
+        except Exception as error:
+            traceback.print_exc()
+            raise Refused(f"its reference raised {type(error).__name__}: {error}") from None
 
 
 class Session:
@@ -100,8 +110,8 @@ def _wait_for(result: object) -> None:
         result.block_until_ready()
 
 
-def survey(call: Call, seed: int) -> int:
-    """Prints the kernels of one call and the calls that settling took, and verifies if there is a reference."""
+def survey(call: Call, seed: int) -> Iterator[Line]:
+    """Yields the kernels of one call and the calls that settling took, and verifies if there is a reference."""
     session = Session(listens=True)
     calls, last = session.settle(call.function, call.arguments)
     if not any(one.name for one in last[-1]):
@@ -117,33 +127,29 @@ def survey(call: Call, seed: int) -> int:
         if name
     ]
     whole = round(median(busy_ns(work) for work in last))
-    print(
-        json.dumps({"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()})
-    )
-    return check(call, seed) if call.reference is not None else 0
+    yield {"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()}
+    if call.reference is not None:
+        yield _checked(call, seed)
 
 
-def check(call: Call, seed: int) -> int:
+def _checked(call: Call, seed: int) -> Line:
     from profiler.measure.functions.verify import NotAlike, verify
 
-    assert call.reference is not None
     try:
-        found = verify(call.function, call.reference, call.arguments, seed, call.tolerance)
+        found = verify(call.function, call.call_reference, call.arguments, seed, call.tolerance)
     except NotAlike as error:
         raise Refused(str(error)) from None
     figures = {"relative_error": found.relative_error, "threshold": found.threshold}
-    print(json.dumps({**figures, "not_finite": found.not_finite, "ok": found.ok}))
-    return 0 if found.ok else _WRONG
+    return {**figures, "not_finite": found.not_finite, "ok": found.ok}
 
 
-def time_calls(call: Call, repeats: int, warmup: int) -> int:
+def time_calls(call: Call, repeats: int, warmup: int) -> Iterator[Line]:
     """Times the function's own work on the GPU with a cold L2, in turns with its reference."""
     session = Session(listens=True)
-    functions = [call.function, *([call.reference] if call.reference is not None else [])]
+    functions = [call.function, *([call.call_reference] if call.reference is not None else [])]
     expected = [_kernels(session.settle(one, call.arguments)[1][-1]) for one in functions]
     if not any(expected[-1]):  # a reference on the CPU is no measure of time
         functions = functions[:1]
-    lines = []
     for repeat in range(-warmup, repeats):
         found: list[int | None] = [None, None]
         # Alternating which of the two goes first cancels what the first leaves behind: heat, clocks.
@@ -154,13 +160,10 @@ def time_calls(call: Call, repeats: int, warmup: int) -> int:
                 raise Refused("a call that was timed launched other kernels than the calls before it")
             found[place] = busy_ns(work)
         if repeat >= 0:
-            lines.append({"repeat": repeat, "kernel_ns": found[0], "reference_ns": found[1]})
-    for line in lines:
-        print(json.dumps(line))
-    reference = _name(functions[1]) if len(functions) > 1 else None
+            yield {"repeat": repeat, "kernel_ns": found[0], "reference_ns": found[1]}
+    reference = _name(call.reference) if len(functions) > 1 else None
     summary = {"summary": True, "reference": reference, "runtime": _runtime()}
-    print(json.dumps({**summary, "kernels": sorted(configuration(*one) for one in expected[0])}))
-    return 0
+    yield {**summary, "kernels": sorted(configuration(*one) for one in expected[0])}
 
 
 def configuration(name: str, shape: Sequence[int]) -> str:
@@ -170,8 +173,8 @@ def configuration(name: str, shape: Sequence[int]) -> str:
     return f"{name} (grid {grid}, block {block}, {static + dynamic} bytes shared, {registers} registers)"
 
 
-def profile(call: Call, launches: int) -> int:
-    """Calls the function until it is settled, then in the profiler's window."""
+def profile(call: Call, launches: int) -> Iterator[Line]:
+    """Calls the function until it is settled, then in the profiler's window; has nothing to say."""
     session = Session(listens=False)
     for _ in range(call.calls + SETTLED_CALLS):
         session.call(call.function, call.arguments)
@@ -179,7 +182,7 @@ def profile(call: Call, launches: int) -> int:
     for _ in range(launches):
         session.call(call.function, call.arguments)
     session.driver.stop_window()
-    return 0
+    yield from ()
 
 
 def _name(function: object) -> str:
@@ -207,36 +210,42 @@ def load_call(folder: Path) -> Call:
     return Call(function, arguments, reference, sent["tolerance"], calls)
 
 
-def main(words: Sequence[str], call: Call | None = None) -> int:
-    """Does what the words say with the `call`, by default the one in the folder, and returns the exit code."""
+def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
+    """Does what the words say with the `call`, by default the one in the folder, and returns the exit code.
+
+    `out` receives the lines of the protocol, which is apart from all that the function prints.
+    """
     parser = argparse.ArgumentParser(prog="child")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--mode", choices=("survey", "check", "time", "profile"), required=True)
+    parser.add_argument("--mode", choices=("survey", "time", "profile"), required=True)
     for flag, default in (("--seed", 0), ("--repeats", 20), ("--warmup", 5), ("--launches", 5)):
         parser.add_argument(flag, type=int, default=default)
     given = parser.parse_args(words)
     started = time.monotonic()
     try:
         call = call or load_call(given.folder.resolve())
-        match given.mode:
-            case "survey":
-                return survey(call, given.seed)
-            case "check":
-                return check(call, given.seed)
-            case "time":
-                return time_calls(call, given.repeats, given.warmup)
-        return profile(call, given.launches)
+        lines = list(_lines(given, call))
     except Refused as error:
         return _fail(str(error))
     except CuptiMissing as error:
         return _fail(f"kernels cannot be listened to: {error}")
-    except (DriverFailed, OSError) as error:
-        return _fail(
-            f"the CUDA driver cannot be used: {error}" if isinstance(error, DriverFailed) else str(error)
-        )
-    except Exception as error:  # whatever the function raises
+    except DriverFailed as error:
+        return _fail(f"the CUDA driver cannot be used: {error}")
+    except (Exception, SystemExit) as error:  # whatever the function raises
         traceback.print_exc()
         return _fail(f"it raised {type(error).__name__} after {time.monotonic() - started:.0f} s: {error}")
+    for line in lines:
+        print(json.dumps(line), file=out)
+    return _WRONG if any(line.get("ok") is False for line in lines) else 0
+
+
+def _lines(given: argparse.Namespace, call: Call) -> Iterator[Line]:
+    match given.mode:
+        case "survey":
+            return survey(call, given.seed)
+        case "time":
+            return time_calls(call, given.repeats, given.warmup)
+    return profile(call, given.launches)
 
 
 def _fail(message: str) -> int:
@@ -249,7 +258,9 @@ def run() -> NoReturn:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
     profiled = "profile" in sys.argv  # ncu writes its report as the process ends
-    code = main(sys.argv[1:])
+    with os.fdopen(os.dup(1), "w") as out:
+        os.dup2(2, 1)  # what the function prints is no line of the protocol
+        code = main(sys.argv[1:], out)
     sys.stdout.flush()
     sys.stderr.flush()
     if profiled:

@@ -54,7 +54,10 @@ class Driver:
     """The current context of this thread, or the first GPU's primary one if there is none."""
 
     def __init__(self) -> None:
-        self._cuda = ctypes.CDLL("libcuda.so.1")
+        try:
+            self._cuda = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise DriverFailed(str(error)) from None
         self._call("cuInit", c_uint(0))
         self._buffer = c_uint64()
         self._words = c_uint64()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import signal
+import threading
 import time
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from typing import NoReturn
 
 from profiler.catalog.ladders.ladder import Mode
 from profiler.measure.devices.device import LocalDevice
@@ -28,8 +32,8 @@ class FunctionDevice(LocalDevice):
             return run_program(job, mode, timeout_s, accept)
         words = program_command(job, mode)[3:]
         out, error, started = io.StringIO(), io.StringIO(), time.monotonic()
-        with redirect_stdout(out), redirect_stderr(error):
-            code = child.main(words, self.call)
+        with redirect_stdout(error), redirect_stderr(error), _interrupted_after(timeout_s):
+            code = child.main(words, out, self.call)
         with suppress(CuptiMissing):
             listener().stop()
         finished = Finished(tuple(words), code, out.getvalue(), error.getvalue(), time.monotonic() - started)
@@ -39,3 +43,22 @@ class FunctionDevice(LocalDevice):
         if self.call is None:
             return super().time(job, timeout_s)
         return parse_timings(job, self.run(job, "time", timeout_s))
+
+
+@contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    """Raises Refused in Python code that takes longer; only the main thread can be interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> NoReturn:
+        raise child.Refused(f"it did not return within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

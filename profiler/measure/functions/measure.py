@@ -19,7 +19,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
-from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNotFound
+from profiler.errors import CountersRefused, ProgramFailed, ProgramTimedOut, ResultWrong, ToolNotFound
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
@@ -31,7 +31,7 @@ from profiler.measure.functions.source import SENT_MAIN, write_main
 from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid
 from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.exit_codes import EXIT_WRONG
-from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
+from profiler.measure.tools.ncu import LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.store.reports.sandbox import Sandbox
@@ -58,8 +58,13 @@ class FunctionPlan:
     preset: str = "default"
     processes: int = 3
     repeats: int = 20
-    launches: int = 5
+    launches: int = LAUNCHES
     timeout_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        for option in ("processes", "repeats", "launches", "timeout_s"):
+            if getattr(self, option) <= 0:
+                raise ValueError(f"{option} is {getattr(self, option)}, and must be more than 0")
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,6 @@ def measure_function(
         device = FunctionDevice(
             gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call if lacking else None
         )
-        if device.ncu.version:
-            sandbox.warm_up()  # while the function compiles, and nothing is timed
         job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
             found = _survey(device, job, plan)
@@ -251,6 +254,8 @@ def _collect(
                 for process in range(plan.processes):
                     one.time(process, _SILENT)
                     one.profile(process, _SILENT)
+                    if one.reports and not process:
+                        sandbox.warm_up(one.reports[0])  # while the next process imports and compiles
                 cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
                 one.submit(sandbox, staging)
                 return one.commit(staging)
@@ -315,13 +320,17 @@ def _explained() -> Iterator[None]:
     """Puts the reason that a fresh process gives into the message of its failure."""
     try:
         yield
+    except ProgramTimedOut as error:
+        remedy = "Give it longer with timeout_s=..., or smaller arguments."
+        raise ProgramTimedOut(error.message, details=error.details[1:], remedy=remedy) from None
     except ProgramFailed as error:
-        said = [line.strip() for line in error.details if line.strip().startswith(_PREFIX)]
-        if not said:
+        label, _, how = error.message.removesuffix(")").rpartition(" failed (")
+        if not label:
             raise
-        label = error.message.removesuffix(")").rpartition(" failed (")[0] or error.message
+        said = [line.strip() for line in error.details if line.strip().startswith(_PREFIX)]
+        why = said[-1].removeprefix(_PREFIX) if said else f"its process died: {how}"
         raise ProgramFailed(
-            f"{label} cannot be measured: {said[-1].removeprefix(_PREFIX)}",
-            details=[line for line in error.details if line.strip() not in said],
+            f"{label} cannot be measured: {why}",
+            details=[line for line in error.details[1:] if line.strip() not in said],
             remedy="Call the function by hand with the same arguments: it must launch its kernels and return.",
         ) from None

@@ -17,6 +17,7 @@ from profiler.catalog.presets import Preset
 from profiler.errors import NcuTooOld
 from profiler.measure.tools.toolchain import first_executable, tool_version, toolkit_candidates
 
+LAUNCHES = 5  # profiled in each process, unless the user gives another number
 OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
 Replay = Literal["kernel", "application", "range", "app-range"]
 Graphs = Literal["node", "graph"]

@@ -27,13 +27,14 @@ _METADATA = {
 class Subject:
     """The ladder that a notebook is about. `runs` and `ladder` are as its cells name them.
 
-    Without a `workload`, the notebook takes the one that most rungs share.
+    Without a `workload` or a `gpu`, the notebook takes those that most rungs share.
     """
 
     title: str
     runs: str
     ladder: str
     workload: dict[str, int] | None = None
+    gpu: str | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from profiler.text import printable, shortened
 _GAP = 2
 _FOLDED_WIDTH = 20
 _SHRUNK_WIDTH = 26
-_UNLIMITED_WIDTH = 2000  # a file or a pipe: never fold
 _READABLE_WIDTH = 100
 _NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
@@ -54,7 +53,7 @@ def render_table(
     header = [printable(name) for name in header]
     cells = [[printable(cell) for cell in row] for row in rows]
     columns, width = _fitting(header, cells, {fold: _FOLDED_WIDTH, shrink: _SHRUNK_WIDTH}, optional, width)
-    if shrink is not None and width is not None:
+    if shrink is not None:
         others = sum(_width(header, cells, column) for column in columns if column != shrink)
         for row in cells:
             row[shrink] = shortened(row[shrink], max(width - others - _GAP, _SHRUNK_WIDTH - _GAP))
@@ -98,19 +97,19 @@ def _fitting(
     narrowest: Mapping[int | None, int],
     optional: Sequence[int],
     width: int | None,
-) -> tuple[list[int], int | None]:
+) -> tuple[list[int], int]:
     """Returns the columns to show and the width they need, which may exceed the window."""
-    widths = [
-        min(_width(header, cells, column), narrowest.get(column, _UNLIMITED_WIDTH))
-        for column in range(len(header))
-    ]
+    widths = [_width(header, cells, column) for column in range(len(header))]
+    if width is None:
+        return list(range(len(header))), sum(widths)
+    widths = [min(needed, narrowest.get(column, needed)) for column, needed in enumerate(widths)]
     columns = list(range(len(header)))
     for index in optional:
-        if width is None or sum(widths[column] for column in columns) <= width:
+        if sum(widths[column] for column in columns) <= width:
             break
         columns.remove(index)
     needed = sum(widths[column] for column in columns)
-    return columns, width and max(width, needed)
+    return columns, max(width, needed)
 
 
 def _width(header: Sequence[str], cells: Sequence[Sequence[str]], column: int) -> int:
@@ -121,14 +120,14 @@ def styled(text: str, style: str, *, colour: bool) -> str:
     return _render(Text(text, style=style), colour, cell_len(text) + 1) if colour else text
 
 
-def _render(renderable: object, colour: bool, width: int | None) -> str:
+def _render(renderable: object, colour: bool, width: int) -> str:
     text = io.StringIO()
     console = Console(
         file=text,
         force_terminal=colour,
         no_color=not colour,
         color_system="standard" if colour else None,
-        width=width or _UNLIMITED_WIDTH,
+        width=width,
         highlight=False,
         legacy_windows=False,
     )

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from typing import Any
 from profiler.errors import RemoteFailed
 from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
+from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
 _DEEPEST = 6  # `damaged/2/pack-…/reports/…`, and one more
-_MOST_NAMES, _LONGEST_NAME = 1_000_000, 4096
+_LONGEST_NAME = 4096
 
 
 class ObjectPlace:
@@ -51,27 +52,23 @@ class ObjectPlace:
         return list(self.files(start))
 
     def files(self, start: str = "") -> dict[str, int]:
-        """The names of all files that begin with `start`, with their sizes in bytes."""
+        """The names of all files that begin with `start`, with their sizes in bytes.
+
+        Leaves out names that prof cannot have given, and stops at more than it would ever give.
+        """
+        folder, sizes = f"{self._connected[1]}/", dict[str, int]()
         with self._explained():
-            folder = f"{self._connected[1]}/"
             self._system.invalidate_cache()
-            # Only some file systems can search by the start of a name; the others list all.
-            prefix = {"prefix": start} if start and self._creates_only else {}
-            find = self._find_on_web if self._is_web else partial(self._system.find, detail=True, **prefix)
             try:
-                found = find(folder.rstrip("/"))
+                for entry in list_files(self._system, folder, self.root, start, _DEEPEST):
+                    name = entry["name"].removeprefix(folder)
+                    if _is_name(name) and name.startswith(start) and entry["name"].startswith(folder):
+                        sizes[name] = entry.get("size", 0)
             except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
-            sizes = {
-                path.removeprefix(folder): entry.get("size", 0)
-                for path, entry in found.items()
-                if path.startswith(folder)
-            }
             if not sizes:
                 self._require_answer(folder)
-            return {
-                name: size for name, size in sizes.items() if name.startswith(start) and stays_inside(name)
-            }
+            return sizes
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
         (found,) = self.read_all([(name, start, end)])
@@ -142,7 +139,7 @@ class ObjectPlace:
     def _create(self, name: str, write: Callable[..., object]) -> bool:
         path = self._path(name)
         with self._explained():
-            if self._creates_only:
+            if is_s3(self._system):
                 try:
                     write(path, mode="create")
                 except FileExistsError:
@@ -214,29 +211,9 @@ class ObjectPlace:
     def _system(self) -> Any:
         return self._connected[0]
 
-    @property
-    def _creates_only(self) -> bool:
-        return "s3" in (self._system.protocol, *self._system.protocol)
-
-    @property
-    def _is_web(self) -> bool:
-        return not {"http", "https"}.isdisjoint((self._system.protocol, *self._system.protocol))
-
-    def _find_on_web(self, folder: str) -> dict[str, dict[str, Any]]:
-        """Return what a web server lists, by URL. It may list folders in folders and names without end."""
-        found: dict[str, dict[str, Any]] = {}
-        for _, folders, files in self._system.walk(folder, maxdepth=_DEEPEST, detail=True):
-            entries = (*folders.values(), *files.values())
-            found |= {one["name"]: one for one in entries if len(one["name"]) <= _LONGEST_NAME}
-            if len(found) > _MOST_NAMES:
-                raise RemoteFailed(
-                    f"{self.root}: more than {_MOST_NAMES:,} files and folders are listed there"
-                )
-        return {name: entry for name, entry in found.items() if entry["type"] != "directory"}
-
     def _require_answer(self, folder: str) -> None:
         """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
-        if self._is_web:
+        if is_web(self._system):
             try:
                 with remote_errors(self._url, missing=RemoteFailed):
                     self._system.ls(folder, detail=False)
@@ -250,7 +227,7 @@ class ObjectPlace:
         """Return where to stop: at the latest one byte after what a file may have. A web server may ignore it."""
         beyond = (start or 0) + most_bytes(name, most) + 1
         if end is None:
-            return None if self._is_web and most is None else beyond
+            return None if is_web(self._system) and most is None else beyond
         return min(end, beyond)
 
     def _answer(self, piece: Piece, answer: bytes | Exception, most: int | None) -> bytes | OSError:
@@ -281,6 +258,10 @@ class ObjectPlace:
             f"{self.root}: there is no such bucket ({error_text(self._url, error)})",
             remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
         )
+
+
+def _is_name(name: str) -> bool:
+    return stays_inside(name) and name.count("/") < _DEEPEST and len(name) <= _LONGEST_NAME
 
 
 def _too_much(_: Piece) -> OSError:

@@ -202,17 +202,24 @@ def decode_contained(
     files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None] = lambda: None
 ) -> Decoded:
     """Decode the reports of a run in contained processes, or in this one where there are none; `count` each launch."""
-    global _code_reader  # noqa: PLW0603
     if _code_reader is None:
         sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
         return decode_reports(sources, run_id, omitted, count=count)
     with ContainedReader() as fresh:
         decoded = fresh.decode(files, run_id, omitted, Part.FIGURES, count)
     if omitted is not Omitted.ALL_CODE:
-        if _code_reader.has_ended:
-            _code_reader = ContainedReader()
-        decoded.tables |= _code_reader.decode(files, run_id, omitted, Part.CODE).tables
+        decoded.tables |= decode_code(files, run_id, omitted)
     return decoded
+
+
+def decode_code(files: Sequence[ReportFile], run_id: str, omitted: Omitted) -> dict[str, pa.Table]:
+    """Returns the table of the machine code, read by the process for it; none on systems that have no such process."""
+    global _code_reader  # noqa: PLW0603
+    if _code_reader is None:
+        return {}
+    if _code_reader.has_ended:
+        _code_reader = ContainedReader()
+    return _code_reader.decode(files, run_id, omitted, Part.CODE).tables
 
 
 def _serve(pipe: Connection, memory: Path) -> None:

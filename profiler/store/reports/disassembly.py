@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,25 +23,28 @@ class Function:
     rows: list[tuple[str, str, str | None, int | None, str | None]]  # opcode, text, file, line, source
 
 
-def walk(action: Any, start: int) -> list[int]:
-    """Return the addresses of a function whose instructions the report did not count, found one after the other."""
-    address = start
-    while action.sass_by_pc(address) and address - start < LARGEST_FUNCTION_BYTES:
-        address += _INSTRUCTION_BYTES
-    return list(range(start, address, _INSTRUCTION_BYTES))
+def walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
+    """Yields the instructions of a function that the report did not count, found one after the other."""
+    for address in range(start, start + LARGEST_FUNCTION_BYTES, _INSTRUCTION_BYTES):
+        if not (sass := action.sass_by_pc(address)):
+            return
+        yield address, sass
 
 
-def disassemble(action: Any, starts: Sequence[int], start: int, addresses: Sequence[int]) -> Function:
+def disassemble(action: Any, starts: Sequence[int], start: int, known: Iterable[int]) -> Function:
+    """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known."""
     sources = {name: text.splitlines() for name, text in action.source_files().items() if text}
+    found = {address: action.sass_by_pc(address) for address in sorted(known)} or dict(walk(action, start))
+    last = max(found, default=start)
     rows = []
-    for address in addresses:
-        sass = rebase(action.sass_by_pc(address), starts, start, addresses[-1])
+    for address, text in found.items():
+        sass = rebase(text, starts, start, last)
         info = action.source_info(address)
         file, line = (info.file_name(), info.line()) if info else (None, None)
         lines = sources.get(file or "", [])
         source = lines[line - 1] if line and 0 < line <= len(lines) else None
         rows.append((opcode_of(sass), sass, file, line, source))
-    return Function([address - start for address in addresses], rows)
+    return Function([address - start for address in found], rows)
 
 
 def still_the_same(action: Any, starts: Sequence[int], start: int, function: Function) -> bool:

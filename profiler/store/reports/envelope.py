@@ -127,6 +127,7 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     if not header:
         raise _Malformed(f"the block at byte {start:,} is blank")
     payload_size = results = sources = numbered = 0
+    has_session = False
     for number, wire, value in _fields(header):
         if number == _PAYLOAD_SIZE and wire == _VARINT:
             payload_size = _integer(value)
@@ -136,6 +137,7 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
         elif number == _SOURCES and wire == _VARINT:
             sources += _integer(value)
         elif number == _SESSION and wire == _BYTES:
+            has_session = True
             _read_session(_bytes(value), walk)
         elif number == _PROCESS and wire == _BYTES:
             _read_process(_bytes(value), walk)
@@ -152,8 +154,10 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
         for entry in entries[sources:]:
             _check_order(entry, walk)
     walk.pending_sources += sources
-    if results:
-        walk.results += results
+    walk.results += results
+    if results or not (
+        sources or has_session
+    ):  # `ncu -i` leaves an empty block in place of a result that its filters drop
         walk.pending_sources = 0
     return end
 

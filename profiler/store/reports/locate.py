@@ -18,6 +18,7 @@ from profiler.errors import ProfError, RemoteFailed, ReportNotFound, ReportTooLa
 from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
 from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
 from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
+from profiler.store.remote.listing import list_files
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_id import RunId
@@ -168,7 +169,7 @@ def _reports_at(url: str) -> list[RemoteReport]:
             found = [
                 (name, entry)
                 for place, info in entries.items()
-                for name, entry in _files_below(filesystem, place, info)
+                for name, entry in _files_below(filesystem, url, place, info)
             ]
     except ProfError as error:
         return [RemoteReport(url, trouble=error)]
@@ -185,12 +186,15 @@ def _is_pattern(url: str, path: str) -> bool:
     return glob.has_magic(path) and not url.lower().startswith("http")
 
 
-def _files_below(filesystem: Any, place: str, info: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _files_below(
+    filesystem: Any, url: str, place: str, info: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a file itself, or the reports in a folder that are neither hidden nor part of a run."""
     if info["type"] != "directory":
         yield place, info
         return
-    for name, entry in filesystem.find(place, detail=True).items():
+    for entry in list_files(filesystem, place, public_url(url)):
+        name = entry["name"]
         *folders, file = PurePosixPath(name.removeprefix(place)).parts
         hidden = any(part.startswith(".") for part in folders)
         if file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent):

@@ -25,7 +25,6 @@ from profiler.store.reports.disassembly import (
     Function,
     disassemble,
     still_the_same,
-    walk,
 )
 from profiler.store.reports.request import Omitted, Part
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
@@ -312,8 +311,7 @@ class _Decoder:
         key = (action.name(action.NameBase_MANGLED), start, len(known))
         function = self._functions.get(key)
         if function is None or not still_the_same(action, launch.starts, start, function):
-            addresses = sorted(known) if known else walk(action, start)
-            function = self._functions[key] = disassemble(action, launch.starts, start, addresses)
+            function = self._functions[key] = disassemble(action, launch.starts, start, known)
         return function
 
     # Nsight Compute's own findings

@@ -16,6 +16,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
 from profiler.machine import available_cores, leave_with_parent, physical_memory_bytes
-from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Request
+from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.arrow_alone import import_arrow_alone
 
@@ -109,10 +110,13 @@ class Sandbox:
             initargs=[most_bytes],
         )
 
-    def warm_up(self) -> None:
-        """Starts a reader, so that the first report need not wait for what it imports."""
+    def warm_up(self, report: Path) -> None:
+        """Starts a reader and has it read a report's machine code, which NVIDIA's library prepares itself for at first.
+
+        So the reports to come need wait for neither.
+        """
         with _interrupts_held(), _ending_held():
-            self._pool.schedule(int)
+            self._pool.schedule(_prepare, args=[report], timeout=default_timeout_s(report))
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
@@ -212,6 +216,14 @@ def _work(request: Request, alarm_s: float) -> Extracted:
         os._exit(OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _prepare(report: Path) -> None:
+    from profiler.store.reports.contained_reader import decode_code
+    from profiler.store.reports.identity import identify_report
+
+    with tempfile.TemporaryDirectory() as scratch:
+        decode_code([identify_report(report, Path(scratch))], "", Omitted.NOTHING)
 
 
 @contextmanager

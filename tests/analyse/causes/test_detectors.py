@@ -53,6 +53,22 @@ def test_one_sector_too_many_is_a_matter_of_alignment_and_more_of_the_layout(sec
     )
 
 
+def apart_with(arrived):
+    """The effect of mending loads that touch 12 sectors where 4 would do, of which so many reached L2."""
+    facts = {0: {"sectors": 1200.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures={"l2_sectors": arrived})
+    (candidate,) = global_memory.detect_uncoalesced(evidence)
+    return candidate.effect
+
+
+@pytest.mark.parametrize(("arrived", "saved"), [(1200.0, 2 / 3), (800.0, 1 / 2), (400.0, 0.0)])
+def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_long_for(arrived, saved):
+    effect = apart_with(arrived)
+    assert effect.resources["l2"] == pytest.approx(saved)
+    assert effect.waits["long_scoreboard"] == pytest.approx(saved)
+    assert effect.resources["l1"] == pytest.approx(2 / 3)  # which looks each of them up
+
+
 def test_stores_that_lie_apart_are_named_apart_from_loads():
     facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
     evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
@@ -66,6 +82,7 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
         ("LDG.E.64", 8.0, ["narrow-accesses"]),
         ("LDG.E.128", 16.0, []),  # there is no wider one
         ("LDG.E", 1.0, []),  # a broadcast
+        ("LDG.E", 5.0, []),  # misaligned: a wide access would be refused
         ("LDG.E", 32.0, []),  # lanes that lie apart
     ],
 )
@@ -286,6 +303,17 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge():
     assert names(lanes.detect_idle_lanes, evidence) == ["divergent-branches"]
 
 
+@pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
+def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
+    acting, saved
+):
+    lines = ("@!P0 FADD R4, R4, R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
+    whole = {"lanes": 32.0, "acting": 32.0}
+    facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
+    assert (candidate.effect.waits["barrier"] > 0) == saved
+
+
 def test_loads_that_nobody_waits_for_overlap_well_enough():
     waits = {"long_scoreboard": 9}
     assert names(waiting.detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": waits}})) == [
@@ -329,7 +357,25 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     facts = {1: {"waits": {"long_scoreboard": 10}}, 3: late, 5: late}
     (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
     assert candidate.effect.waits["barrier"] == pytest.approx((7 / 16 + 7 / 8) / 2)
-    assert candidate.effect.in_step
+
+
+@pytest.mark.parametrize(("active_warps", "in_step"), [(2.0, 1.0), (16.0, 1 / 8)])
+def test_a_barrier_keeps_the_warps_of_its_own_block_in_step_and_no_others(active_warps, in_step):
+    """A block of 256 threads has 8 warps; a scheduler, of which an SM has four, so many of one block or of eight."""
+    lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8]", "FADD R6, R6, R7")
+    facts = {2: {"waits": {"barrier": 10}}, 3: {"waits": {"short_scoreboard": 10}}}
+    (candidate,) = waiting.detect_barriers(
+        evidence_of(*lines, facts=facts, figures={"active_warps": active_warps})
+    )
+    assert candidate.effect.in_step == pytest.approx(in_step)
+    assert candidate.effect.waits["short_scoreboard"] == pytest.approx(in_step)
+
+
+def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
+    code = ("FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
+    facts = {0: {"waits": {"wait": 10}}, 2: {"waits": {"short_scoreboard": 10}}}
+    (candidate,) = waiting.detect_dependent_chain(evidence_of(*code, facts=facts))
+    assert candidate.effect.waits == {"wait": 1.0, "short_scoreboard": 0.75}
 
 
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
@@ -339,12 +385,31 @@ def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
     assert (staged.effect.resources["l1"], used.effect.resources["l1"]) == (1.0, 0.0)
 
 
-def test_dispatch_stalls_at_three_operands_are_register_banks():
-    waits = {0: {"waits": {"dispatch": 9}}}
-    assert names(waiting.detect_register_banks, evidence_of("FFMA R1, R2, R3, R4", facts=waits)) == [
-        "register-bank-conflicts"
-    ]
-    assert names(waiting.detect_register_banks, evidence_of("FADD R1, R2, R3", facts=waits)) == []
+def bank_conflicts(*lines, **facts):
+    return list(
+        waiting.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
+    )
+
+
+def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
+    (candidate,) = bank_conflicts("FFMA R0, R2, R4, R0")
+    assert candidate.effect.waits == {"dispatch": pytest.approx(1.5 / 2)}  # half a cycle of the two is needed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "FFMA R0, R3, R3, R0",  # two registers of two banks
+        "LOP3.LUT R0, R2, R4, RZ, 0xc0, !PT",  # follows only in the cycle after the next, whatever it reads
+        "IMAD.WIDE R0, R2, R4, R6",  # reads a pair
+    ],
+)
+def test_registers_that_other_names_would_not_read_faster_do_not_conflict(line):
+    assert bank_conflicts(line) == []
+
+
+def test_banks_that_nobody_waits_for_are_no_cause():
+    assert bank_conflicts("FFMA R0, R2, R4, R0", waits={"wait": 9}) == []
 
 
 @pytest.mark.parametrize(("instructions", "found"), [(768, []), (769, ["instruction-cache-misses"])])

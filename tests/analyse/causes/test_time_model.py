@@ -59,9 +59,23 @@ def test_what_is_left_of_the_busiest_unit_is_no_part_of_what_is_saved():
     assert model.saved(Effect(waits={"long_scoreboard": 1.0})) == pytest.approx(0.4)
 
 
+def test_a_warp_waits_in_the_part_of_its_time_in_which_it_does_not_issue():
+    model = TimeModel({"dram": 0.9}, {"long_scoreboard": 0.4, "barrier": 0.4, "no_warp": 0.2}, issuing=0.2)
+    assert model.life_share("barrier") == pytest.approx(0.8 * 0.4 / 0.8)
+
+
+def test_no_change_shortens_how_a_launch_starts_and_ends():
+    waiting = Effect(waits={"long_scoreboard": 1.0})
+    long, short = (TimeModel({"dram": 0.6}, {"long_scoreboard": 1.0}, starting=part) for part in (0.0, 0.3))
+    assert long.saved(waiting) == pytest.approx(0.4)
+    assert short.saved(waiting) == pytest.approx(0.7 * 0.4)
+
+
 def test_warps_in_step_hide_nothing_behind_a_busy_unit():
     model = TimeModel({"l1": 0.6}, {"barrier": 0.4, "wait": 0.6})
-    assert model.saved(Effect(waits={"barrier": 1.0}, in_step=True)) == pytest.approx(0.4)
+    waiting = {"barrier": 1.0}
+    assert model.saved(Effect(waits=waiting, in_step=1.0)) == pytest.approx(0.4)
+    assert 0.6 * 0.4 < model.saved(Effect(waits=waiting, in_step=0.5)) < 0.4
 
 
 def test_who_waits_for_a_full_unit_waits_less_when_less_is_asked_of_it():

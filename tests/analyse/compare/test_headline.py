@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.compare.headline import ratio_sentence
-from profiler.analyse.findings import Speedup
+from profiler.analyse.compare.headline import headline_of_pair, ratio_sentence
+from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
 
 TIMES = (4e6, 2e6)
 
@@ -35,3 +35,24 @@ def test_a_ratio_is_claimed_only_where_its_interval_leaves_one_side_faster(ratio
 )
 def test_a_file_is_called_by_its_name_without_folders_unless_both_have_the_same(labels, said):
     assert ratio_sentence(labels, TIMES, Speedup(2.0, None, "unprofiled")).startswith(said)
+
+
+def why(*factors):
+    """The why of a pair whose second side is twice as fast, by these factors: name, ratio, share, before, after."""
+    leaves = [Factor(*one, unit="") for one in factors]
+    attribution = Attribution("tensor", "", {}, 2.0, leaves, 0.0)
+    found = headline_of_pair(
+        ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), attribution, Instructions([]), ([], [])
+    )
+    return found.why
+
+
+def test_what_changed_most_is_said_before_what_works_against_it():
+    work, pipe = ("tensor_work", 2.1, 1.1, 200.0, 100.0), ("tensor_pipe_pct", 0.95, -0.1, 92.0, 88.0)
+    assert why(work, pipe) == (
+        "50 % fewer cycles of work for the tensor pipe, despite the tensor pipe 4 % less busy"
+    )
+    assert why(("cycles", 2.0, 1.0, 200.0, 100.0)) == "50 % fewer cycles"
+    assert why(("instructions", 2.5, 1.2, 5e6, 2e6), ("wait_per_issue", 0.1, -0.2, 1.0, 11.0)) == (
+        "60 % fewer instructions, despite 1,000 % longer waits between instructions"
+    )

@@ -34,6 +34,22 @@ def test_each_side_has_its_time_and_its_percent_of_the_reference_and_no_counter(
     assert caution.startswith("no counters were recorded of either side: only the times are compared")
 
 
+def test_a_longer_reference_in_another_runtime_is_left_out_of_the_speedup_and_said(made):
+    made.time("made", 1, 100.0, 100.0, reference_ns=60.0, reference="a copy")
+    made.time("made", 2, 50.0, 50.0, reference_ns=63.0, reference="a copy", runtime="PyTorch 2.11.0")
+    found = compare_timings(*runs_of(made))
+    assert found.speedup.ratio == pytest.approx(2.0 * 63 / 60)
+    assert "(100.0 ns -> 50.00 ns " in found.headline.what  # as measured
+    assert found.comparable.warnings[1] == (
+        "the reference took 5.0 % longer beside made 2, in another runtime; the speedup leaves that out, "
+        "and the times are as measured"
+    )
+    made.time("made", 3, 50.0, 50.0, reference_ns=63.0, reference="a copy")
+    alike = compare_timings(runs_of(made)[0], runs_of(made)[2])
+    assert alike.speedup.ratio == pytest.approx(2.0)
+    assert not any("another runtime" in caution for caution in alike.comparable.warnings)
+
+
 def test_of_a_profile_beside_timings_the_whole_step_counts_whichever_kernels_it_holds(made, make_run):
     made.time("made", 1, 100.0, 101.0)
     several = [{"kernel": name, "metrics": {"gpu__time_duration.sum": (1.0, "ns")}} for name in "ab"]

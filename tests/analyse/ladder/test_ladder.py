@@ -128,6 +128,27 @@ def test_without_a_best_the_default_is_the_strongest(made, made_ladder):
     assert (one.best_pct, one.strongest) == (None, (200.0, "the library"))
 
 
+@pytest.mark.parametrize(
+    ("read", "reference_ns", "reference", "said"),
+    [
+        (2e6, 105.0, "cudaMemcpy of as many bytes", True),
+        (1e6, 105.0, "cudaMemcpy of as many bytes", False),  # it writes as much as it reads
+        (2e6, 100.5, "cudaMemcpy of as many bytes", False),  # it does not pass the copy
+        (2e6, 105.0, "cuBLAS", False),
+    ],
+)
+def test_a_kernel_that_mostly_reads_is_not_praised_for_passing_a_copy(
+    made, made_ladder, make_run, read, reference_ns, reference, said
+):
+    made.time("made", 1, 100.0, 100.0, reference_ns=reference_ns, reference=reference)
+    counters = {"dram__bytes_read.sum": read, "dram__bytes_write.sum": 1e6}
+    metrics = {"gpu__time_duration.sum": (100.0, "ns"), **counters}
+    make_run({"kernel": "k", "metrics": metrics}, name="made-1", root=made.store.root)
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    warning = f"it mostly reads, so it can pass {reference}, which writes half of them"
+    assert (warning in one.warnings) == said
+
+
 def test_the_reference_in_a_process_of_another_kind_is_not_slowed_by_the_rung(made, made_ladder):
     made.time("made", 0, 100.0, reference_ns=100.0, reference="a copy")
     made.time("made", 1, 50.0, reference_ns=100.6, reference="a copy", runtime="PyTorch 2.11.0")

@@ -54,10 +54,28 @@ def test_what_can_be_is_left_in_peace(doubts_of, name, values):
 
 
 @pytest.mark.parametrize("nothing", [math.nan, math.inf, None])
-def test_a_launch_without_a_number_is_told(doubts_of, nothing):
-    assert doubts_of("l2_hit_pct", 50.0, nothing, 50.0) == [
-        "made: launches without a number: l2_hit_pct in 1 of 3"
-    ]
+def test_launches_without_a_number_are_named_with_the_metric_and_the_version_of_ncu(doubts_of, nothing):
+    said = "made: ncu 2025.3.1.0 recorded launches without a number: l2_hit_pct (lts__t_sector_hit_rate.pct)"
+    assert doubts_of("l2_hit_pct", 50.0, nothing, 50.0) == [f"{said} in 1 of 3"]
+    assert doubts_of("l2_hit_pct", nothing, nothing) == [f"{said} in 2 of 2"]
+
+
+def test_show_and_compare_say_which_metric_has_no_number(make_run, prof_here, tmp_path):
+    for name, value in (("sound", 50.0), ("hollow", math.nan)):
+        metrics = {"gpu__time_duration.sum": (5000.0, "ns"), "lts__t_sector_hit_rate.pct": value}
+        make_run(*[{"kernel": "k", "metrics": metrics}] * 3, name=name, root=tmp_path)
+    said = "recorded launches without a number: l2_hit_pct (lts__t_sector_hit_rate.pct) in 3 of 3"
+    for words in (["show", "hollow"], ["compare", "sound", "hollow"], ["compare", "hollow", "sound"]):
+        done = prof_here("--runs", tmp_path, *words, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+    assert said not in prof_here("--runs", tmp_path, "show", "sound", "--format", "json").stdout
+
+
+def test_a_metric_without_a_number_that_is_recorded_under_an_older_name_too_is_no_doubt(make_run):
+    newest, older = BY_NAME["sm_frequency_hz"].ncu
+    launch = {"kernel": "k", "metrics": {newest: math.nan, older: 1e9}}
+    assert find_doubts(profile_kernel(make_run(launch), "k")) == []
 
 
 def test_many_doubts_are_counted(make_run):

@@ -104,7 +104,17 @@ def test_a_number_means_the_newest_run_of_the_gpu_asked_for(find, typed, gpu):
 
 def test_a_gpu_of_which_nothing_is_stored_is_an_error_that_lists_the_others(ask, two_gpus):
     newest = two_gpus.find("6", "gemm").manifest.run_id
-    for words in (["show", "6"], ["show", newest], ["ladder"], ["report"], ["compare", "5", "6"]):
+    for words in (
+        ["show", "6"],
+        ["show", newest],
+        ["ladder"],
+        ["report"],
+        ["compare", "5", "6"],
+        ["list"],
+        ["list", "6"],
+        ["export", "6"],
+        ["notebook", "-o", "none.ipynb"],
+    ):
         refused = ask(*words, "--gpu", "a100")
         assert refused.returncode == 21, refused.stderr
         assert "on a GPU called 'a100'" in refused.stderr
@@ -149,6 +159,26 @@ def test_the_page_of_a_ladder_shows_both_gpus(ask, tmp_path):
     assert f"On {H100}" in page.read_text()
 
 
+def test_a_notebook_over_the_runs_of_one_gpu_asks_for_that_gpu(ask, tmp_path, monkeypatch):
+    book = tmp_path / "book.ipynb"
+    done = ask("notebook", "-o", book, "--gpu", "h100")
+    assert done.returncode == 0, done.stderr
+    code = ["".join(cell["source"]) for cell in json.loads(book.read_text())["cells"]]
+    (asks,) = (cell for cell in code if "profiler.ladder(" in cell)
+    names: dict[str, object] = {}
+    monkeypatch.chdir(tmp_path)  # Jupyter runs a notebook in its folder
+    exec(asks, names)
+    assert names["ladder"].ladder.gpu == H100
+    assert ask("notebook", "--gpu", "h100").returncode == 2
+
+
+def test_the_reports_of_the_run_on_the_gpu_asked_for_are_exported(ask, tmp_path):
+    done = ask("export", "6", "--gpu", "h200", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.suffix for path in tmp_path.iterdir()] == [".ncu-rep"] * len(list(tmp_path.iterdir()))
+    assert list(tmp_path.iterdir())
+
+
 def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
     found = find("compare", "6", "--gpu", "h200", "--gpu", "h100")
     assert (found["before"]["gpu"], found["after"]["gpu"]) == ("NVIDIA H200", H100)
@@ -156,7 +186,7 @@ def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
     assert found["speedup"]["ratio"] == pytest.approx(1 / SLOWER)
     headline = found["headline"]
     assert headline["what"].startswith("gemm 6 on H100 80GB HBM3 takes 1.250x as long as gemm 6 on H200 (")
-    assert headline["why"].endswith("issue slots 72 % busy both before and after (of each GPU's own peak)")
+    assert headline["why"].endswith("issue slots 72 % busy on both (of each GPU's own peak)")
     assert (found["causes_gone"], found["causes_new"]) == ([], [])
     assert find("compare", "6", "6", "--gpu", "h200", "--gpu", "h100") == found
 
@@ -165,6 +195,12 @@ def test_times_alone_on_two_gpus_are_compared_too(find):
     found = find("compare", "gemm-6-timed", "--gpu", "h200", "--gpu", "h100")
     assert found["comparable"]["ok"]
     assert found["speedup"]["ratio"] == pytest.approx(1 / SLOWER)
+    shares = [found[side]["timing"]["reference_pct"] for side in ("before", "after")]
+    assert found["headline"]["why"] == (
+        f"{shares[0]:.1f} % of cuBLAS fp32 on H200, {shares[1]:.1f} % of it on H100 80GB HBM3"
+    )
+    (caution,) = found["comparable"]["warnings"]
+    assert caution == "no counters were recorded of either side: only the times are compared"
 
 
 def test_two_kernels_on_two_gpus_are_not_comparable(ask):
@@ -191,6 +227,11 @@ def test_a_check_of_one_gpu_against_another_is_refused(ask, two_gpus):
 
 def test_a_check_takes_the_runs_of_one_gpu(prof_here, two_gpus, tmp_path):
     shutil.copytree(two_gpus.root, tmp_path / "runs")
+    refused = prof_here(
+        "--runs", tmp_path / "runs", "check", "--baseline", two_gpus.root, "--gpu", "a100", cwd=ROOT
+    )
+    assert refused.returncode == 21
+    assert "on a GPU called 'a100'" in refused.stderr
     for gpu, names in (("h200", {"gemm-4", "gemm-5", "gemm-6"}), ("h100", {"gemm-5", "gemm-6"})):
         words = ("check", "--baseline", two_gpus.root, "--gpu", gpu, "--format", "json")
         pairs = json.loads(prof_here("--runs", tmp_path / "runs", *words, cwd=ROOT).stdout)["pairs"]

@@ -4,7 +4,7 @@
 Builds every program, lets it verify its kernels, and profiles each kernel with the preset "source", one report a kernel. OUT gets
 `times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
 A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
-these are recorded. The kernels of `scripts.py` need PyTorch, Triton and CuPy.
+these are recorded. The kernels of `scripts.py` need PyTorch, Triton and CuPy, and those of `register_banks.py` CuPy.
 
 It runs in the neutral folder /tmp/prof, because a report holds the folder and the command line. It needs nvcc, ncu and a GPU.
 """
@@ -35,7 +35,7 @@ PROGRAMS = [
     "textbook",
     "exercises",
 ]
-SCRIPTS = "scripts"
+SCRIPTS = ["scripts", "register_banks"]
 NVCC = [
     "nvcc",
     "-O3",
@@ -93,8 +93,8 @@ def profile(program: str, kernel: str, folder: str, *asked: str) -> None:
     report = WORK / folder / f"{kernel}.ncu-rep"
     launches = 3 if kernel in THRICE and folder != "full-reports" else 1
     command = (
-        [sys.executable, f"{SCRIPTS}.py", kernel]
-        if program == SCRIPTS
+        [sys.executable, f"{program}.py", kernel]
+        if program in SCRIPTS
         else [f"./{program}", kernel, str(launches)]
     )
     said = run(*NCU, *asked, "--launch-count", str(launches), "-o", report, *command)
@@ -125,10 +125,10 @@ def pack(name: str) -> None:
 def main() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir()
-    for source in [*HERE.glob("*.cu"), HERE / "program.cuh", HERE / f"{SCRIPTS}.py"]:
+    for source in [*HERE.glob("*.cu"), HERE / "program.cuh", *(HERE / f"{name}.py" for name in SCRIPTS)]:
         shutil.copy(source, WORK)
-    asked = sys.argv[2:] or [*PROGRAMS, SCRIPTS]
-    programs = [name for name in asked if name != SCRIPTS]
+    asked = sys.argv[2:] or [*PROGRAMS, *SCRIPTS]
+    programs = [name for name in asked if name not in SCRIPTS]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda name: run(*NVCC, "-o", name, f"{name}.cu"), programs))
     say("built")
@@ -137,9 +137,9 @@ def main() -> None:
         for program in programs:
             times.write(run(f"./{program}"))
             times.flush()
-        if SCRIPTS in asked:
-            times.write(said := run(sys.executable, f"{SCRIPTS}.py"))
-            kernels[SCRIPTS] = [line.partition(",")[0] for line in said.splitlines()]
+        for script in [name for name in asked if name in SCRIPTS]:
+            times.write(said := run(sys.executable, f"{script}.py"))
+            kernels[script] = [line.partition(",")[0] for line in said.splitlines()]
     say("verified")
     with ThreadPoolExecutor(4) as pool:  # packs what is recorded while the next program is
         packing = []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.store.runs.run_store import RunStore
@@ -17,6 +18,7 @@ HERE = Path(__file__).parent
 # What users write, but for `launch`: it stands for the launch of a kernel.
 SCRIPT = '''
 import ctypes
+import os
 import time
 import numpy as np
 import profiler as prof
@@ -64,6 +66,18 @@ def nothing(x):
 def raises(x):
     raise ValueError("no such thing")
 
+def exits(x):
+    raise SystemExit("enough")
+
+def crashes(x):
+    os.abort()
+
+def chatty(x):
+    print("{not JSON")
+    print('{"kernel_ns": 5}')
+    launch("double_kernel", 1000)
+    return x * 2
+
 def hangs(x):
     time.sleep(600)
 
@@ -100,7 +114,7 @@ class Machine:
     def run(self, text: str, name: str = "script.py", **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the functions above, followed by `text`, as a script."""
         (self.folder / name).write_text(SCRIPT + text)
-        return subprocess.run(
+        return forked.run(
             [sys.executable, name],
             cwd=self.folder,
             env={**self.environment, **environment},
@@ -110,10 +124,10 @@ class Machine:
             check=False,
         )
 
-    def error(self, text: str) -> str:
+    def error(self, text: str, before: str = "") -> str:
         """Returns the failure of a measurement, after which nothing is stored."""
         found = self.run(
-            "from profiler.errors import ProfError\n"
+            f"{before}from profiler.errors import ProfError\n"
             f"try:\n    {text}\nexcept ProfError as error:\n    print(type(error).__name__ + ':', error.message)\n"
         )
         assert found.returncode == 0, found.stderr
@@ -128,7 +142,7 @@ def fake_cuda(tmp_path_factory: pytest.TempPathFactory, needs) -> Path:
     folder = tmp_path_factory.mktemp("cuda")
     library = folder / "libcuda.so.1"
     subprocess.run(
-        [needs("cc"), "-shared", "-fPIC", "-o", library, HERE / "fake_cuda.c"],
+        [needs("cc"), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, HERE / "fake_cuda.c"],
         check=True,
         capture_output=True,
     )

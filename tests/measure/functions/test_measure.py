@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
+import forked
 import pytest
 
 pytestmark = pytest.mark.needs("cc")
@@ -91,7 +91,7 @@ def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
         "shell = InteractiveShell.instance()\n"
         f"for cell in {cells!r}:\n    shell.run_cell(cell, store_history=True)\n"
     )
-    found = subprocess.run(
+    found = forked.run(
         [sys.executable, script], cwd=measuring.folder, env=measuring.environment,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
@@ -112,7 +112,8 @@ def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
 
 def test_arguments_that_are_written_are_verified_over_poison(measuring):
     text = f"prof.measure(into, x, np.zeros_like(x), reference=lambda x, y: x + x, profile=False, {BRIEF})\n"
-    assert measuring.run(text).returncode == 0
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
     assert len(measuring.runs.ids()) == 1
 
 
@@ -170,6 +171,12 @@ print(sorted(found.chart().to_dict()["encoding"]))
             "nothing cannot be measured: it launches no kernel: once it is settled, a call does nothing",
         ),
         ("raises, x", "raises cannot be measured: it raised ValueError after 0 s: no such thing"),
+        ("exits, x", "exits cannot be measured: it raised SystemExit after 0 s: enough"),
+        ("crashes, x", "crashes cannot be measured: its process died: ended by SIGABRT"),
+        (
+            "fast, x, reference=raises",
+            "fast cannot be measured: its reference raised ValueError: no such thing",
+        ),
         ("hangs, x, timeout_s=2", "ProgramTimedOut: hangs did not end within 2 s and was killed"),
         ("restless, x", "after 2000 calls it still does not launch the same kernels in 5 calls in a row"),
         (
@@ -184,6 +191,25 @@ print(sorted(found.chart().to_dict()["encoding"]))
 )
 def test_what_cannot_be_measured_is_one_message_and_nothing_stored(measuring, call, message):
     assert message in measuring.error(f"prof.measure({call}, {BRIEF})")
+
+
+def test_what_a_function_prints_is_not_taken_for_its_times(measuring):
+    found = measuring.run(f"print(prof.measure(chatty, x, profile=False, {BRIEF}).ns)\n")
+    assert found.stdout.splitlines()[-1] == "1000.0", found.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("processes=0", "ValueError: processes is 0, and must be more than 0"),
+        ("launches=-1", "ValueError: launches is -1, and must be more than 0"),
+        ("over={'n': [1.5]}", "TypeError: 'float' object cannot be interpreted as an integer"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_before_anything_runs(measuring, options, message):
+    found = measuring.run(f"prof.measure(fast, x, {options})\n")
+    assert found.stderr.splitlines()[-1] == message
+    assert not measuring.runs.ids()
 
 
 def test_a_function_that_cannot_be_sent_is_measured_in_this_process(measuring):
@@ -220,6 +246,20 @@ except Exception as error:
     assert list(times.reference_ns) == [2100.0] * 6
 
 
+def test_a_function_that_cannot_be_sent_and_hangs_is_interrupted(measuring):
+    text = """
+import threading
+def make(lock):
+    def hanging(x):
+        with lock:
+            time.sleep(600)
+    return hanging
+hangs_here = [make(threading.Lock())]
+"""
+    message = measuring.error("prof.measure(hangs_here[0], x, timeout_s=2)", before=text)
+    assert message == "ProgramFailed: hanging cannot be measured: it did not return within 2 s"
+
+
 def test_processes_that_ran_other_configurations_are_a_caution(measuring):
     text = f"""
 import os
@@ -244,5 +284,6 @@ print(a.cautions, b.cautions)
 
 def test_a_wrong_result_is_measured_if_asked(measuring):
     text = f"prof.measure(wrong, x, reference=double, verify=False, profile=False, {BRIEF})\n"
-    assert measuring.run(text).returncode == 0
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
     assert measuring.runs.open(measuring.runs.ids()[0]).manifest.provenance.relative_error > 0.1

@@ -21,15 +21,19 @@ PLUGIN = () if INSTALLED else ("-p", "profiler.python.pytest_plugin")
 
 pytestmark = pytest.mark.needs("cc")
 
-# The time of the kernel is an environment variable, and its noise from process to process another.
+# NS is the time of the kernel. NOISY lets it differ between the three processes of a measurement that are timed, after
+# pytest's own and the one that verifies.
 TESTS = """
 import os
-import random
 import ctypes
 import numpy as np
 
 library = ctypes.CDLL("libcuda.so.1")
-noise = 1 + random.Random(os.getpid()).uniform(-1, 1) * float(os.environ.get("NOISE", "0"))
+noise = 1
+if "NOISY" in os.environ:
+    with open("processes", "a") as file:
+        file.write(".")
+        noise = (1.15, 1, 1, 0.85, 1)[file.tell() % 5]
 
 def double(x):
     library.launch(b"double_kernel", ctypes.c_uint64(int(int(os.environ["NS"]) * noise)), 1)
@@ -105,8 +109,8 @@ def test_a_faster_function_passes(baseline, pytest_run):
 
 
 def test_what_noise_hides_is_unclear_and_neither_passes_nor_fails(pytest_run):
-    pytest_run("--prof-update", NOISE="0.2", NS="100000")
-    found = pytest_run(NOISE="0.2", NS="108000")
+    pytest_run("--prof-update", NOISY="1")
+    found = pytest_run(NOISY="1", NS="1080")
     assert outcome(found) == (0, "1 passed, 1 unclear")
     assert "u." in found.stdout
     assert "duration_ns" in found.stdout.partition("prof: unclear")[2]

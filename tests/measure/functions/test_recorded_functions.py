@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import profiler
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.catalog.metrics import DURATION
 from profiler.measure.functions.measure import profiled_configurations, unlike_configurations
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 RUNS = Path(__file__).parents[2] / "data" / "functions"
 
@@ -48,6 +55,33 @@ def test_two_identical_functions_are_the_same_within_their_noise(runs):
     low, high = found.speedup.ci
     assert low < 1 < high
     assert DURATION not in [delta.name for delta in found.metrics if delta.verdict in ("better", "worse")]
+
+
+def test_of_fifty_repetitions_with_one_function_none_finds_a_difference(tmp_path):
+    """Each side is what `measure` times: twenty calls in each of three processes, one after the other on an H200."""
+    processes = msgspec.json.decode((RUNS.parent / "identical_functions.json").read_bytes())
+    sides = [processes[place : place + 3] for place in range(0, len(processes), 3)]
+    runs = [timed(f"side-{place}", side) for place, side in enumerate(sides)]
+    store = RunStore(tmp_path)
+    opened = list(store.open_all(map(RunId.parse, commit_timings(store, runs))))
+    found = [
+        judge_speedup(profiler.compare(one, other).speedup)
+        for one, other in zip(opened[::2], opened[1::2], strict=True)
+    ]
+    assert len(found) == 51
+    assert set(found) == {"same", "unclear"}
+
+
+def timed(name: str, processes: list[list[int]]) -> TimedRun:
+    timings = [
+        Timing(process, repeat, ns, None)
+        for process, times in enumerate(processes)
+        for repeat, ns in enumerate(times)
+    ]
+    return TimedRun(
+        ladder="", kernel=0, workload=None, recorded=datetime(2026, 11, 23, tzinfo=UTC), gpu="NVIDIA H200",
+        command_line=name, provenance=Provenance(), timings=tuple(timings), function=name,
+    )  # fmt: skip
 
 
 def test_two_versions_of_a_matmul_are_compared(runs):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
+import forked
 import pytest
 
 pytestmark = pytest.mark.needs("cc")
@@ -30,7 +30,7 @@ def collect(measuring):
     (measuring.folder / "program.py").write_text(PROGRAM)
 
     def run(*words, verb=("collect", "--times-only", "--processes", "2")):
-        return subprocess.run(
+        return forked.run(
             [sys.executable, "-m", "profiler", *verb, *words],
             cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip

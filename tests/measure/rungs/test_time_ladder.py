@@ -14,9 +14,9 @@ from profiler.errors import GpuNotFound, ProfError, ProgramFailed, RunDamaged
 from profiler.measure.rungs.provenance import read_commit
 from profiler.measure.rungs.time_ladder import TimingOutcome, TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import Gpu
-from profiler.store.query import run_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
+from tests.store.sql import run_query
 
 GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
 

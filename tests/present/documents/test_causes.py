@@ -42,7 +42,7 @@ def test_each_cause_has_what_it_saves_its_name_its_place_and_what_to_try():
     lines = text_of().splitlines()
     assert "  47 %  uncoalesced-loads" in lines
     assert "  10 %  grid-too-small" in lines
-    assert "At kernel.cu:66 `sum += a[k * n];`, LDG.E at offset 0x1a0. Try: Exchange the indices." in flat(
+    assert "At kernel.cu:66 `sum += a[k * n];`, offset 0x1a0 (LDG.E). Try: Exchange the indices." in flat(
         text_of()
     )
     assert "Likely to save 47 % of the time, and never more than 56 %." in flat(text_of())

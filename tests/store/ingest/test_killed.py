@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.store.runs.commit import STAGING_FOLDER
@@ -76,7 +77,7 @@ def nothing_is_left_running() -> Iterator[None]:
 
 def start_ingest(folder: Path, runs: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [*PROF, "--runs", runs, "ingest", folder, *options]
-    process = subprocess.Popen(
+    process = forked.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     STARTED.append(process)

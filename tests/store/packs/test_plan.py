@@ -22,7 +22,6 @@ from profiler.store.packs.footers import read_footer
 from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
 from profiler.store.packs.plan import Limits, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
-from profiler.store.query import run_query
 from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
 from profiler.store.runs.run_id import RunId
@@ -30,6 +29,7 @@ from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import encode_struct
+from tests.store.sql import run_query
 
 NAMES = count()
 FEW = 9  # runs; the fewest that are packed are eight

@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 import fsspec
 import pytest
+from s3fs import S3FileSystem
 
 from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, RunDamaged
-from profiler.store.remote import bounds, objects
+from profiler.store.remote import bounds, listing, objects
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.reports.locate import RemoteReport, fetch
+from profiler.store.reports.locate import RemoteReport, fetch, find_reports
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run_store import RunStore
 
@@ -164,11 +165,49 @@ def test_a_file_of_this_machine_has_the_same_size(tmp_path: Path):
 
 def test_names_without_end_are_refused(server, monkeypatch):
     """Each page is small, and lists folders with pages of their own."""
-    monkeypatch.setattr(objects, "_MOST_NAMES", 100)  # private: a million would take an hour
+    monkeypatch.setattr(listing, "_MOST_NAMES", 100)  # private: a million would take an hour
     url, handler = server
     handler.listing = "".join(f'<a href="{number}/">x</a>' for number in range(30))
     with pytest.raises(RemoteFailed, match="more than 100 files and folders are listed there"):
         RunStore(url).ids()
+
+
+def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, monkeypatch):
+    """A bucket answers in pages of a thousand names."""
+    monkeypatch.setattr(listing, "_MOST_NAMES", 1000)  # private: a million would take minutes
+    url = s3()
+    fsspec.filesystem("s3").pipe({f"{url}/{number}/{MANIFEST_FILE}": b"" for number in range(2100)})
+    asked = []
+    call = S3FileSystem.call_s3
+    monkeypatch.setattr(
+        S3FileSystem, "call_s3", lambda *given, **more: asked.append(1) or call(*given, **more)
+    )
+    with pytest.raises(RemoteFailed, match=f"{url}: more than 1,000 files and folders are listed there"):
+        RunStore(url).ids()
+    (report,) = find_reports([url])
+    with pytest.raises(RemoteFailed, match=f"{url}: more than 1,000 files and folders are listed there"):
+        fetch(report, Path("never written"))
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize(
+    "name", [f"{RUN}/{'x/' * 400}{MANIFEST_FILE}", f"{RUN}/../{MANIFEST_FILE}", f"{RUN}//x"]
+)
+def test_names_in_a_bucket_that_prof_never_gives_are_left_out(s3, name):
+    url = s3()
+    for one in (name, f"{RUN}/{MANIFEST_FILE}"):
+        fsspec.filesystem("s3").call_s3("put_object", Bucket=url.split("/")[2], Key=f"runs/{one}", Body=b"{}")
+    assert list(ObjectPlace(url, last_files=(MANIFEST_FILE,)).files()) == [f"{RUN}/{MANIFEST_FILE}"]
+
+
+def test_a_bucket_lists_what_begins_alike_on_every_page(s3):
+    url = s3()
+    names = [f"{day}/{number:04}.parquet" for day in ("20261120", "20261121") for number in range(1100)]
+    fsspec.filesystem("s3").pipe({f"{url}/{name}": b"1" for name in names})
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    assert place.files() == dict.fromkeys(names, 1)
+    assert place.files("20261121") == dict.fromkeys(names[1100:], 1)
+    assert place.files("20261122") == {}
 
 
 def test_what_is_read_at_once_is_bounded_together(s3, monkeypatch):

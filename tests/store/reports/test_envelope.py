@@ -71,6 +71,16 @@ def test_a_truncation_is_refused_but_between_two_results(name: str) -> None:
     assert whole_lengths(data, sorted(n for n in lengths if 0 <= n <= len(data))) == WHOLE_LENGTHS[name]
 
 
+def test_a_report_that_ncu_filtered_is_whole_and_one_that_is_cut_before_a_result_is_not() -> None:
+    """NVIDIA's `ncu -i processes.ncu-rep --launch-skip 1 --launch-count 1` kept one result of 14, and the code of all."""
+    filtered = (REPORTS.parent / "filtered.ncu-rep").read_bytes()
+    assert envelope_of(filtered).results == 1
+
+    hostile = (REPORTS / "hostile.ncu-rep").read_bytes()
+    with pytest.raises(ReportDamaged, match="it ends with code that has no result"):
+        envelope_of(hostile[:134797])  # the end of the code before the last result
+
+
 def test_a_cut_before_the_session_details_says_so() -> None:
     with pytest.raises(ReportDamaged, match="it ends before its session details"):
         envelope_of(GRAPH[:39650])  # the end of the last block before the details

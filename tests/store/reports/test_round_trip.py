@@ -18,12 +18,12 @@ import ncu_report
 import pyarrow.parquet as pq
 import pytest
 
-from profiler.store.query import run_query
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
+from tests.store.sql import run_query
 
 REPORTS = Path(__file__).parents[2] / "data" / "reports"
 NAMES = sorted(path.name.removesuffix(".ncu-rep") for path in REPORTS.glob("*.ncu-rep"))

@@ -126,9 +126,9 @@ def campaign(what: str, base: Path, location: str, kills: int, seed: int) -> Cou
     start = time.monotonic()
     victims.work()
     whole_s = time.monotonic() - start
-    while seen["killed"] + seen["ended"] < kills:
+    while seen.total() < kills:
         start_over(what, base, location)
-        for _ in range(KILLS_A_ROUND):
+        for _ in range(min(KILLS_A_ROUND, kills - seen.total())):
             ended = victims.work(kill_after_s=chance.uniform(0, whole_s))
             seen["ended" if ended else "killed"] += 1
             require_whole(base, location, all_of_them=what == "compact")

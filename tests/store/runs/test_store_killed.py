@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 from msgspec.structs import replace
 
@@ -48,7 +48,7 @@ def remains(monkeypatch, tmp_path):
 def killed(what: str, base: Path, location: object, kills: int) -> int:
     """How many of so many trials were killed before their end."""
     command = [sys.executable, SCRIPT, what, base, str(location), str(kills), str(SEED)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3000, check=False)
+    done = forked.run(command, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["killed"]
 

@@ -64,11 +64,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
-    sites = [
-        site
-        for site in _accesses(evidence, "global load", "global store")
-        if _LEAST_EXTRA_SECTORS < _extra(site) <= _MISALIGNED_SECTORS
-    ]
+    sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
         yield Candidate(
@@ -83,11 +79,17 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses narrower than 16 bytes that are otherwise well formed: contiguous, and not broadcast or gathered."""
+    """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
+
+    The hardware refuses a wide access whose address is no multiple of its width: those that are misaligned come first.
+    """
     sites = [
         site
         for site in evidence.of("global load", "global store")
-        if 0 < site.width < _WIDEST_BITS and _is_contiguous(site) and not feeds_shared_memory(evidence, site)
+        if 0 < site.width < _WIDEST_BITS
+        and _is_contiguous(site)
+        and not _is_misaligned(site)
+        and not feeds_shared_memory(evidence, site)
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
     moved = sum(_bytes(site) for site in sites)
@@ -184,7 +186,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"
     yield Candidate(
         "atomic-contention",
-        f"For {waiting:.0f} % of the time warps wait for atomics in {where} memory"
+        f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
         + (", which are retried in a loop." if loops else "."),
         "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
         "update global memory once a block.",
@@ -202,6 +204,10 @@ def _extra(site: Site) -> float:
     return site.excess_sectors / site.executed
 
 
+def _is_misaligned(site: Site) -> bool:
+    return _LEAST_EXTRA_SECTORS < _extra(site) <= _MISALIGNED_SECTORS
+
+
 def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
     executed = sum(site.executed for site in sites)
     return (
@@ -211,17 +217,29 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 
 
 def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
-    """Returns the effect of accesses that touch no more sectors than their data fills."""
+    """Returns the effect of accesses that touch no more sectors than their data fills.
+
+    Each lookup of a sector is work for L1. What L1 holds already is none for L2, and nothing that a warp waits long for.
+    """
+    wasted = sum(site.excess_sectors for site in sites)
     fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}
-    excess = sum(site.excess_sectors for site in sites) / evidence.sectors
+    beyond = evidence.excess_beyond_l1
+    fetched = {site: _part(beyond * site.excess_sectors, site.ideal_sectors or 0.0) for site in sites}
     return Effect(
         resources={
-            "l2": excess,
+            "l2": _part(
+                beyond * wasted,
+                evidence.sectors - evidence.excess_sectors + beyond * (evidence.excess_sectors - wasted),
+            ),
             "l1": evidence.part_of_l1(fractions),
-            "dram": evidence.wasted_dram * excess,
+            "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },
-        waits=evidence.waiting_for(fractions, *_WAITS),
+        waits=evidence.waiting_for(fetched, *_WAITS) | evidence.waiting_for(fractions, "lg_throttle"),
     )
+
+
+def _part(some: float, rest: float) -> float:
+    return some / (some + rest) if some else 0.0
 
 
 def _is_contiguous(site: Site) -> bool:

@@ -52,8 +52,8 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
     yield Candidate(
         "integer-overhead",
-        f"{share:.0f} % of the executed instructions compute addresses"
-        + (", many of them quotients and remainders of integers." if dividing else " and test bounds.")
+        f"{share:.0f} % of the executed instructions compute addresses and test bounds"
+        + (", many of them for quotients and remainders of integers." if dividing else ".")
         + f" There are {each:.0f} instructions for each access to memory.",
         "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
         if dividing

@@ -92,7 +92,7 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
         lonely = [
             one
             for one in since
-            if one in fractions and one.executed * (one.lanes or LANES) < site.executed * LANES / 2
+            if one in fractions and one.executed * (1.0 - one.idle_share) < site.executed / 2
         ]
         working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
         everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)

@@ -10,13 +10,10 @@ from profiler.analyse.causes.detectors.waiting import find_lonely_loads
 from profiler.analyse.causes.evidence.dataflow import find_block_independent
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect
+from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS, Effect
 from profiler.catalog.metrics import LANES
 
-# The shortest kernels in tests/data/reports, which do next to nothing, take 2.2 to 3.0 us under the profiler on an H200: that is
-# starting and draining. Below three times that, it counts.
-_START_NS = 3_000.0
-_SHORT_NS = 10_000.0
+_SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
 _SOME_WAVES = 2.0
@@ -31,10 +28,10 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
     if duration and duration < _SHORT_NS:
         yield Candidate(
             "launch-too-short",
-            f"The launch takes {duration / 1000:.1f} us, of which starting and ending it is about {_START_NS / 1000:.0f} us.",
+            f"The launch takes {duration / 1000:.1f} us, of which starting and ending it is about {START_NS / 1000:.0f} us.",
             "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
-            evidence={"duration_ns": duration, "start_ns": _START_NS},
-            saves=min(0.9, _START_NS / duration),
+            evidence={"duration_ns": duration, "start_ns": START_NS},
+            saves=min(0.9, START_NS / duration),
         )
 
 
@@ -99,7 +96,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
         which = f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average, and"
     else:  # schedulers without a warp, beyond those of a launch that only starts
-        starting = _START_NS / (evidence.find("duration_ns") or _START_NS)
+        starting = START_NS / (evidence.find("duration_ns") or START_NS)
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         active = {"scheduler_empty_pct": 100 * between}
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp; SMs"
@@ -190,7 +187,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         waits = dict.fromkeys(waits, max(share, _missing_warps(evidence)))
     yield Candidate(
         name,
-        f"An SM holds {limit:.0f} % of the warps that it could: {_limit_text(evidence, name)}.",
+        f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
         _LIMIT_ADVICE[name],
         Effect(waits=waits),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},

@@ -37,7 +37,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     waits["barrier"] = barrier * max(waits.values(), default=0.0)
     yield Candidate(
         "bank-conflicts",
-        f"{worst.opcode} makes {sites[worst]:.1f} passes through shared memory where one would do: its lanes meet in the same banks.",
+        f"{worst.opcode} makes {sites[worst]:.3g} passes through shared memory where one would do: its lanes meet in the same banks.",
         "Pad the rows of the array by one word, or exchange bits of the index (swizzle), so that the lanes of a warp fall "
         "into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, waits),

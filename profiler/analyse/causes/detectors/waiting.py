@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
+from profiler.catalog.metrics import LANES
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 _ENOUGH_LOADS = 4
@@ -19,6 +22,10 @@ _HIDDEN = 7 / 8
 # Volta GPU Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
+# Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
+# 128 and 64 results a cycle and SM).
+_RATES: Mapping[Kind, int] = {"fp32": 1, "integer": 2}
+_SCHEDULERS = 4  # of an SM, each with its own warps (CUDA C++ Programming Guide, "Compute Capability")
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -41,13 +48,13 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     )
     yield Candidate(
         "loads-not-overlapped",
-        f"For {waiting:.0f} % of the time warps wait for loads from global memory; a warp has about {few:.0f} of them under way"
+        f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {warps:.0f} warps." if warps else "."),
         "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(
             {"l1": evidence.part_of_l1(dict.fromkeys(staged, 1.0))},
-            evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads),
+            evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence),
         ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
@@ -76,11 +83,12 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     return count
 
 
-def _barrier_behind(evidence: Evidence, loads: Iterable[Site]) -> dict[str, float]:
+def _barrier_behind(evidence: Evidence) -> dict[str, float]:
     """Returns what goes of the waiting at barriers, where warps wait for others that wait for loads."""
-    behind = evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
-    barrier = evidence.time_of(dict.fromkeys(evidence.sites, 1.0), "barrier")
-    return {"barrier": 0.5 * behind / (behind + barrier)} if barrier else {}
+    behind = {site: 1.0 - part for site, part in _own_part(evidence).items()}
+    return {
+        reason: _HIDDEN * part for reason, part in evidence.waiting_for(behind, "barrier", "membar").items()
+    }
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
@@ -89,7 +97,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     if chased and waiting:
         yield Candidate(
             "dependent-chain",
-            f"Each of these loads takes its address from the one before it; warps wait for them {waiting:.0f} % of the time.",
+            f"Each of these loads takes its address from the one before it; warps spend {waiting:.0f} % of their time waiting for them.",
             "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
             Effect(
                 waits=evidence.waiting_for(dict.fromkeys(chased, 0.75), "long_scoreboard", "short_scoreboard")
@@ -98,15 +106,18 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             {"waiting_pct": waiting},
         )
         return
+    # Arithmetic has its result after four cycles: four chains fill them. Units behind a scoreboard take longer.
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
-    fractions = dict.fromkeys(results, 0.75)
     waiting = 100 * evidence.time_of(dict.fromkeys(results, 1.0), "wait", "short_scoreboard")
     if waiting:
         yield Candidate(
             "dependent-chain",
-            f"For {waiting:.0f} % of the time warps wait for the result of the instruction before.",
+            f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
-            Effect(waits=evidence.waiting_for(fractions, "wait", "short_scoreboard")),
+            Effect(
+                waits=evidence.waiting_for(dict.fromkeys(results, 1.0), "wait")
+                | evidence.waiting_for(dict.fromkeys(results, 0.75), "short_scoreboard")
+            ),
             {site: evidence.charged[site]["wait"] for site in results},
             {"waiting_pct": waiting},
         )
@@ -118,14 +129,30 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     if not waiting:
         return
     fractions = {site: _HIDDEN * part for site, part in _own_part(evidence).items()}
+    # Barriers keep the warps of a block in step: for what these load first after one, they all wait at once. An operation has two
+    # operands; with more loads behind a barrier, warps drift apart.
+    in_step = 1.0 / _blocks_an_sm(evidence)
+    operations = sum(site.executed for site in evidence.of("shared load")) / 2
+    first = min(1.0, sum(site.executed for site in sites) / operations) if operations else 1.0
+    exchanged = evidence.waiting_for(
+        dict.fromkeys(evidence.of(*SHARED), in_step * first), "short_scoreboard", "mio_throttle"
+    )
     yield Candidate(
         "barriers",
-        f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
+        f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
-        Effect(waits=evidence.waiting_for(fractions, "barrier", "membar"), in_step=True),
+        Effect(waits=exchanged | evidence.waiting_for(fractions, "barrier", "membar"), in_step=in_step),
         {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
         {"waiting_pct": 100 * waiting},
     )
+
+
+def _blocks_an_sm(evidence: Evidence) -> float:
+    """Returns how many blocks are on an SM at once, on average: barriers keep the warps of one in step, not those of another."""
+    warps, shape = evidence.find("active_warps"), evidence.shape
+    if not warps or shape is None:
+        return 1.0
+    return max(1.0, _SCHEDULERS * warps / math.ceil(math.prod(shape.block) / LANES))
 
 
 def _own_part(evidence: Evidence) -> dict[Site, float]:
@@ -144,17 +171,40 @@ def _own_part(evidence: Evidence) -> dict[Site, float]:
 
 
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
-    sites = [site for site in evidence.of("fp32", "fp64", "integer") if len(site.instruction.operands) >= 4]
-    waiting = 100 * evidence.time_of(dict.fromkeys(sites, 1.0), "dispatch")
-    if waiting:
+    """Names arithmetic that the dispatcher holds back because it reads registers of one bank while the other one idles."""
+    cycles = _read_cycles(evidence)
+    executed = sum(site.executed for site in cycles)
+    held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
+    spare = {
+        site: (max(one.taken, rate) - max(one.fewest, rate)) * site.executed
+        for site, one in cycles.items()
+        if (rate := _RATES[site.kind]) < one.taken
+    }
+    waiting = 100 * evidence.model.life_share("dispatch")
+    if waiting and any(spare.values()):
+        taken = 1 + held / executed
+        fewest = taken - sum(spare.values()) / executed
         yield Candidate(
             "register-bank-conflicts",
-            f"For {waiting:.0f} % of the time the dispatcher holds instructions back whose operands share a register bank.",
-            "Change the order of the products or the tile of a thread, so that the compiler assigns other registers; compare the machine code.",
-            Effect(waits=evidence.waiting_for(dict.fromkeys(sites, 0.75), "dispatch")),
-            {site: evidence.charged[site]["dispatch"] for site in sites},
-            {"waiting_pct": waiting},
+            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers, where {fewest:.2f} would do if both banks held as many; "
+            f"warps spend {waiting:.0f} % of their time held back at dispatch.",
+            "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
+            "assigns other registers; compare the machine code.",
+            Effect(waits={"dispatch": (taken - fewest) / (taken - 1)}),
+            spare,
+            {"read_cycles": taken, "fewest_read_cycles": fewest, "waiting_pct": waiting},
         )
+
+
+def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
+    """Returns the cycles in which single-precision and integer instructions read their registers; others read pairs and vectors."""
+    code = evidence.profile.code
+    counted = [list(count_read_cycles(function)) for function in code.functions] if code else []
+    return {
+        site: counted[site.function][site.position]
+        for site in evidence.of(*_RATES)
+        if ".WIDE" not in site.opcode and ".64" not in site.opcode
+    }
 
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
@@ -163,7 +213,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     if waiting and size > _CACHE_BYTES:
         yield Candidate(
             "instruction-cache-misses",
-            f"For {waiting:.0f} % of the time warps wait for instructions: {size / 1024:.0f} KiB of code are executed.",
+            f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
             "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
             Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, _HIDDEN), "no_instruction")),
             {site: evidence.charged[site]["no_instruction"] for site in evidence.sites},

@@ -16,13 +16,19 @@ from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, charge_waits
 from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
 from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
-from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel, reachable_of_dram
+from profiler.analyse.causes.evidence.time_model import (
+    NO_WARP,
+    START_NS,
+    Effect,
+    TimeModel,
+    reachable_of_dram,
+)
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 
 # Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
 # "Arithmetic Instructions", results per clock cycle and SM).
@@ -141,9 +147,9 @@ class Evidence:
         return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
     def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
-        """Returns the share of the kernel's time in which it waits for these parts of the sites."""
+        """Returns the part of its warps' time in which they wait for these parts of the sites."""
         waits = self.waiting_for(fractions, *reasons)
-        return sum(self.model.wait_share(reason) * part for reason, part in waits.items())
+        return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
         """Returns the effect of executing these parts of the sites no more."""
@@ -166,6 +172,19 @@ class Evidence:
     @cached_property
     def sectors(self) -> float:
         return sum(site.sectors or 0.0 for site in self.sites)
+
+    @cached_property
+    def excess_beyond_l1(self) -> float:
+        """Returns the part of the sectors that no lane uses which L2 was asked for; the rest L1 held, since other accesses use them."""
+        arrived = self.figures.get("l2_sectors")
+        if not self.excess_sectors or arrived is None:
+            return 1.0
+        needed = self.sectors - self.excess_sectors
+        return min(1.0, max(0.0, arrived - needed) / self.excess_sectors)
+
+    @cached_property
+    def excess_sectors(self) -> float:
+        return sum(site.excess_sectors for site in self.sites)
 
     @cached_property
     def _passes(self) -> float:
@@ -209,6 +228,7 @@ def gather(profile: Profile) -> Evidence:
             _waits(figures, stalls),
             _avoidable(figures, sites),
             _issuing(figures),
+            min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
         ),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,

@@ -1,0 +1,70 @@
+"""Finds the source lines that have most part in a cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from profiler.analyse.causes.cause import Place
+from profiler.analyse.causes.evidence.dataflow import sources_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+
+_MOST_PLACES = 3
+_TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
+
+
+def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[Place]:
+    """Returns the source lines that have most part in it; instructions, where no line is known."""
+    total = sum(weights.values())
+    groups: dict[object, dict[Site, float]] = {}
+    for site, weight in weights.items():
+        if weight > 0:
+            one = _written_by_the_user(evidence, site)
+            group = groups.setdefault(one.instruction.place or one, {})
+            group[one] = group.get(one, 0.0) + weight
+    ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
+    return [_place(group, total) for group in ranked]
+
+
+def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
+    """Returns the site, or where its operands come from, or else the nearest code before it.
+
+    CUDA's own headers, whose functions are compiled in, are not to be changed.
+    """
+    if not _is_toolkit(site):
+        return site
+    function = evidence.by_function[site.function]
+    before = reversed(function[: function.index(site)])
+    return next(
+        (
+            one
+            for one in (*sources_of(evidence, site), *before)
+            if one.instruction.place and not _is_toolkit(one)
+        ),
+        site,
+    )
+
+
+def _is_toolkit(site: Site) -> bool:
+    return _is_of_toolkit(site.instruction.file or "")
+
+
+@lru_cache(maxsize=1024)
+def _is_of_toolkit(file: str) -> bool:
+    return bool(_TOOLKIT.search(file.replace("\\", "/")))
+
+
+def _place(group: Mapping[Site, float], total: float) -> Place:
+    heaviest = max(group, key=lambda site: group[site])
+    one = heaviest.instruction
+    file, _, _ = (one.place or "").rpartition(":")
+    return Place(
+        opcode=one.opcode,
+        offset=one.offset,
+        share_pct=round(100 * sum(group.values()) / total, 1),
+        file=file or None,
+        line=one.line if file else None,
+        text=(heaviest.text or "").strip() or None,
+    )

@@ -1,0 +1,51 @@
+"""Counts the cycles in which instructions read their registers, of which each bank of the register file delivers one a cycle.
+
+There are two banks since Volta, the even and the odd registers (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+Microbenchmarking", 2018). On an H200, multiply-adds take as many cycles as the registers that they read from one bank, three of
+three where all are in one and two otherwise (tests/data/causes/register_banks.py). A register that the next instruction reads in
+the same place among its operands can be kept for it; the compiler marks such operands with `.reuse`, and reports leave these marks
+out of the machine code, so all are taken to be kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.registers import register_of
+
+# Instructions whose reads wait for each other. Compiled code that reads as much from both banks takes 1.32 cycles an instruction on
+# an H200, where each instruction by itself would take 1.54; together, sixteen would take 1.31.
+_WINDOW = 16
+_PREDICATE = re.compile(r"!?U?P(T|\d+)")
+
+
+class ReadCycles(NamedTuple):
+    """The cycles that reading takes, and those that it would take with the registers divided between the banks."""
+
+    taken: float
+    fewest: float
+
+
+def count_read_cycles(function: Sequence[Instruction]) -> Iterator[ReadCycles]:
+    """Yields the cycles of each instruction, as its part of those of its neighbours; pairs of registers count as one."""
+    reads = list(_reads(function))
+    for start in range(0, len(reads), _WINDOW):
+        window = reads[start : start + _WINDOW]
+        even, odd, count = sum(one for one, _ in window), sum(one for _, one in window), len(window)
+        for _ in window:
+            yield ReadCycles(max(count, even, odd) / count, max(count, (even + odd) / 2) / count)
+
+
+def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
+    """Yields how many even and how many odd registers each instruction reads."""
+    kept: set[tuple[int, str]] = set()
+    for instruction in function:
+        sources = [one for one in instruction.operands[1:] if not _PREDICATE.fullmatch(one)]
+        places = {(place, name) for place, one in enumerate(sources) if (name := register_of(one))}
+        read = {name for _, name in places - kept}
+        odd = sum(int(name[1:]) % 2 for name in read)
+        yield len(read) - odd, odd
+        kept = places

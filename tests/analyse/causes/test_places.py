@@ -1,0 +1,36 @@
+"""Where a cause is: the line of the user's code, even if the instruction is compiled from a header of CUDA."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from profiler.analyse.causes.places import find_places
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
+
+
+def place_of(*lines: str):
+    """The place of the last instruction, which a header holds, while the others are the user's."""
+    evidence = evidence_of(*lines)
+    last = evidence.sites[-1]
+    last.instruction = replace(last.instruction, file=HEADER)
+    (place,) = find_places(evidence, {last: 1.0})
+    return place.file, place.line
+
+
+def test_what_a_header_computes_stands_at_the_code_that_its_operands_come_from():
+    assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4") == ("made.cu", 1)
+
+
+def test_a_barrier_in_a_header_stands_at_the_code_before_it():
+    assert place_of("FADD R4, R6, R7", "STS [R8], R4", BARRIER) == ("made.cu", 2)
+
+
+def test_a_header_is_named_where_there_is_no_other_code():
+    assert place_of(BARRIER) == (Path(HEADER).name, 1)
