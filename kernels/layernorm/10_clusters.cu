@@ -2,11 +2,11 @@
 //
 // Change from rung 8: each block of a cluster holds its share of the row in registers, finds the mean of the share and the
 // squares around that mean, and hands both to the other blocks through their shared memory. All add up the same numbers in the same order.
-// Expect: nothing at 4096, where a cluster is one block. From 32768 on, where one block of 1024 threads fills an SM and nobody
-// reads while it waits, the speed of rung 8 at 4096, less what the cluster's barrier takes.
+// Expect: nothing at 4096, where a cluster is one block. For wider rows the speed of rung 8 at 4096, less what the cluster's
+// barrier takes. Measured, that is a quarter and more, so a row takes as few blocks as can hold it: see NOTES.
 //
-//      row r, 65,536 floats:          | block 0: 4096 | block 1: 4096 | ... | block 15: 4096 |    a cluster
-//      shared memory of each block:   | mean and squares of block 0 | of block 1 | ... | of block 15 |
+//      row r, 65,536 floats:          | block 0: 16,384 | block 1: 16,384 | ... | block 3: 16,384 |    a cluster
+//      shared memory of each block:   | mean and squares of block 0 | of block 1 | ... | of block 3 |
 //
 // Traffic: 4 bytes read and 4 written an element, once; gamma and beta come from the caches. Clusters from sm_90 on.
 // Any alignment: elements instead of vectors where those do not suit. Refuses rows of more than 262,144 floats.
@@ -119,7 +119,7 @@ bool launch_by(const Rows& rows) {
     CUDA_CHECK(cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, 0));
     const unsigned most = clusters ? MOST_BLOCKS : 1;
     return launch_at_most<Vector, 256, BY>(rows, 1) || launch_at_most<Vector, 256, 2 * BY>(rows, 1) ||
-           launch_at_most<Vector, 512, 2 * BY>(rows, most) || launch_at_most<Vector, 512, 4 * BY>(rows, most) ||
+           launch_at_most<Vector, 512, 2 * BY>(rows, 1) || launch_at_most<Vector, 512, 4 * BY>(rows, 1) ||
            launch_at_most<Vector, 512, 8 * BY>(rows, most);
 }
 
