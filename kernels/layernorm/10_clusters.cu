@@ -1,0 +1,128 @@
+// Rung 10: a cluster of up to 16 blocks takes a row, for rows too wide for the registers of one block.
+//
+// Change from rung 8: each block of a cluster holds its share of the row in registers, finds the mean of the share and the
+// squares around that mean, and hands both to the other blocks through their shared memory. All add up the same numbers in the same order.
+// Expect: nothing at 4096, where a cluster is one block. For wider rows the speed of rung 8 at 4096, less what the cluster's
+// barrier takes. Measured, that is a quarter and more, so a row takes as few blocks as can hold it: see NOTES.
+//
+//      row r, 65,536 floats:          | block 0: 16,384 | block 1: 16,384 | ... | block 3: 16,384 |    a cluster
+//      shared memory of each block:   | mean and squares of block 0 | of block 1 | ... | of block 3 |
+//
+// Traffic: 4 bytes read and 4 written an element, once; gamma and beta come from the caches. Clusters from sm_90 on.
+// Any alignment: elements instead of vectors where those do not suit. Refuses rows of more than 262,144 floats.
+#include <cooperative_groups.h>
+
+#include "../harness/policy.cuh"
+#include "layernorm.cuh"
+
+constexpr int MOST_BLOCKS = 16;
+
+struct Share {
+    float mean, squares;  // squares of the distances from this mean
+};
+
+// Of the whole row, from the shares of the cluster's blocks, each of which holds `width` floats, and the last what is left.
+__device__ inline Share share_with_cluster(Share mine, uint32_t hidden, uint32_t width) {
+    __shared__ Share shares[MOST_BLOCKS];
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    const auto cluster = cooperative_groups::this_cluster();
+    const uint32_t blocks = cluster.num_blocks();
+    if (blocks == 1) return mine;
+    cluster.barrier_wait();  // every block of the cluster runs
+    if (threadIdx.x < blocks) *cluster.map_shared_rank(&shares[cluster.block_rank()], threadIdx.x) = mine;
+    cluster.sync();
+    float sum = 0, squares = 0;
+    for (uint32_t b = 0; b < blocks; ++b) sum += shares[b].mean * float(min(width, hidden - b * width));
+    const float mean = sum / float(hidden);
+    for (uint32_t b = 0; b < blocks; ++b) {
+        const float distance = shares[b].mean - mean;
+        squares += shares[b].squares + distance * distance * float(min(width, hidden - b * width));
+    }
+    return {mean, squares};
+#else
+    return mine;
+#endif
+}
+
+__device__ inline void announce_to_cluster() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    const auto cluster = cooperative_groups::this_cluster();
+    if (cluster.num_blocks() > 1) cluster.barrier_arrive();
+#endif
+}
+
+// As few registers as let four blocks of 4096 floats share an SM, or two wider ones. Grid: x is the block's place in the row's cluster, y the row.
+template <class Vector, int THREADS, int COUNT>
+__global__ void __launch_bounds__(THREADS, (sizeof(Vector) * COUNT > 32 ? 1024 : 2048) / THREADS) layernorm_10_clusters(Rows rows, uint32_t width) {
+    constexpr uint32_t PER_VECTOR = sizeof(Vector) / sizeof(float);
+    __shared__ float of_warps[2][THREADS / 32];
+    announce_to_cluster();
+    const uint32_t first = blockIdx.x * width, mine = min(width, rows.hidden - first), vectors = mine / PER_VECTOR;
+    const size_t start = blockIdx.y * size_t(rows.hidden) + first;
+    const Vector* in = reinterpret_cast<const Vector*>(rows.in + start);
+    const Vector* gamma = reinterpret_cast<const Vector*>(rows.gamma + first);
+    const Vector* beta = reinterpret_cast<const Vector*>(rows.beta + first);
+    Vector* out = reinterpret_cast<Vector*>(rows.out + start);
+    Vector v[COUNT];
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        if (threadIdx.x + k * THREADS < vectors) v[k] = harness::load_to_keep(in + threadIdx.x + k * THREADS);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        if (threadIdx.x + k * THREADS < vectors) sum += sum_of(v[k]);
+    const float local = harness::block_sum<THREADS>(sum, of_warps[0]) / float(mine);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        if (threadIdx.x + k * THREADS < vectors) squares += squares_of(v[k], local);
+    const Share row = share_with_cluster({local, harness::block_sum<THREADS>(squares, of_warps[1])}, rows.hidden, width);
+    const float scale = rsqrtf(row.squares / float(rows.hidden) + EPSILON);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const uint32_t i = threadIdx.x + k * THREADS;
+        if (i < vectors) out[i] = normalized(v[k], row.mean, scale, __ldg(gamma + i), __ldg(beta + i));
+    }
+}
+
+template <class Vector, int THREADS, int COUNT>
+bool launch_at_most(const Rows& rows, unsigned most_blocks) {
+    constexpr uint32_t PER_VECTOR = sizeof(Vector) / sizeof(float), MOST = THREADS * COUNT * PER_VECTOR;
+    const unsigned needed = (rows.hidden + MOST - 1) / MOST;
+    unsigned blocks = 1;  // a power of two, so that clusters pack into groups of SMs
+    while (blocks < needed) blocks *= 2;
+    if (blocks > most_blocks) return false;
+    const uint32_t width = ((rows.hidden + blocks - 1) / blocks + PER_VECTOR - 1) / PER_VECTOR * PER_VECTOR;
+    const auto kernel = layernorm_10_clusters<Vector, THREADS, COUNT>;
+    if (blocks > 8) CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    for (size_t row = 0; row < rows.rows; row += 65535) {  // the most that a grid has along y
+        const unsigned count = unsigned(std::min<size_t>(65535, rows.rows - row));
+        Rows part = rows;
+        part.in += row * rows.hidden;
+        part.out += row * rows.hidden;
+        cudaLaunchAttribute cluster{};
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim = {blocks, 1, 1};
+        cudaLaunchConfig_t config{};
+        config.gridDim = {blocks, count, 1};
+        config.blockDim = {THREADS, 1, 1};
+        config.attrs = &cluster;
+        config.numAttrs = blocks > 1;
+        CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, part, width));
+    }
+    return true;
+}
+
+template <class Vector>
+bool launch_by(const Rows& rows) {
+    constexpr int BY = sizeof(float4) / sizeof(Vector);  // so that a block's share is as wide without vectors
+    int clusters = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, 0));
+    const unsigned most = clusters ? MOST_BLOCKS : 1;
+    return launch_at_most<Vector, 256, BY>(rows, 1) || launch_at_most<Vector, 256, 2 * BY>(rows, 1) ||
+           launch_at_most<Vector, 512, 2 * BY>(rows, 1) || launch_at_most<Vector, 512, 4 * BY>(rows, 1) ||
+           launch_at_most<Vector, 512, 8 * BY>(rows, most);
+}
+
+bool launch(const Rows& rows) { return suits_float4(rows) ? launch_by<float4>(rows) : launch_by<float>(rows); }
+
+int main(int argc, char** argv) { return harness::run<Task>(argc, argv, {"10_clusters", launch}); }
