@@ -1,7 +1,8 @@
 // Rung 10: a cluster of up to 16 blocks takes a row, for rows too wide for the registers of one block.
 //
 // Change from rung 8: each block of a cluster holds its share of the row in registers, finds the mean of the share and the
-// squares around that mean, and hands both to the other blocks through their shared memory. All add up the same numbers in the same order.
+// squares around that mean, and hands both to the other blocks through their shared memory. All add up the same numbers in
+// the same order.
 // Expect: nothing at 4096, where a cluster is one block. For wider rows the speed of rung 8 at 4096, less what the cluster's
 // barrier takes. Measured, that is a quarter and more, so a row takes as few blocks as can hold it: see NOTES.
 //
@@ -51,18 +52,21 @@ __device__ inline void announce_to_cluster() {
 #endif
 }
 
-// As few registers as let four blocks of 4096 floats share an SM, or two wider ones. Grid: x is the block's place in the row's cluster, y the row.
+// What shares an SM: four blocks of 4096 floats, two wider ones, or one whose threads hold 32 single floats each.
+constexpr int blocks_an_sm(int threads, int count, size_t bytes) {
+    return bytes <= 32 ? 2048 / threads : count > 8 ? 1 : 1024 / threads;
+}
+
+// Grid: x is the block's place in the row's cluster, y the row.
 template <class Vector, int THREADS, int COUNT>
-__global__ void __launch_bounds__(THREADS, (sizeof(Vector) * COUNT > 32 ? 1024 : 2048) / THREADS) layernorm_10_clusters(Rows rows, uint32_t width) {
+__global__ void __launch_bounds__(THREADS, blocks_an_sm(THREADS, COUNT, sizeof(Vector) * COUNT))
+layernorm_10_clusters(Rows rows, uint32_t width) {
     constexpr uint32_t PER_VECTOR = sizeof(Vector) / sizeof(float);
     __shared__ float of_warps[2][THREADS / 32];
     announce_to_cluster();
     const uint32_t first = blockIdx.x * width, mine = min(width, rows.hidden - first), vectors = mine / PER_VECTOR;
     const size_t start = blockIdx.y * size_t(rows.hidden) + first;
     const Vector* in = reinterpret_cast<const Vector*>(rows.in + start);
-    const Vector* gamma = reinterpret_cast<const Vector*>(rows.gamma + first);
-    const Vector* beta = reinterpret_cast<const Vector*>(rows.beta + first);
-    Vector* out = reinterpret_cast<Vector*>(rows.out + start);
     Vector v[COUNT];
     float sum = 0, squares = 0;
 #pragma unroll
@@ -76,6 +80,9 @@ __global__ void __launch_bounds__(THREADS, (sizeof(Vector) * COUNT > 32 ? 1024 :
     for (int k = 0; k < COUNT; ++k)
         if (threadIdx.x + k * THREADS < vectors) squares += squares_of(v[k], local);
     const Share row = share_with_cluster({local, harness::block_sum<THREADS>(squares, of_warps[1])}, rows.hidden, width);
+    const Vector* gamma = reinterpret_cast<const Vector*>(rows.gamma + first);
+    const Vector* beta = reinterpret_cast<const Vector*>(rows.beta + first);
+    Vector* out = reinterpret_cast<Vector*>(rows.out + start);
     const float scale = rsqrtf(row.squares / float(rows.hidden) + EPSILON);
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
