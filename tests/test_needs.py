@@ -68,7 +68,8 @@ def test_workers_that_find_no_test_say_so(bare) -> None:
 def test_in_ci_a_session_without_one_passed_test_fails(bare, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_sessionfinish\n")
     (tmp_path / "test_skipped.py").write_text("import pytest\ndef test_it(): pytest.skip('no')\n")
-    words = (f"--rootdir={tmp_path}", "-c", os.devnull, tmp_path / "test_skipped.py")
+    found = f"pythonpath={ROOT / 'tests' / 'processes'}"  # as in the pyproject.toml that is not read here
+    words = (f"--rootdir={tmp_path}", "-c", os.devnull, "-o", found, tmp_path / "test_skipped.py")
 
     assert run_pytest(bare, *words).returncode == 0
     assert run_pytest({**bare, "CI": "true"}, *words).returncode == 5

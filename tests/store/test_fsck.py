@@ -95,7 +95,8 @@ def test_shipped_runs_are_whole(shipped_runs):
     counts = Examined()
     assert list(examine(shipped_runs, counts)) == []
     assert counts.runs == len(shipped_runs.ids())
-    assert (counts.packs, counts.sweeps) == (0, len(shipped_runs.sweep_ids()))
+    assert counts.sweeps == len(shipped_runs.sweep_ids())
+    assert counts.packs == len(list(shipped_runs.root.glob("pack-*")))
 
 
 def test_a_pack_is_read_to_its_last_run(packed):
