@@ -60,7 +60,7 @@ class PairFindings:
 
     @property
     def answer(self) -> Headline | None:
-        """What the pair says first, of counters and times or of times alone."""
+        """The sentences that the pair opens with; None where it could not be compared."""
         return self.comparison.headline if self.comparison else self.headline
 
 
