@@ -84,8 +84,12 @@ def _holder(descriptor: int) -> str:
 
 
 def _open_lock(path: Path) -> int:
-    """Open what is to be locked: read access is enough for another user's file, and for a folder."""
+    """Open what is to be locked: read access is enough for another user's file, and for a folder.
+
+    A link is an error: it could make a file anywhere.
+    """
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
     except (PermissionError, IsADirectoryError):
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)

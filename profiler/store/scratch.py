@@ -1,7 +1,6 @@
 """Folders for work in progress outside the runs, of which one can tell whether their process lives.
 
-The process that made a folder holds a lock on it until it removes it. A folder of an older prof has no lock, and is
-taken for left behind when nothing in it changed for a day.
+The process that made a folder holds a lock on it until it removes it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from pathlib import Path
 from profiler.store.locks import try_lock
 
 _PREFIX, _LOCKED = "prof-", "-locked"
-_LEFT_S = 86_400
 _NEW_S = 10  # whoever makes a folder may not have its lock yet
 
 
@@ -49,7 +47,7 @@ def find_left_scratch() -> list[Path]:
     """The folders that this user's killed processes left."""
     found: list[Path] = []
     try:
-        folders = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
+        folders = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCKED}"))
     except OSError:
         return found
     for folder in folders:
@@ -61,7 +59,7 @@ def find_left_scratch() -> list[Path]:
 
 def _is_left(folder: Path) -> bool:
     age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
-    if age_s < (_NEW_S if folder.name.endswith(_LOCKED) else _LEFT_S):
+    if age_s < _NEW_S:
         return False
     lock = try_lock(folder)
     if lock is not None:

@@ -286,26 +286,24 @@ def test_what_killed_processes_left_is_swept_and_what_living_ones_use_is_not(loo
     used, lock = make_scratch()
     left, released = make_scratch()
     os.close(released)
-    old = temporary / "prof-of-an-older-prof"
-    old.mkdir()
-    an_hour_ago, days_ago = time.time() - 3600, time.time() - 2 * 86_400
-    for folder, then in ((used, an_hour_ago), (left, an_hour_ago), (old, days_ago)):
+    an_hour_ago = time.time() - 3600
+    for folder in (used, left):
         for path in (*folder.iterdir(), folder):
-            os.utime(path, (then, then))
+            os.utime(path, (an_hour_ago, an_hour_ago))
 
-    assert {fault.name for fault in faults(loose)} == {str(dead), str(left), str(old)}
+    assert {fault.name for fault in faults(loose)} == {str(dead), str(left)}
     mended(loose)
 
     assert faults(loose) == []
     assert used.exists()
-    assert not any(path.exists() for path in (dead, left, old))
+    assert not any(path.exists() for path in (dead, left))
     scratch.end_scratch(used, lock)
 
 
 def test_scratch_of_some_killed_process_says_nothing_against_this_store(loose, temporary, prof_here):
     """Whose it was is not known: another store's command may have left it."""
-    left = temporary / "prof-of-an-older-prof"
-    left.mkdir()
+    left, released = make_scratch()
+    os.close(released)
     os.utime(left, (0, 0))
 
     done = prof_here("--runs", loose.root, "fsck")
@@ -372,8 +370,12 @@ def test_staging_folders_that_cannot_be_listed_hide_nothing_else(loose, prof_her
     assert prof_here("--runs", loose.root, "fsck").returncode == StoreDamaged.exit_code
 
 
-def test_a_new_scratch_folder_is_nobodys_leftover(temporary):
-    (temporary / "prof-just-made").mkdir()
+@pytest.mark.parametrize("name", ["prof-new-locked", "prof-results"])
+def test_a_folder_that_is_new_or_has_another_name_is_nobodys_leftover(temporary, name):
+    """People call their own folders in /tmp after the program, too, and leave them alone for days."""
+    (temporary / name).mkdir()
+    if name == "prof-results":
+        os.utime(temporary / name, (0, 0))
     assert find_left_scratch() == []
 
 

@@ -22,7 +22,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.errors import RunDamaged
+from profiler.errors import RunDamaged, StoreNotWritable
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack_name, read_line
 from profiler.store.packs.plan import Limits, compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
@@ -32,6 +32,7 @@ from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifes
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
+from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
 
@@ -456,3 +457,47 @@ def test_no_place_joins_a_name_that_leads_out_of_it(name):
         except RunDamaged:
             continue
         assert root in path.resolve().parents
+
+
+# Links beside the runs
+
+
+@pytest.mark.parametrize("target", ["folder", "file", "nothing"])
+@pytest.mark.parametrize("link", ["lock", "compact", "staging", "damaged", "reason"])
+def test_a_link_beside_the_runs_leads_no_command_out_of_them(
+    runs, tmp_path, prof_here, reports, link, target
+):
+    """`.staging` is emptied, `damaged` filled and `.lock` made: all of it where a stranger's link leads."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "folder" / "old").mkdir(parents=True)
+    (elsewhere / "folder" / "old" / "file").write_bytes(PRECIOUS)
+    (elsewhere / "file").write_bytes(PRECIOUS)
+    (run,) = runs.iterdir()
+    (run / "rules.parquet").write_bytes(b"damaged")
+    before = {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")}
+    path = {"reason": runs / "damaged" / f"{run.name}.txt", "damaged": runs / "damaged"}.get(
+        link, runs / f".{link}"
+    )
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(elsewhere / target)
+
+    for words in (["ingest", reports / "gemm_6.ncu-rep"], ["compact"], ["fsck", "--repair"]):
+        done = prof_here("--runs", runs, *words)
+        assert done.returncode != 70, done.stderr
+        assert {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")} == before, words
+    if link != "reason":
+        assert f"{path}: a link is there" in done.stderr
+
+
+def test_a_link_in_an_unfinished_collection_is_not_followed(tmp_path, precious):
+    """Whoever knows the key of a collection knows the name of the file that is written aside."""
+    with UnfinishedCollection(tmp_path / "runs", "key") as unfinished:
+        (unfinished.folder / ".plan.json.part").symlink_to(precious)
+        unfinished.plan(CollectionPlan("mine", 1))
+    assert precious.read_bytes() == PRECIOUS
+    shutil.rmtree(tmp_path / "runs" / ".pending")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs" / ".pending").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreNotWritable, match="a link is there"):
+        UnfinishedCollection(tmp_path / "runs", "key")
+    assert list((tmp_path / "elsewhere").iterdir()) == []

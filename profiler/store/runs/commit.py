@@ -143,6 +143,7 @@ class Staging:
                 make_shared_folder(folder, self.root)
                 flush(folder.parent)  # or a power failure could take the folder away with the run in it
             reason = aside / f"{name}.txt"
+            reason.unlink(missing_ok=True)  # it may be a link
             reason.write_text(f"{why}\n", encoding="utf-8")
             flush(reason)
             with locked(self.root / _LOCK_FILE):
@@ -183,6 +184,11 @@ def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
 def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{place}: the disk is full")
+    if error.errno == errno.ELOOP:
+        return StoreNotWritable(
+            f"{error.filename}: a link is there, and could lead out of the runs",
+            remedy="Remove the link, or choose another folder with --runs.",
+        )
     if shortage := find_shortage(error):
         return shortage
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
@@ -220,10 +226,15 @@ def make_root(root: Path) -> None:
 
 
 def make_shared_folder(folder: Path, root: Path) -> None:
-    """Make a folder with the permissions of `root`, so that everybody who may add a run can prepare one."""
+    """Make a folder with the permissions of `root`, so that everybody who may add a run can prepare one.
+
+    A link is an error: what is written and removed there could be anywhere.
+    """
     with suppress(FileExistsError):
         folder.mkdir()
         folder.chmod(stat.S_IMODE(root.stat().st_mode))
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
 
 
 def find_left_staging(root: Path) -> list[Path]:
@@ -240,7 +251,7 @@ def _is_left(owner: Path) -> bool:
     try:
         lock = try_lock(owner) if owner.exists() else None
         is_left = lock is not None or not owner.exists()
-    except PermissionError:  # another user's, who may be at work
+    except OSError:  # another user's, who may be at work; or a link
         return False
     if lock is not None:
         os.close(lock)

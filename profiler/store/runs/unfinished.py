@@ -135,7 +135,9 @@ class UnfinishedCollection:
             raise storage_error(error, self.folder) from error
 
     def _aside(self, name: str) -> Path:
-        return self.folder / f".{name}.part"
+        aside = self.folder / f".{name}.part"
+        aside.unlink(missing_ok=True)  # it may be a link
+        return aside
 
 
 def discard_unfinished(root: Path, key: str) -> None:
