@@ -1,9 +1,11 @@
-"""Lists a folder at a URL where somebody else may have put names without end."""
+"""Lists a folder at a URL where somebody else may have put names without end, and finds what a pattern names there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from fnmatch import fnmatchcase
+from glob import has_magic
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from profiler.errors import RemoteFailed
@@ -20,12 +22,39 @@ def list_files(
 ) -> Iterator[dict[str, Any]]:
     """Yield each file in the folder, as fsspec describes it; of a bucket in S3, only those that begin with `start`.
 
-    Raises RemoteFailed, which names `where`, when more names are listed than prof would give. A web server is searched to a depth.
+    Raises RemoteFailed, which names `where`, when more names are listed than prof would give. Folders are searched to a
+    depth where each takes a request.
     """
-    entries = _entries(system, folder.rstrip("/"), start, deepest)
-    yield from (entry for entry in islice(entries, _MOST_NAMES) if entry.get("type") != "directory")
-    if next(entries, None) is not None:
-        raise RemoteFailed(f"{where}: more than {_MOST_NAMES:,} files and folders are listed there")
+    folder = folder.rstrip("/")
+    if is_s3(system):
+        entries = _in_bucket(system, f"{folder}/{start}", 1)
+    elif _finds_at_once(system):  # as a whole: their libraries return no part of a listing
+        entries = ({**entry, "name": name} for name, entry in system.find(folder, detail=True).items())
+    else:
+        entries = _in_folders(system, folder, deepest)
+    return (entry for entry in _bounded(entries, where) if entry.get("type") != "directory")
+
+
+def find_matches(
+    system: AbstractFileSystem, pattern: str, where: object
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each file and folder that a pattern may name, with the part of its path that the pattern matches.
+
+    `**` stands for folders in folders: everything below is listed then, and else as many levels as the pattern has.
+    """
+    parts = pattern.rstrip("/").split("/")
+    begin = list(takewhile(lambda part: not has_magic(part), parts))
+    folder, wanted = "/".join(begin), parts[len(begin) :] + ["*"] * (parts[-1] == "**")
+    if "**" in wanted:
+        entries = list_files(system, folder, where)
+    elif is_s3(system) and folder:
+        entries = _bounded(_in_bucket(system, f"{folder}/", len(wanted), "/"), where)
+    else:
+        entries = _bounded(_in_folders(system, folder, len(wanted)), where)
+    for entry in entries:
+        names = entry["name"].rstrip("/").split("/")
+        if count := _count_matched(wanted, names[len(begin) :]):
+            yield "/".join(names[: len(begin) + count]), entry
 
 
 def is_web(system: AbstractFileSystem) -> bool:
@@ -36,20 +65,68 @@ def is_s3(system: AbstractFileSystem) -> bool:
     return "s3" in (system.protocol, *system.protocol)
 
 
-def _entries(system: Any, folder: str, start: str, deepest: int) -> Iterator[dict[str, Any]]:
-    if is_web(system):
-        for _, folders, files in system.walk(folder, maxdepth=deepest, detail=True):
-            yield from (*folders.values(), *files.values())
-    elif is_s3(system):
-        bucket, _, key = f"{folder}/".partition("/")
-        more: dict[str, str] | None = {}
-        while more is not None:  # `find` would hold all names, and each of the folders in them
-            page = system.call_s3(
-                "list_objects_v2", system.req_kw, Bucket=bucket, Prefix=f"{key}{start}", **more
-            )
+def _bounded(entries: Iterator[dict[str, Any]], where: object) -> Iterator[dict[str, Any]]:
+    yield from islice(entries, _MOST_NAMES)
+    if next(entries, None) is not None:
+        raise RemoteFailed(f"{where}: more than {_MOST_NAMES:,} files and folders are listed there")
+
+
+def _in_folders(system: Any, folder: str, deepest: int) -> Iterator[dict[str, Any]]:
+    for _, folders, files in system.walk(folder, maxdepth=deepest, detail=True):
+        yield from (*folders.values(), *files.values())
+
+
+def _in_bucket(system: Any, start: str, levels: int, delimiter: str = "") -> Iterator[dict[str, Any]]:
+    """Yield what begins with `start`, page by page: `find` would hold all names, and each of the folders in them."""
+    bucket, _, key = start.partition("/")
+    ahead = [key]
+    for _ in range(levels):
+        folders: list[str] = []
+        for page in (page for prefix in ahead for page in _pages(system, bucket, prefix, delimiter)):
             for one in page.get("Contents", ()):
-                yield {"name": f"{bucket}/{one['Key']}", "size": one["Size"], "type": "file"}
-            token = page.get("NextContinuationToken")
-            more = {"ContinuationToken": token} if token else None
-    else:  # these list as a whole
-        yield from ({**entry, "name": name} for name, entry in system.find(folder, detail=True).items())
+                if not one["Key"].endswith("/"):  # or it stands for a folder
+                    yield {"name": f"{bucket}/{one['Key']}", "size": one["Size"], "type": "file"}
+            for one in page.get("CommonPrefixes", ()):
+                folders.append(one["Prefix"])
+                yield {"name": f"{bucket}/{one['Prefix']}", "type": "directory"}
+        ahead = folders
+
+
+def _pages(system: Any, bucket: str, prefix: str, delimiter: str) -> Iterator[dict[str, Any]]:
+    more: dict[str, str] | None = {}
+    while more is not None:
+        page = system.call_s3(
+            "list_objects_v2", system.req_kw, Bucket=bucket, Prefix=prefix, Delimiter=delimiter, **more
+        )
+        yield page
+        token = page.get("NextContinuationToken")
+        more = {"ContinuationToken": token} if token else None
+
+
+def _finds_at_once(system: Any) -> bool:
+    """Return whether a file system has a search of its own, which takes few requests for many folders."""
+    from fsspec.asyn import AbstractFileSystem, AsyncFileSystem  # type: ignore[import-untyped]
+
+    kind = type(system)
+    own = AsyncFileSystem._find if issubclass(kind, AsyncFileSystem) else AbstractFileSystem.find
+    return not is_web(system) and own not in (kind.find, getattr(kind, "_find", None))
+
+
+def _count_matched(pattern: list[str], names: list[str]) -> int:
+    """Return how many of the first names the pattern matches, as few as it can; 0 when it matches none.
+
+    Holds the places in the pattern that the names so far may have reached, so no pattern takes exponential time.
+    """
+    places = {0}
+    for count, name in enumerate(names, start=1):
+        for place, part in enumerate(pattern):
+            if place in places and part == "**":
+                places.add(place + 1)
+        places = {
+            place if pattern[place] == "**" else place + 1
+            for place in places
+            if place < len(pattern) and fnmatchcase(name, pattern[place])
+        }
+        if len(pattern) in places:
+            return count
+    return 0

@@ -18,7 +18,7 @@ from profiler.errors import ProfError, RemoteFailed, ReportNotFound, ReportTooLa
 from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
 from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
 from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
-from profiler.store.remote.listing import list_files
+from profiler.store.remote.listing import find_matches, list_files
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_id import RunId
@@ -165,19 +165,18 @@ def _reports_at(url: str) -> list[RemoteReport]:
         filesystem, path = open_filesystem(url)
         with remote_errors(url, ReportNotFound):
             pattern = _is_pattern(url, path) and not filesystem.exists(path)
-            entries = filesystem.glob(path, detail=True) if pattern else {path: filesystem.info(path)}
-            found = [
-                (name, entry)
-                for place, info in entries.items()
-                for name, entry in _files_below(filesystem, url, place, info)
-            ]
+            found = dict(
+                _files_of_pattern(filesystem, url, path)
+                if pattern
+                else _files_below(filesystem, url, path, filesystem.info(path))
+            )
     except ProfError as error:
         return [RemoteReport(url, trouble=error)]
     if not found and pattern:
         return [RemoteReport(url, trouble=ReportNotFound(f"{public_url(url)}: nothing is there"))]
     return [
         RemoteReport(_url_of(name, url, path, filesystem), entry.get("size"))
-        for name, entry in sorted(found, key=lambda one: one[0])
+        for name, entry in sorted(found.items(), key=lambda one: one[0])
     ]
 
 
@@ -194,11 +193,25 @@ def _files_below(
         yield place, info
         return
     for entry in list_files(filesystem, place, public_url(url)):
-        name = entry["name"]
-        *folders, file = PurePosixPath(name.removeprefix(place)).parts
-        hidden = any(part.startswith(".") for part in folders)
-        if file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent):
+        if _is_report_in(place, entry["name"]):
+            yield entry["name"], entry
+
+
+def _files_of_pattern(filesystem: Any, url: str, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the files that a pattern names, and the reports in the folders that it names."""
+    for place, entry in find_matches(filesystem, pattern, public_url(url)):
+        name = entry["name"].rstrip("/")
+        if name == place:
+            yield from _files_below(filesystem, url, name, entry)
+        elif _is_report_in(place, name):
             yield name, entry
+
+
+def _is_report_in(place: str, name: str) -> bool:
+    """Return whether a file in a folder is a report that is neither hidden nor part of a run."""
+    *folders, file = PurePosixPath(name.removeprefix(place)).parts
+    hidden = any(part.startswith(".") for part in folders)
+    return file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent)
 
 
 def _url_of(name: str, url: str, path: str, filesystem: Any) -> str:

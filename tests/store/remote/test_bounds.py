@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from s3fs import S3FileSystem
 
 from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, RunDamaged
@@ -188,6 +189,63 @@ def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, mon
     with pytest.raises(RemoteFailed, match=f"{url}: more than 1,000 files and folders are listed there"):
         fetch(report, Path("never written"))
     assert len(asked) == 4
+
+
+def test_a_pattern_is_compared_with_no_more_names_than_that(s3, monkeypatch):
+    """A pattern without `**` lists only as many levels as it has; the names of one level have no end, either."""
+    monkeypatch.setattr(listing, "_MOST_NAMES", 1000)  # private: a million would take minutes
+    url = s3()
+    fsspec.filesystem("s3").pipe({f"{url}/deep/{number}.ncu-rep": b"1" for number in range(2100)})
+    fsspec.filesystem("s3").pipe(f"{url}/one.ncu-rep", b"1")
+    asked = []
+    call = S3FileSystem.call_s3
+    monkeypatch.setattr(
+        S3FileSystem, "call_s3", lambda *given, **more: asked.append(1) or call(*given, **more)
+    )
+    assert [str(one) for one in find_reports([f"{url}/*.ncu-rep"])] == [f"{url}/one.ncu-rep"]
+    for pattern in (f"{url}/**/*.ncu-rep", f"{url}/deep/*", f"{url}/d*"):
+        asked.clear()
+        (report,) = find_reports([pattern])
+        with pytest.raises(RemoteFailed, match="more than 1,000 files and folders are listed there"):
+            fetch(report, Path("never written"))
+        assert asked.count(1) <= 4  # two pages of a thousand, of three
+
+
+@pytest.mark.parametrize("store", ["s3", "memory"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["*", "**", "a*", "a*/*", "**/*.ncu-rep", "a/**/y.ncu-rep", "*/b/**", "**/b", "**/**/[xy].*", "?/*/*", "a/x.*", "z*"],
+)  # fmt: skip
+def test_a_pattern_finds_what_fsspec_finds(s3, store, pattern):
+    url = s3() if store == "s3" else "memory://bucket/runs"
+    system, root = fsspec.url_to_fs(url)
+    names = [
+        "x.ncu-rep",
+        "a/x.ncu-rep",
+        "a/b/y.ncu-rep",
+        "a/b/c/d/y.ncu-rep",
+        "ab/b/x.ncu-rep",
+        "b/x.ncu-rep",
+    ]
+    system.pipe({f"{root}/{name}": b"1" for name in names})
+    places = [one.rstrip("/") for one in system.glob(f"{root}/{pattern}")]
+    below = {name for name in names if any(f"{root}/{name}/".startswith(f"{one}/") for one in places)}
+    found = [one for one in find_reports([f"{url}/{pattern}"]) if not one.trouble]
+    assert {str(one).removeprefix(f"{url}/") for one in found} == below
+    system.rm(root, recursive=True)
+
+
+def test_folders_in_folders_without_end_are_searched_to_a_depth_on_other_stores():
+    """`find` follows a folder that links to itself for ever."""
+
+    class Again(MemoryFileSystem):
+        protocol = "again"
+
+        def ls(self, path, detail=True, **_):
+            return [{"name": f"{path}/again", "type": "directory", "size": 0}]
+
+    assert list(listing.list_files(Again(), "/bucket", "again://bucket")) == []
+    assert list(listing.find_matches(Again(), "/bucket/**/x", "again://bucket")) == []
 
 
 @pytest.mark.parametrize(
