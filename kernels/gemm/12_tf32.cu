@@ -79,8 +79,6 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
                         copy_box(bs + stage * B_BYTES + box * B_BOX_BYTES, &b_map, full + 8 * stage, col0 + box * 32, slab * BK);
                 }
             }
-            // The block may end once no consumer of the cluster will count down its barriers any more.
-            for (int s = 0; s < STAGES; ++s, advance()) barrier_wait(empty + 8 * stage, parity ^ 1);
         }
     } else {
         take_registers<232>();
@@ -145,6 +143,7 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
         }
         if (first_of_pair) store_box_wait_read<0>();
     }
+    cluster_sync();
 #endif
 }
 
