@@ -242,17 +242,13 @@ def _has_costs(sites: Iterable[Site]) -> bool:
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
-    names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
+    names = {"dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
     busy = {resource: figures[name] / 100 for resource, name in names.items() if name in figures}
     if "dram" in busy:
         busy["dram"] /= reachable_of_dram(
             figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
         )
-    if "l2_throughput_pct" in figures:
-        # It also counts an activity of L2 that no other counter shows; the busiest of all memory units is not exceeded.
-        units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
-        busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
         for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
