@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -14,13 +14,11 @@ from profiler.analyse.code.registers import only_written, read_registers, writte
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
-# Of counters, tests and branches, seven in eight go when a loop is unrolled by eight, as compilers do at most by themselves.
-_UNROLLED = 7 / 8
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
-_OF_A_DIVISION = (
-    20  # instructions from the first conversion of a division to its result, as the compiler writes them
-)
+# Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
+_OF_A_DIVISION = 20
+_DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
@@ -46,7 +44,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     dividing = _dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
-    fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, 0.9)
+    fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, _DIVISION_SPARED)
     if max(fractions.values(), default=0.0) <= 0:
         return
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
@@ -163,7 +161,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    """Names short loops, in which counting, branching and counting addresses up is a large part."""
+    """Names loops in which counting, branching and counting addresses up is a large part."""
     found: dict[Site, float] = {}
     waiting: dict[Site, float] = {}
     length = 0
@@ -175,11 +173,14 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
                 other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops
             ):
                 continue  # loops around others spend their time inside
-            if inside and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
+            if sum(site.executed for site in inside) > evidence.executed / 2:
                 counted = [site for site in inside if site in addresses and site.kind == "integer"]
-                found |= dict.fromkeys([*_keeping(inside), *counted], _UNROLLED)
+                keeping = {*_keeping(inside), *counted}
+                if len(keeping) < (1 - EIGHTFOLD) * len(inside):
+                    continue  # less than after unrolling it
+                found |= dict.fromkeys((site for site in inside if site in keeping), EIGHTFOLD)
                 loads = [site for site in inside if site.kind == "shared load"]
-                waiting |= {site: _UNROLLED for site in loads if not is_chased(evidence, site)}
+                waiting |= {site: EIGHTFOLD for site in loads if not is_chased(evidence, site)}
                 length = len(inside)
     if found:
         share = 100 * evidence.share_executed(found)
@@ -220,10 +221,10 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
         share = 100 * evidence.share_executed(sites)
-        fewer = evidence.without(dict.fromkeys(sites, 0.9))
+        fewer = evidence.without(dict.fromkeys(sites, 1.0))
         # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
         once = [site for site in sites if not _is_of_round_trip(evidence, site)]
-        issue = evidence.without(dict.fromkeys(once, 0.9)).resources.get("issue", 0.0)
+        issue = evidence.without(dict.fromkeys(once, 1.0)).resources.get("issue", 0.0)
         yield Candidate(
             "type-conversions",
             f"{share:.0f} % of the executed instructions convert between types.",
@@ -267,7 +268,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         "fp64-arithmetic",
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
         "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
-        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(fractions | dict.fromkeys(sites, 0.8))),
+        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0))),
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
@@ -300,12 +301,9 @@ def _upper_half(register: str) -> str:
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
-    fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 0.9)
+    fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
     fractions = _spare(evidence, _evaluates, _EVALUATING) | fractions
-    special = [site for site in evidence.of("special") if site not in _dividing(evidence)]
     busy = evidence.model.busy.get("xu", 0.0)
-    if busy == evidence.model.busiest[1]:  # then the units themselves are too few, however well they are used
-        fractions = dict.fromkeys(special, 0.5) | fractions
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)

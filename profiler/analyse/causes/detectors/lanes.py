@@ -11,10 +11,9 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES
 
-_LANES_MISSING = 0.03
+_LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
-_COUNTED_BY_INSTRUCTIONS = 0.85
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -67,13 +66,12 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing for lanes that act only.
 
-    What L1 and L2 do is done for the lanes that act, and stays. Where L1 is as busy as the load/store pipe, it is the
-    number of instructions that keeps it so.
+    What L1 and L2 do is done for the lanes that act, and stays, except for the cycle that L1 takes for each instruction of
+    the load/store pipe, however few its lanes.
     """
     effect, busy = evidence.without(fractions), evidence.model.busy
-    kept = {"l2": 0.0, "l1": 0.0}
-    if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
-        kept["l1"] = effect.resources.get("lsu", 0.0)
+    by_instruction = min(1.0, busy["lsu"] / busy["l1"]) if busy.get("l1") and "lsu" in busy else 0.0
+    kept = {"l2": 0.0, "l1": by_instruction * effect.resources.get("lsu", 0.0)}
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept},
@@ -127,11 +125,7 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
         ]
         if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
             return True
+    here = site.lanes or 0.0
     return any(
-        other.lanes is not None
-        and other.function == site.function
-        and abs(other.position - site.position) < 400
-        and abs(other.lanes + (site.lanes or 0.0) - LANES) < 1.0
-        and other.lanes < LANES * (1 - _LANES_MISSING)
-        for other in evidence.sites
+        abs(lanes + here - LANES) < 1.0 for lanes in evidence.lane_counts[site.function] if lanes < LANES - 1
     )

@@ -106,6 +106,14 @@ class Evidence:
                 found[loop] = sites[bisect_left(offsets, loop.start) : bisect_right(offsets, loop.end)]
         return found
 
+    @cached_property
+    def lane_counts(self) -> dict[int, set[float]]:
+        """The numbers of lanes with which instructions of each function were executed on average."""
+        return {
+            function: {site.lanes for site in sites if site.lanes is not None}
+            for function, sites in self.by_function.items()
+        }
+
     def inside(self, loop: Loop) -> list[Site]:
         """Returns the instructions of a loop that ran."""
         return self._by_loop[loop]
