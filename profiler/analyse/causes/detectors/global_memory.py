@@ -23,6 +23,7 @@ _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses that touch over one sector a request more than their bytes fill: their lanes lie apart."""
     variants: tuple[tuple[Kind, str, str, str], ...] = (
         ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
@@ -57,6 +58,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses of which most requests touch one sector more than their bytes fill."""
     sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
@@ -108,6 +110,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
@@ -144,6 +147,7 @@ def _times_requested(evidence: Evidence) -> float:
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
     sites = evidence.of("local")
     if sites:
         share = 100 * evidence.share_executed(sites)
@@ -164,6 +168,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
+    """Names atomics, and the loops that retry them, where the lanes of a warp could add up first."""
     sites = evidence.of("atomic", "shared atomic")
     if not sites:
         return
@@ -174,7 +179,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     fractions |= {
         site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
     }
-    waiting = 100 * evidence.time_of(dict.fromkeys(fractions, 1.0))
+    waiting = 100 * evidence.time_of(fractions)
     where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"
     yield Candidate(
         "atomic-contention",
@@ -183,7 +188,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
         "update global memory once a block.",
         evidence.without(fractions),
-        {site: sum(evidence.charged[site].values()) or site.executed for site in fractions},
+        {site: evidence.charged[site].total or site.executed for site in fractions},
         {"waiting_pct": waiting},
     )
 

@@ -217,6 +217,7 @@ def _keeping(inside: Iterable[Site]) -> list[Site]:
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
+    """Names conversions between types, other than those by which integers are divided."""
     dividing = _dividing(evidence)
     sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
@@ -252,6 +253,7 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
+    """Names double-precision arithmetic, with the conversions and moves that serve it."""
     sites = evidence.of("fp64")
     if not sites:
         return

@@ -92,8 +92,8 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             for one in since
             if one in fractions and one.executed * (1.0 - one.idle_share) < site.executed / 2
         ]
-        working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
-        everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)
+        working = sum(one.executed + evidence.charged[one].total for one in lonely)
+        everything = sum(one.executed + evidence.charged[one].total for one in since)
         if everything:
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []

@@ -21,6 +21,7 @@ _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "
 
 
 def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a launch of which starting and ending is a third or more."""
     duration = evidence.find("duration_ns")
     if duration and duration < _SHORT_NS:
         yield Candidate(
@@ -33,6 +34,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
     blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
     if not blocks or not sms or waves is None or waves >= 1.0:
         return
@@ -61,6 +63,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a last round of blocks that leaves places empty."""
     waves = evidence.find("waves")
     if waves and waves > 1.0 and (idle := 1 - waves / math.ceil(waves)) > 0:
         yield Candidate(
@@ -84,6 +87,7 @@ def _spread(evidence: Evidence) -> float:
 
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
+    """Names work that keeps some SMs, or some warps, busy for longer than the others."""
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     waves = evidence.find("waves") or 0.0
     short_lived = _is_short_lived(evidence)
@@ -138,7 +142,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
         Effect(fewer.resources, waits),
-        {site: site.executed + sum(evidence.charged[site].values()) for site in alike},
+        {site: site.executed + evidence.charged[site].total for site in alike},
         {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )
 
@@ -224,7 +228,7 @@ def _limit_text(evidence: Evidence, name: str) -> str:
 
 def _busiest_code(evidence: Evidence) -> dict[Site, float]:
     """Returns where warps are most of the time: the work that is to be shared out."""
-    return {site: sum(evidence.charged[site].values()) for site in evidence.sites}
+    return {site: evidence.charged[site].total for site in evidence.sites}
 
 
 def _blocks(evidence: Evidence) -> float:

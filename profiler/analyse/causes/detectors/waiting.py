@@ -28,13 +28,14 @@ _SCHEDULERS = 4  # of an SM, each with its own warps (CUDA C++ Programming Guide
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads from global memory that warps wait for, most of all where few are under way at once."""
     loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
     under_way = {site: _under_way(evidence, site) for site in loads}
     fractions = {}
     for site in loads:
         useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
         fractions[site] = useful * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS else 1 / ENOUGH_LOADS)
-    waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
+    waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass.
@@ -90,8 +91,9 @@ def _barrier_behind(evidence: Evidence) -> dict[str, float]:
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads whose address comes from the load before; without any, arithmetic that waits for the result before."""
     chased = [site for site in evidence.of("global load", "shared load") if is_chased(evidence, site)]
-    waiting = 100 * evidence.time_of(dict.fromkeys(chased, 1.0), "long_scoreboard", "short_scoreboard")
+    waiting = 100 * evidence.time_of(chased, "long_scoreboard", "short_scoreboard")
     if chased and waiting:
         yield Candidate(
             "dependent-chain",
@@ -102,12 +104,12 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
                     dict.fromkeys(chased, _FOUR_CHAINS), "long_scoreboard", "short_scoreboard"
                 )
             ),
-            {site: sum(evidence.charged[site].values()) for site in chased},
+            {site: evidence.charged[site].total for site in chased},
             {"waiting_pct": waiting},
         )
         return
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
-    waiting = 100 * evidence.time_of(dict.fromkeys(results, 1.0), "wait", "short_scoreboard")
+    waiting = 100 * evidence.time_of(results, "wait", "short_scoreboard")
     if waiting:
         yield Candidate(
             "dependent-chain",
@@ -123,8 +125,9 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
+    """Names barriers, except for the waiting that is for loads since the barrier before."""
     sites = evidence.of("barrier")
-    waiting = evidence.time_of(dict.fromkeys(sites, 1.0), "barrier", "membar")
+    waiting = evidence.time_of(sites, "barrier", "membar")
     if not waiting:
         return
     fractions = {site: EIGHTFOLD * part for site, part in _own_part(evidence).items()}
@@ -207,8 +210,9 @@ def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
 
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
+    """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
     size = _INSTRUCTION_BYTES * len(evidence.sites)
-    waiting = 100 * evidence.time_of(dict.fromkeys(evidence.sites, 1.0), "no_instruction")
+    waiting = 100 * evidence.time_of(evidence.sites, "no_instruction")
     if waiting and size > _CACHE_BYTES:
         yield Candidate(
             "instruction-cache-misses",

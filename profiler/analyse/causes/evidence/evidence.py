@@ -154,9 +154,9 @@ class Evidence:
         }
         return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
-    def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
-        """Returns the part of its warps' time in which they wait for these parts of the sites."""
-        waits = self.waiting_for(fractions, *reasons)
+    def time_of(self, sites: Iterable[Site], *reasons: str) -> float:
+        """Returns the part of its warps' time in which they wait for these sites."""
+        waits = self.waiting_for(dict.fromkeys(sites, 1.0), *reasons)
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
