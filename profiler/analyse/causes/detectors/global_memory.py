@@ -17,6 +17,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _WIDEST_BITS = 128
 _OFTEN = 2.0  # each byte is loaded at least twice
+_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic is done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
@@ -132,7 +133,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
             "several results from it.",
-            evidence.without(dict.fromkeys(loads, hits * (1 - 1 / times))),
+            evidence.without(dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
         )

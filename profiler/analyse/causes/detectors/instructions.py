@@ -161,46 +161,40 @@ def _unfused(evidence: Evidence) -> list[Site]:
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops in which counting, branching and counting addresses up is a large part."""
-    found: dict[Site, float] = {}
-    waiting: dict[Site, float] = {}
-    length = 0
+    """Names the innermost loop that most is executed in, if counting and branching are an eighth of it or more."""
     addresses = find_address_work(evidence)
+    for inside in _hot_innermost_loops(evidence):
+        keeping = _keeping(inside)
+        if len(keeping) < (1 - EIGHTFOLD) * len(inside):
+            continue  # less than after unrolling it
+        keeping += [
+            site for site in inside if site.kind == "integer" and site in addresses and site not in keeping
+        ]
+        share = 100 * evidence.share_executed(keeping)
+        fewer = evidence.without(dict.fromkeys(keeping, EIGHTFOLD))
+        # The copies of an unrolled loop issue their loads together, and wait once for all.
+        loads = [site for site in inside if site.kind == "shared load" and not is_chased(evidence, site)]
+        waits = evidence.waiting_for(dict.fromkeys([*keeping, *loads], EIGHTFOLD), "short_scoreboard")
+        yield Candidate(
+            "loop-overhead",
+            f"{share:.0f} % of the executed instructions only keep a loop of {len(inside)} instructions going.",
+            "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
+            Effect(fewer.resources, fewer.waits | waits),
+            {site: site.executed for site in keeping},
+            {"loop_instructions": len(inside), "loop_overhead_pct": share},
+        )
+
+
+def _hot_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
+    """Yields the instructions of the loop without loops inside that more than half of all is executed in."""
     for loops in evidence.loops.values():
         for loop in loops:
             inside = evidence.inside(loop)
-            if any(
-                other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops
-            ):
-                continue  # loops around others spend their time inside
-            if sum(site.executed for site in inside) > evidence.executed / 2:
-                counted = [site for site in inside if site in addresses and site.kind == "integer"]
-                keeping = {*_keeping(inside), *counted}
-                if len(keeping) < (1 - EIGHTFOLD) * len(inside):
-                    continue  # less than after unrolling it
-                found |= dict.fromkeys((site for site in inside if site in keeping), EIGHTFOLD)
-                loads = [site for site in inside if site.kind == "shared load"]
-                waiting |= {site: EIGHTFOLD for site in loads if not is_chased(evidence, site)}
-                length = len(inside)
-    if found:
-        share = 100 * evidence.share_executed(found)
-        fewer = evidence.without(found)
-        # The copies of an unrolled loop issue their loads together, and wait once for all.
-        together = evidence.waiting_for(waiting, "short_scoreboard")
-        yield Candidate(
-            "loop-overhead",
-            f"{share:.0f} % of the executed instructions only keep a loop of {length} instructions going.",
-            "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
-            Effect(
-                fewer.resources,
-                {
-                    **fewer.waits,
-                    **{one: max(part, fewer.waits.get(one, 0.0)) for one, part in together.items()},
-                },
-            ),
-            {site: site.executed for site in found},
-            {"loop_instructions": length, "loop_overhead_pct": share},
-        )
+            is_innermost = not any(
+                other is not loop and loop.start <= other.start and other.end <= loop.end for other in loops
+            )
+            if is_innermost and sum(site.executed for site in inside) > evidence.executed / 2:
+                yield inside
 
 
 def _keeping(inside: Iterable[Site]) -> list[Site]:

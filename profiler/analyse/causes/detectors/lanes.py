@@ -66,12 +66,16 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing for lanes that act only.
 
-    What L1 and L2 do is done for the lanes that act, and stays, except for the cycle that L1 takes for each instruction of
-    the load/store pipe, however few its lanes.
+    What L1 and L2 do is done for the lanes that act, and stays; but a pass through shared memory is made for however few.
+    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
     """
-    effect, busy = evidence.without(fractions), evidence.model.busy
-    by_instruction = min(1.0, busy["lsu"] / busy["l1"]) if busy.get("l1") and "lsu" in busy else 0.0
-    kept = {"l2": 0.0, "l1": by_instruction * effect.resources.get("lsu", 0.0)}
+    effect = evidence.without(fractions)
+    alone_in_a_pass = {
+        site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
+        for site, part in fractions.items()
+        if site.passes and site.ideal_passes
+    }
+    kept = {"l2": 0.0, "l1": evidence.part_of_l1(alone_in_a_pass)}
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept},
