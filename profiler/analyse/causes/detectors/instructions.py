@@ -179,7 +179,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
             "loop-overhead",
             f"{share:.0f} % of the executed instructions only keep a loop of {len(inside)} instructions going.",
             "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
-            Effect(fewer.resources, fewer.waits | waits),
+            Effect(fewer.resources, {**fewer.waits, **waits}),
             {site: site.executed for site in keeping},
             {"loop_instructions": len(inside), "loop_overhead_pct": share},
         )
