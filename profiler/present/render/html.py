@@ -168,9 +168,7 @@ class _Writer:
             )
             for one in block.rows
         )  # fmt: skip
-        return Markup('{}\n<ol class="suspects">\n{}\n</ol>').format(
-            _element("h3", capital(block.title)), rows
-        )
+        return Markup('{}\n<ol class="items">\n{}\n</ol>').format(_element("h3", capital(block.title)), rows)
 
     @html.register
     def _(self, block: Accesses) -> Markup:
