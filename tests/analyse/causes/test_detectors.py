@@ -498,3 +498,18 @@ def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)
 def test_a_detector_finds_nothing_where_there_is_no_code_and_no_figure(detect):
     assert names(detect, evidence_of()) == []
+
+
+@pytest.mark.parametrize(("dram", "found"), [(0.2, ["at-l2-bandwidth"]), (0.8, [])])
+def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, found):
+    evidence = evidence_of(LOAD, busy={"l2": 0.8, "dram": dram})
+    assert names(ceilings.detect_ceilings, evidence) == found
+
+
+@pytest.mark.parametrize(("passes", "saved"), [(100.0, 0.5), (150.0, 1 / 6), (200.0, 0.0)])
+def test_passes_that_conflict_stay_when_other_lanes_take_the_place_of_idle_ones(passes, saved):
+    """Of 100 loads from shared memory, 16 lanes act."""
+    facts = {0: {"lanes": 32.0, "acting": 16.0, "passes": passes, "ideal_passes": 100.0}}
+    evidence = evidence_of("LDS R4, [R2]", facts=facts, figures={"shared_of_l1_pct": 100.0})
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.effect.resources["l1"] == pytest.approx(saved)
