@@ -301,12 +301,12 @@ def test_two_clients_never_run_two_ncu_on_one_gpu_at_once(
     for name in ("one", "two"):
         farm.host(name, own_cluster.address, (3,), environment={"TMPDIR": str(farm.folder / "tmp")})
     farm.log.write_text("")
-    words = ("--no-verify", "--processes", 1, "--scheduler", own_cluster.address)
+    words = ("--no-verify", "--repeats", 0, "--processes", 1, "--scheduler", own_cluster.address)
     clients = [farm.start(tmp_path / name, *words) for name in ("a", "b")]
     most = 0
     while any(client.poll() is None for client in clients):
         most = max(most, farm.ncu_at_work)
-        time.sleep(0.05)
+        time.sleep(0.2)
     for client, name in zip(clients, ("a", "b"), strict=True):
         _, said = client.communicate()
         assert client.returncode == 0, said
