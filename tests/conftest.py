@@ -289,13 +289,6 @@ def reader() -> Iterator[Sandbox]:
         yield sandbox
 
 
-@pytest.fixture(scope="session", autouse=True)
-def dask() -> Iterator[None]:
-    """Dask's workers in processes of this host need not import Dask again."""
-    with forked.forked_workers():
-        yield
-
-
 @pytest.fixture(scope="session")
 def drawing_processes() -> Iterator[Any]:
     from profiler.present.page.drawing import Drawing
