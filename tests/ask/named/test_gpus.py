@@ -153,7 +153,7 @@ def test_a_ladder_shows_both_gpus_or_the_one_asked_for(ask, find):
     assert [one["kernel"] for one in alone["kernels"]] == [5, 6]
 
 
-def test_the_page_of_a_ladder_shows_both_gpus(ask, tmp_path):
+def test_the_page_of_a_ladder_shows_both_gpus(ask, drawing, tmp_path):
     page = tmp_path / "page.html"
     assert ask("report", "-o", page).returncode == 0
     assert f"On {H100}" in page.read_text()
