@@ -195,7 +195,7 @@ def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes,
             yield manifest.run_id, manifest, bytes(line.manifest), files
 
 
-def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
+def orphans(place: Place) -> dict[str, list[str]]:
     """The files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
     if not isinstance(place, ObjectPlace):
         return {}
@@ -205,7 +205,7 @@ def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
         if rest and (RunId.parse(folder) or is_pack(folder)):
             folders.setdefault(folder, []).append(file)
     whole = set(place.names())
-    oldest = datetime.now(UTC) - timedelta(days=days)
+    oldest = datetime.now(UTC) - timedelta(days=_UPLOAD_DAYS)
     return {
         folder: files
         for folder, files in folders.items()

@@ -16,7 +16,7 @@ from profiler.measure.functions.activity import installed_cupti
 from profiler.measure.functions.kernels import demangled
 from profiler.measure.rungs.program import ENVIRONMENT
 from profiler.measure.tools.neutral import neutral_folder
-from profiler.measure.tools.process import command_details, run
+from profiler.measure.tools.process import run
 from profiler.store.runs.timed_run import TimedLaunch
 
 _SOURCE = Path(__file__).with_name("listener.c")
@@ -41,11 +41,10 @@ def listen(program: Sequence[str], folder: Path, timeout_s: float, process: int)
             environment={**ENVIRONMENT, **listening},
             leash=True,
         )
-        details = command_details(program, finished.stdout, finished.stderr)
         if finished.exit_code:
             raise ProgramFailed(
                 f"{program[0]} failed ({finished.how})",
-                details=details,
+                details=finished.details,
                 remedy="Run the program by hand: it must end with exit code 0.",
             )
         lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
@@ -55,7 +54,7 @@ def listen(program: Sequence[str], folder: Path, timeout_s: float, process: int)
             remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",
         )
     if not lines:
-        raise NothingProfiled(f"{program[0]} launched no kernel", details=details)
+        raise NothingProfiled(f"{program[0]} launched no kernel", details=finished.details)
     return sorted((_launch(line, process) for line in lines), key=lambda one: one.start_ns)
 
 
@@ -88,7 +87,7 @@ def _compile(folder: Path) -> Path:
     if done.exit_code:
         raise ToolNotFound(
             f"{compiler} cannot compile what listens to a program",
-            details=command_details(command, done.stdout, done.stderr),
+            details=done.details,
             remedy="Check that it compiles C for this machine, or set CC to another compiler.",
         )
     return library

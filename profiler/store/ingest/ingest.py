@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Lock
-from types import TracebackType
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.machine import available_cores
@@ -156,10 +155,8 @@ class RunCommitter:
         self._staging.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._staging.__exit__(kind, error, trace)
+    def __exit__(self, *raised: object) -> None:
+        self._staging.__exit__(*raised)
 
 
 def _fetch_and_read(

@@ -147,9 +147,8 @@ class ObjectPlace:
                 except OSError as error:
                     if _is_precondition(error):
                         return False
-                    if (
-                        error.errno != errno.ENOSYS
-                    ):  # a server of S3's protocol that does not know this request
+                    # ENOSYS: a server of S3's protocol that does not know this request.
+                    if error.errno != errno.ENOSYS:
                         raise
                 else:
                     return True

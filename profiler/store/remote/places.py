@@ -24,11 +24,8 @@ from profiler.store.remote.bounds import FileTooLarge, most_bytes
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
-Piece = tuple[
-    str, int | None, int | None
-]  # a name, and the first and the last (exclusive) of its bytes; None for all
-
-
+# A name, and the first and the last (exclusive) of its bytes; None for all.
+Piece = tuple[str, int | None, int | None]
 # What the system answers about a file that prof did not write so: none, a folder, a pipe, or one of another size.
 _NOT_AS_WRITTEN = (
     errno.ENOENT,

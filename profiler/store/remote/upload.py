@@ -97,9 +97,8 @@ def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
     deadline, before = time.monotonic() + CLAIM_S, ""
     while not place.put_new(_claim_file(run), str(run).encode()):
         claimant = _claimant(place, run)
-        if claimant == str(
-            run
-        ):  # of a call that was killed, or of one at this moment: only one manifest is created
+        # It is of a call that was killed, or of one at this moment: only one manifest is created.
+        if claimant == str(run):
             break
         if claimant != before:
             deadline, before = time.monotonic() + CLAIM_S, claimant

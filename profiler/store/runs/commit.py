@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable, find_shortage
@@ -156,9 +155,7 @@ class Staging:
     def __enter__(self) -> Staging:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._own, ignore_errors=True)
         if self._owner is not None:
             os.close(self._owner)

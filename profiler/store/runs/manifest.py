@@ -82,15 +82,13 @@ class Provenance(msgspec.Struct, frozen=True):
     seed: int | None = None
     reference: str | None = None  # the kernel that `reference_ns` belongs to
     library: str | None = None  # the library behind the reference, with its version
-    algorithms: list[
-        dict[str, int]
-    ] = []  # of each process, the one that `best_ns` belongs to; empty: the default call
+    # Of each process, the one that `best_ns` belongs to; empty: the default call.
+    algorithms: list[dict[str, int]] = []
     clocks: Clocks | None = None
     runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
     relative_error: float | None = None  # of the result, verified just before, or of the last timed launch
-    worst_element: float | None = (
-        None  # of what was timed last: how far off, in parts of what is allowed for it
-    )
+    # Of what was timed last: how far off, in parts of what is allowed for it.
+    worst_element: float | None = None
     seconds: float | None = None  # how long the measurement took
     bytes: int | None = None  # that one call of a function has to move, as its user states
     flops: int | None = None  # that one call of a function has to do, as its user states
@@ -129,9 +127,8 @@ class Manifest(msgspec.Struct, frozen=True):
     replay_mode: str = "unknown"
     provenance: Provenance | None = None
     content_sha256: str | None = None  # when the run does not have exactly one report: its id ends in this
-    collection: str | None = (
-        None  # hash of everything that was asked for: prof need not collect the same again
-    )
+    # The hash of everything that was asked for: prof need not collect the same again.
+    collection: str | None = None
 
     @property
     def sha256(self) -> str:
@@ -162,10 +159,8 @@ _Kind = TypeVar("_Kind", bound=Manifest)
 
 def prof_version() -> str:
     """The version of prof, also when it runs from a checkout and is not installed."""
-    from importlib.metadata import (
-        PackageNotFoundError,
-        version,
-    )  # imported late: only commands that write a run need it
+    # Imported late: only commands that write a run need it.
+    from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version("ncu-prof")

@@ -38,9 +38,13 @@ class RunId(msgspec.Struct, frozen=True):
 
     @staticmethod
     def make(recorded: datetime | None, name: str, sha256: str) -> RunId:
-        moment = recorded or datetime.fromtimestamp(0, UTC)
-        time = moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
+        time = id_time(recorded or datetime.fromtimestamp(0, UTC))
         return RunId(time, path_name(name), sha256[:HASH_CHARACTERS])
+
+
+def id_time(moment: datetime) -> str:
+    """Return a time as ids of runs and names of packs have it, so that they sort by it."""
+    return moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
 
 
 def path_name(name: str) -> str:
