@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
@@ -80,16 +81,8 @@ class UnfinishedCollection:
         return None
 
     def keep_report(self, process: int, recorded: Path) -> Path:
-        target = self.folder / f"process-{process}-{sha256_of_report(recorded)}{REPORT_SUFFIX}"
-        try:
-            aside = self._aside(target.name)
-            copy_report(recorded, aside)
-            flush(aside)
-            os.replace(aside, target)
-            flush(self.folder)
-        except OSError as error:
-            raise storage_error(error, self.folder) from error
-        return target
+        name = f"process-{process}-{sha256_of_report(recorded)}{REPORT_SUFFIX}"
+        return self._put(name, lambda aside: copy_report(recorded, aside))
 
     def timings(self, process: int) -> ProcessTimings | None:
         return self._read(f"timings-{process}.json", ProcessTimings)
@@ -123,16 +116,19 @@ class UnfinishedCollection:
         return _read_sealed(self.folder / name, kind)
 
     def _write(self, name: str, value: msgspec.Struct) -> None:
+        self._put(name, lambda aside: aside.write_bytes(sealed(msgspec.json.encode(value))))
+
+    def _put(self, name: str, write: Callable[[Path], object]) -> Path:
+        """Write a file aside, flush it and rename it into place; returns its path."""
+        aside, target = self.folder / f".{name}.part", self.folder / name
         try:
-            aside = self._aside(name)
-            aside.write_bytes(sealed(msgspec.json.encode(value)))
+            write(aside)
             flush(aside)
-            os.replace(aside, self.folder / name)
+            os.replace(aside, target)
+            flush(self.folder)
         except OSError as error:
             raise storage_error(error, self.folder) from error
-
-    def _aside(self, name: str) -> Path:
-        return self.folder / f".{name}.part"
+        return target
 
 
 def discard_unfinished(root: Path, key: str) -> None:
