@@ -142,7 +142,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
 
 
 def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
-    """The runs of the pack that are whole in a folder of their own, or in another pack."""
+    """Return the runs of the pack that are whole in a folder of their own, or in another pack."""
     ids = {run_id for run_id, *_ in runs_of_pack(open_pack(store.place, name))}
     found: set[str] = set()
     for other in store.place.names():

@@ -140,7 +140,7 @@ class Ladder:
 
     @property
     def published(self) -> dict[int, Published]:
-        """The first published figures of each kernel."""
+        """Returns the first published figures of each kernel."""
         return {kernel.number: kernel.published[0] for kernel in self.kernels if kernel.published}
 
     def kernel(self, number: int) -> Kernel:

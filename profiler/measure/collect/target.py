@@ -46,7 +46,7 @@ class Target:
 
     @property
     def rung(self) -> RungJob | None:
-        """The job if it is that of a ladder's rung."""
+        """Returns the job if it is that of a ladder's rung."""
         return self.job if not self.program else None
 
     @property
@@ -55,12 +55,12 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """The folder that its program starts in, unless the user gives another."""
+        """Returns the folder that its program starts in, unless the user gives another."""
         return self.job.ladder.folder.resolve() if self.job is not None else Path.cwd()
 
     @property
     def program_text(self) -> tuple[str, ...]:
-        """The program's words as text: bytes that are not valid text become escapes."""
+        """Returns the program's words as text: bytes that are not valid text become escapes."""
         return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
 
     @property

@@ -58,7 +58,7 @@ class Transcript:
 
     @property
     def fraction(self) -> float:
-        """The part of the launch under way that is done, from 0 to 1."""
+        """Returns the part of the launch under way that is done, from 0 to 1."""
         return min(self.steps / _FRACTION_STEPS, 1.0)
 
     def _in_launch(self, line: str) -> None:

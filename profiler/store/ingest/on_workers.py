@@ -223,7 +223,7 @@ class _Ingestion:
         return True
 
     def _tasks(self, taken: list[QueuedReport]) -> list[tuple[QueuedReport, ReadTask]]:
-        """The reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
+        """Return the reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
         tasks = []
         for queued in taken:
             if self._stopped.is_set():

@@ -169,7 +169,7 @@ def _require_reports(run: Run, publisher: PackPublisher) -> None:
 
 
 def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """The folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
+    """Return the folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
     visible = {(run_id.time, run_id.hash): run_id for run_id in store.ids()}
     safe = []
     for name in names:

@@ -124,7 +124,7 @@ def publisher_for(place: Place, staging: Staging) -> PackPublisher:
 
 
 def stored_files(place: Place) -> dict[str, int]:
-    """Every file of runs and packs, with its size in bytes."""
+    """Return every file of runs and packs, with its size in bytes."""
     if isinstance(place, ObjectPlace):
         return place.files()
     found: dict[str, int] = {}

@@ -95,7 +95,7 @@ class _TableWriter:
         self._empty: dict[str, TableExtent] = {}
 
     def place_of(self, sha256: str) -> TableExtent | None:
-        """The place of a table that was written before: an empty table is the same file in every run and is
+        """Return the place of a table that was written before: an empty table is the same file in every run and is
         written once.
         """
         return self._empty.get(sha256)

@@ -129,7 +129,7 @@ def _claim_file(run: RunId) -> str:
 
 
 def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
-    """The visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
+    """Return the visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
 
     Lists only names that begin with the run's time.
     """

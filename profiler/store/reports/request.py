@@ -109,7 +109,7 @@ class Request:
 
     @property
     def report(self) -> Path:
-        """The first report, which stands for all of them in messages."""
+        """Return the first report, which stands for all of them in messages."""
         return self.reports[0]
 
     @property

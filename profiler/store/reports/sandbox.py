@@ -200,7 +200,7 @@ def default_timeout_s(report: Path) -> float:
 
 
 def timeout_for_size_s(report_bytes: int) -> float:
-    """The time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
+    """Return the time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
 
 

@@ -132,7 +132,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """The hash that the run's id ends in."""
+        """Return the hash that the run's id ends in."""
         return self.content_sha256 or self.reports[0].sha256
 
     @property
@@ -158,7 +158,7 @@ _Kind = TypeVar("_Kind", bound=Manifest)
 
 
 def prof_version() -> str:
-    """The version of prof, also when it runs from a checkout and is not installed."""
+    """Return the version of prof, also when it runs from a checkout and is not installed."""
     # Imported late: only commands that write a run need it.
     from importlib.metadata import PackageNotFoundError, version
 
@@ -239,7 +239,7 @@ def _require_known_schema(raw: Any, where: str) -> None:
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
-    """The faults of all names that become paths, and of fields that contradict each other."""
+    """Yield the faults of all names that become paths, and of fields that contradict each other."""
     for table, stored in manifest.tables.items():
         if not is_table_file(stored.file, table):
             yield f"{stored.file!r} is no name of a file of table {table!r}"
@@ -257,7 +257,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_id(manifest: Manifest) -> Iterator[str]:
-    """The faults of the run id, which is made again from the rest of the manifest and compared."""
+    """Yield the faults of the run id, which is made again from the rest of the manifest and compared."""
     stated = RunId.parse(manifest.run_id)
     if stated is None:
         yield f"{manifest.run_id!r} is no run id"
@@ -284,7 +284,7 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
-    """The faults of ladder and kernel.
+    """Yield the faults of ladder and kernel.
 
     A run that prof measured is named after both; an ingested one may have any name.
     """

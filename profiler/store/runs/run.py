@@ -52,7 +52,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The run as a person calls it: its rung, its name, or the report's path."""
+        """Return the run as a person calls it: its rung, its name, or the report's path."""
         manifest = self.manifest
         if not self.stored:
             return str(self.path)
@@ -108,11 +108,11 @@ class Run:
         return self._reading(lambda: self.files.report(report))
 
     def table_bytes(self, name: str) -> bytes:
-        """The Parquet file of a table; RunDamaged unless it is as recorded."""
+        """Return the Parquet file of a table; RunDamaged unless it is as recorded."""
         return self._reading_table(name, lambda: self.files.table(name))
 
     def readable_bytes(self, name: str) -> bytes:
-        """The Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
+        """Return the Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
         data = self.table_bytes(name)
         self._decoded(name, data)
         return data

@@ -58,7 +58,7 @@ def rung_name(ladder: str, kernel: int) -> str:
 
 
 def timed_name(ladder: str, kernel: int) -> str:
-    """The name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
+    """Return the name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
@@ -67,7 +67,7 @@ def sweep_name(ladder: str, kernel: int) -> str:
 
 
 def preset_name(name: str, preset: str) -> str:
-    """The name of a run that was collected with `preset`.
+    """Return the name of a run that was collected with `preset`.
 
     Each preset has its own, since runs of one name can be compared.
     """

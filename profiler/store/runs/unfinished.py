@@ -72,7 +72,7 @@ class UnfinishedCollection:
         return known or fresh
 
     def report(self, process: int) -> Path | None:
-        """The report that this process recorded, or None when it is missing or not whole."""
+        """Return the report that this process recorded, or None when it is missing or not whole."""
         for path in self.folder.glob(f"process-{process}-*{REPORT_SUFFIX}"):
             with suppress(ProfError):
                 if sha256_of_report(path) in path.name:
@@ -143,7 +143,7 @@ def has_unfinished(root: Path) -> bool:
 
 
 def planned_gpu(root: Path, key: str) -> str:
-    """The UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
+    """Return the UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
     plan = _read_sealed(_folder_of(root, key) / _PLAN_FILE, CollectionPlan)
     return plan.gpu_uuid if plan else ""
 

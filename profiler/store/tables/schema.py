@@ -213,7 +213,7 @@ def _arrow_types() -> dict[str, pa.DataType]:
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """The Arrow schema of a run's table, with units and documentation as metadata."""
+    """Return the Arrow schema of a run's table, with units and documentation as metadata."""
     return schema_of(TABLES[name])
 
 
