@@ -45,7 +45,7 @@ from profiler.store.tables.schema import TABLES
 Kind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 _Read = TypeVar("_Read")
-_UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
+UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def orphans(place: Place) -> dict[str, list[str]]:
         if rest and (RunId.parse(folder) or is_pack(folder)):
             folders.setdefault(folder, []).append(file)
     whole = set(place.names())
-    oldest = datetime.now(UTC) - timedelta(days=_UPLOAD_DAYS)
+    oldest = datetime.now(UTC) - timedelta(days=UPLOAD_DAYS)
     return {
         folder: files
         for folder, files in folders.items()
