@@ -271,7 +271,7 @@ def test_an_upload_that_never_ended_is_set_aside_once_nobody_can_be_at_it(loose,
     store = RunStore(url)
     assert list(examine(store, Examined())) == []  # it may be under way
 
-    monkeypatch.setattr(fsck.orphans, "__defaults__", (0,))
+    monkeypatch.setattr(fsck, "UPLOAD_DAYS", 0)
     (fault,) = repair(store, list(examine(store, Examined())))
 
     assert (fault.kind, fault.name) == ("left", run_id)
