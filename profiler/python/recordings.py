@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import asdict
 
+from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import KernelNotFound, RunNotFound
 from profiler.python.answers import Sheet, document_text
@@ -18,7 +19,6 @@ from profiler.text import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from profiler.ask.named.settings import Settings
     from profiler.measure.functions.kernels import LaunchedKernel
 
 
@@ -66,12 +66,7 @@ class Recording(Run):
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.ask.show import sheet_of
 
-        return Sheet.of(sheet_of(self, kernel, self._settings()))
-
-    def _settings(self) -> Settings:
-        from profiler.ask.named.settings import Settings
-
-        return Settings()
+        return Sheet.of(sheet_of(self, kernel, Settings()))
 
     def __repr__(self) -> str:
         launches = counted(self.manifest.launches, "launch", "launches")
@@ -83,7 +78,7 @@ class Recording(Run):
         from profiler.present.documents.recording import recording_document
 
         timed = self.table("timings").num_rows > 0
-        timing = timing_of(self, self._settings()) if timed else None
+        timing = timing_of(self, Settings()) if timed else None
         return document_text(recording_document(overview.Recording(self, list(self), timing)))
 
 
