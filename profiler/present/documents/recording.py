@@ -186,7 +186,7 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
-        Column("spread", "number", missing="-"),
+        Column("spread, %", "percent", missing="-"),
         Column("ncu", wide=True),
     )
     return Table(columns, [Row(_metric_cells(one)) for one in metrics])
@@ -194,8 +194,8 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
 
 def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
     divisor, unit = unit_for_people(metric.unit, metric.mean)
-    spread = None if metric.spread is None else metric.spread / divisor
-    return (metric.name, unit, metric.mean / divisor, spread, metric.ncu)
+    spread_pct = 100 * metric.spread / abs(metric.mean) if metric.spread is not None and metric.mean else None
+    return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
 
 
 def profiled_facts(sheet: Sheet | None) -> list[Fact]:
