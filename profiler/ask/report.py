@@ -61,7 +61,7 @@ def report_named(
     profiles = _profiles(runs, rungs, kernel_name)
     anchors = _anchors(rungs, profiles)
     return Report(
-        title=title or " → ".join(_title(run, rung) for run, rung in zip(runs, rungs, strict=True)),
+        title=title or _titles([_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]),
         kernels=_named(runs, rungs, profiles, anchors),
         pairs=_pairs(runs, profiles, anchors, kernel_name, force),
     )
@@ -162,6 +162,11 @@ def _pairs(
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
     """Returns the title of a kernel: its own name if the run has several, else the rung's or the run's."""
     return _title(run, rung) if _is_single(run) else shortened(kernel, _NAME_WIDTH)
+
+
+def _titles(titles: Sequence[str]) -> str:
+    """Returns one name, a step between two, or the first of many."""
+    return " → ".join(titles) if len(titles) <= 2 else f"{titles[0]} and {len(titles) - 1} others"
 
 
 def _title(run: Run, rung: Kernel | None) -> str:

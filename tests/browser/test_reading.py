@@ -325,3 +325,13 @@ def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hosti
         page.eval_on_selector_all(".current details", "all => all.forEach((one) => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".current h2").bounding_box()["height"] < 400
+
+
+def test_a_phone_shows_both_sides_and_the_verdict_without_scrolling(open_page, ladder_page):
+    page = open_page(ladder_page, "#5-6", width=390)
+    sides = page.locator(".current table.beside").first.evaluate(_ENDS)
+    verdict = page.locator(".current table.judged").first.locator("tbody tr:first-child .mark").evaluate(_ENDS)
+    assert max(sides, verdict) <= 390
+
+
+_ENDS = "one => one.getBoundingClientRect().right"

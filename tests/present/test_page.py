@@ -273,6 +273,20 @@ def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path)
     assert html.count('class="bar"') == 2
 
 
+def test_unrelated_recordings_open_on_where_the_time_goes(make_run, tmp_path):
+    for name, time_ns in (("quick", 1e6), ("slow", 3e6), ("middle", 2e6)):
+        launch = {"kernel": "same_name", "metrics": {"gpu__time_duration.sum": (time_ns, "ns")}}
+        make_run(launch, name=name, root=tmp_path)
+    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
+    report = report_named(["quick", "slow", "middle"], settings, None, kernel_name=None, force=True)
+    assert report.title == "quick and 2 others"
+    overview = recordings_document(list(report.kernels), list(report.pairs))
+    (what, *_), (table,) = overview.sections
+    assert what.text.startswith("3 kernels take 6.000 ms under the profiler in 3 launches")
+    assert [row.values[1].value for row in table.rows] == ["slow", "middle", "quick"]
+    assert [row.values[2] for row in table.rows] == pytest.approx([50, 100 / 3, 100 / 6])
+
+
 # Its charts
 
 

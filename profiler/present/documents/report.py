@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import chain, repeat
 
 from msgspec.structs import replace
 
@@ -60,20 +61,26 @@ _REFUSED = "The two were not measured alike, so they are not compared."
 
 
 def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Document:
-    """Returns the recordings that a user named, each with its step from the one before."""
+    """Returns the recordings that a user named, each with its step from the one before.
+
+    The last step opens those of one ladder; of others, what takes the most time is the answer.
+    """
     after = {pair.after: pair for pair in pairs}
     many_gpus = len({_gpu(one) for one in kernels}) > 1
-    sheets = [one.sheet for one in kernels if one.sheet and not pairs]
+    ladders = {one.run.manifest.ladder for one in kernels}
+    climbs = bool(pairs) and len(ladders) == 1 and None not in ladders
+    if not climbs:
+        kernels = sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
+    sheets = [one.sheet for one in kernels if one.sheet and not climbs]
     index = index_of(sheets)
-    entries = {one.kernel: (rank, one) for rank, one in enumerate(index)}
-    indexed = [(*entries.get(one.sheet.kernel if one.sheet else "", (0, None)), one) for one in kernels]
+    entries = chain(index, repeat(None))  # kernels without a sheet come last
     rows = [
         Row(_recording(one, entry, _step(after.get(one.anchor)), many_gpus=many_gpus))
-        for _, entry, one in sorted(indexed, key=lambda one: one[0])
+        for one, entry in zip(kernels, entries, strict=False)
     ]
     table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
     answer = None
-    if pairs:
+    if climbs:
         answer = pairs[-1].answer
     elif kernels:
         run = kernels[0].run

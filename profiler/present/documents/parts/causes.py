@@ -37,13 +37,15 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str], said: Headline 
 def _item(cause: Cause, said: Headline | None) -> Item:
     why, next_ = (said.why, said.next) if said else ("", "")
     saves = "" if cause.is_ceiling else f" {saves_text(cause)}"
+    is_said = cause.sentence in why
+    place = _places(cause) if has_place(cause) else ""
     parts = [
-        "" if cause.sentence in why else cause.sentence,
-        f"At {_places(cause)}." if has_place(cause) else "",
+        "The lines at the top explain it." if is_said else cause.sentence,
+        f"{'It is at' if is_said else 'At'} {place}." if place else "",
         "" if cause.try_ in next_ else f"Try: {cause.try_}{saves}",
     ]
     weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
-    return Item(weight, cause.cause, " ".join(filter(None, parts)) or "As above.")
+    return Item(weight, cause.cause, " ".join(filter(None, parts)))
 
 
 def _places(cause: Cause) -> str:
