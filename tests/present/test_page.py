@@ -25,7 +25,7 @@ from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.report import recordings_document
-from profiler.present.page.drawing import Drawing, derive_look, draw
+from profiler.present.page.drawing import derive_look, draw
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
 from profiler.present.render.html_table import table_html, values_first
@@ -273,20 +273,6 @@ def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path)
     assert html.count('class="bar"') == 2
 
 
-def test_unrelated_recordings_open_on_where_the_time_goes(make_run, tmp_path):
-    for name, time_ns in (("quick", 1e6), ("slow", 3e6), ("middle", 2e6)):
-        launch = {"kernel": "same_name", "metrics": {"gpu__time_duration.sum": (time_ns, "ns")}}
-        make_run(launch, name=name, root=tmp_path)
-    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
-    report = report_named(["quick", "slow", "middle"], settings, None, kernel_name=None, force=True)
-    assert report.title == "quick and 2 others"
-    overview = recordings_document(list(report.kernels), list(report.pairs))
-    (what, *_), (table,) = overview.sections
-    assert what.text.startswith("3 kernels take 6.000 ms under the profiler in 3 launches")
-    assert [row.values[1].value for row in table.rows] == ["slow", "middle", "quick"]
-    assert [row.values[2] for row in table.rows] == pytest.approx([50, 100 / 3, 100 / 6])
-
-
 # Its charts
 
 
@@ -335,21 +321,22 @@ def test_what_holds_nothing_to_draw_is_no_picture(make_run):
     assert draw("waterfall_chart", compare_profiles(profile, profile)) is None
 
 
-def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared):
-    with Drawing() as drawing:
-        drawn = [drawing.ask(name, compared) for name, _ in pictures]
-        assert [one.result() for one in drawn] == [picture for _, picture in pictures]
+def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared, drawing_processes):
+    drawn = [drawing_processes.ask(name, compared) for name, _ in pictures]
+    assert [one.result() for one in drawn] == [picture for _, picture in pictures]
 
 
 # Names from anybody's program
 
 
-def test_names_of_any_kind_are_text_and_act_on_nothing(once, prof, hostile_store, hostile_names):
-    def fill(folder):
-        result = prof("report", "before", "-o", folder / "page.html", "--runs", hostile_store.root)
-        assert result.returncode == 0, result.stderr
+def test_names_of_any_kind_are_text_and_act_on_nothing(
+    prof_here, drawing, hostile_store, hostile_names, tmp_path
+):
+    page = tmp_path / "page.html"
+    result = prof_here("report", "before", "-o", page, "--runs", hostile_store.root)
+    assert result.returncode == 0, result.stderr
 
-    document = Document((once("hostile-names-page", fill) / "page.html").read_text())
+    document = Document(page.read_text())
     assert [tag for tag, _ in document.elements if tag in ("b", "img")] == []
     assert len([tag for tag, _ in document.elements if tag == "script"]) == 1
     text = "\n".join(document.texts)

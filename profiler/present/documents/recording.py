@@ -54,7 +54,6 @@ _INDEX_COLUMNS = (
     Column("NVTX", stays=0),
 )
 _MOST_SHAPES = 4
-_LEAST_SPREAD = 1e-9  # of the mean
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
 _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
@@ -187,7 +186,7 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
-        Column("spread", "number", missing="-"),
+        Column("spread, %", "percent", missing="-"),
         Column("ncu", wide=True),
     )
     return Table(columns, [Row(_metric_cells(one)) for one in metrics])
@@ -195,10 +194,8 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
 
 def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
     divisor, unit = unit_for_people(metric.unit, metric.mean)
-    spread = None if metric.spread is None else metric.spread / divisor
-    if spread and spread < _LEAST_SPREAD * abs(metric.mean / divisor):
-        spread = 0.0  # the arithmetic of the mean, not the launches, made it
-    return (metric.name, unit, metric.mean / divisor, spread, metric.ncu)
+    spread_pct = 100 * metric.spread / abs(metric.mean) if metric.spread is not None and metric.mean else None
+    return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
 
 
 def profiled_facts(sheet: Sheet | None) -> list[Fact]:

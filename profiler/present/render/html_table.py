@@ -57,9 +57,10 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
         return Markup("")
     columns, texts, places = values_first(*table_texts(table, _INDENT))
     is_tree = any(isinstance(value, Nested) for row in table.rows for value in row.values)
+    has_sides = len(columns) > 1 and all(
+        column.folds for column in columns[1:]
+    )  # which stand beside each other on any screen
     is_judged = any(column.judges for column in columns)
-    unit = next((number for number, column in enumerate(columns) if column.title == "unit"), None)
-    style_of_table = "judged" if is_judged else "beside" if all(one.folds for one in columns[1:]) else ""
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
     heads = "".join(
         f'<th scope="col"{_classes(column)}>{escape(printable(column.title or "value"))}</th>'
@@ -72,9 +73,7 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
             _cell(row.values[place], text.strip(" "), column, views, number < pinned)
             for number, (text, place, column) in enumerate(zip(row_texts, places, columns, strict=True))
         ]
-        with_unit = f' data-unit="{escape(printable(row_texts[unit]))}"' if is_judged and unit else ""
-        first = f'<th scope="row"{with_unit}{cells[0]}</th>'
-        others = [f"<td{cell}" for cell in cells[1:]]
+        first, others = f'<th scope="row"{cells[0]}</th>', [f"<td{cell}" for cell in cells[1:]]
         start = f'<tr class="{style}">' if style else "<tr>"
         rows.append(f"{start}{first}{''.join(others)}")
     caption = f"{heading}: {columns[pinned - 1].title or 'value'}"
@@ -82,7 +81,7 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
         '<table class="pinned{}{}"{}>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>'
     ).format(
         pinned,
-        style_of_table and f" {style_of_table}",
+        " beside" if has_sides else "",
         "" if is_tree else Markup(" data-sortable data-searchable"),
         printable(caption),
         Markup(heads),
@@ -94,12 +93,8 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
 def values_first(
     columns: Sequence[Column], texts: Sequence[Sequence[str]], places: Sequence[int]
 ) -> tuple[list[Column], list[list[str]], list[int]]:
-    """Returns the table with the figures first, and the verdict right behind them: a phone shows no more."""
+    """Returns the table with the units behind the figures, which a phone shows first."""
     order = list(range(len(columns)))
-    judged = [place for place in order if columns[place].judges or columns[place].kind == "relative"]
-    if len(judged) > 1:  # the verdict stands before the details of the change
-        details = [place for place in order if columns[place].kind in ("change", "spread")]
-        order = [place for place in order if place not in details] + details
     units = [place for place in order if columns[place].title == "unit"]
     figures = [place for place in order if columns[place].kind == "number"]
     if units and figures:
@@ -124,12 +119,7 @@ def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pin
 
 def _classes(column: Column) -> str:
     """Returns the attribute for the cells of a column."""
-    names = {
-        "r": column.is_right,
-        "mark": column.judges,
-        "folds": column.folds and not column.is_right,
-        "unit": column.title == "unit",
-    }
+    names = {"r": column.is_right, "mark": column.judges, "folds": column.folds and not column.is_right}
     shown = " ".join(name for name, holds in names.items() if holds)
     return f' class="{shown}"' if shown else ""
 

@@ -37,12 +37,12 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str], said: Headline 
 def _item(cause: Cause, said: Headline | None) -> Item:
     why, next_ = (said.why, said.next) if said else ("", "")
     saves = "" if cause.is_ceiling else f" {saves_text(cause)}"
-    is_said = cause.sentence in why
-    place = _places(cause) if has_place(cause) else ""
+    is_explained, has_advice = cause.sentence in why, cause.try_ in next_
     parts = [
-        "The lines at the top explain it." if is_said else cause.sentence,
-        f"{'It is at' if is_said else 'At'} {place}." if place else "",
-        "" if cause.try_ in next_ else f"Try: {cause.try_}{saves}",
+        "Why and what to try stand above." if is_explained and has_advice else "",
+        "" if is_explained else cause.sentence,
+        f"At {_places(cause)}." if has_place(cause) else "",
+        "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
     weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)))
