@@ -330,3 +330,10 @@ def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hosti
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".current h2").bounding_box()["height"] < 400
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_the_figures_of_both_sides_are_in_view_without_scrolling(open_page, ladder_page, width):
+    page = open_page(ladder_page, "#5-6", width=width)
+    box = box_of(page, "Duration and useful work: time and work")
+    assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0

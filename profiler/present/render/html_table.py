@@ -57,6 +57,9 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
         return Markup("")
     columns, texts, places = values_first(*table_texts(table, _INDENT))
     is_tree = any(isinstance(value, Nested) for row in table.rows for value in row.values)
+    has_sides = len(columns) > 1 and all(
+        column.folds for column in columns[1:]
+    )  # which stand beside each other on any screen
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
     heads = "".join(
@@ -75,9 +78,10 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
         rows.append(f"{start}{first}{''.join(others)}")
     caption = f"{heading}: {columns[pinned - 1].title or 'value'}"
     made = Markup(
-        '<table class="pinned{}"{}>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>'
+        '<table class="pinned{}{}"{}>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>'
     ).format(
         pinned,
+        " beside" if has_sides else "",
         "" if is_tree else Markup(" data-sortable data-searchable"),
         printable(caption),
         Markup(heads),
