@@ -92,6 +92,12 @@ def half_width(ci: tuple[float, float] | None) -> str:
     return text.rstrip("0") if "." in text and "e" not in text else text
 
 
+def spread_text(spread: float, mean: float) -> str:
+    """Returns a spread with as many decimals as four significant digits of its mean have."""
+    magnitude = int(f"{mean:.3e}".partition("e")[2])
+    return f"{spread:,.{max(0, 3 - magnitude)}f}" if spread else "0"
+
+
 def percent(value: float) -> str:
     """Returns a percentage with two decimals below 10, else with one."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"

@@ -192,6 +192,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
     if full:
         catalogued = {one.ncu for one in series}
         series += [one for name, one in sorted(profile.raw.items()) if name not in catalogued]
+    run = profile.run or run
     rules = _rules(run, profile.kernel)
     diagnosis = diagnose(profile)
     return Sheet(

@@ -32,19 +32,20 @@ from profiler.present.documents.parts.causes import cause_blocks, headline_block
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.store.runs.manifest import Clocks, Provenance
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, number, shortened, unit_for_people
+from profiler.text import counted, duration, number, shortened, spread_text, unit_for_people
 
 _NVTX_WIDTH = 110
 _STEADY_MHZ = 15.0  # one step of the clock
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
-_MOST_RULES = 8
+_MOST_RULES = 4
+_LEAST_STALL = 0.01  # of the time between two instructions of a warp
 _LINE_COLUMNS = (
     Column("waiting", right=True),
     Column("source line"),
     Column("reasons"),
     Column("text", prose=True),
 )
-_MOST_ROWS = 36  # so that the whole answer has at most 60 lines
+_MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
     Column("share", right=True),
     Column("total", "duration"),
@@ -134,7 +135,7 @@ def kernel_sections(
     """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
-    the findings of Nsight Compute with the smallest estimates are only counted.
+    small stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
     """
     facts = [*profiled_facts(sheet), *(("launched", text) for text in shape_lines(sheet))]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
@@ -163,9 +164,9 @@ def _metric_sections(
 ) -> Iterator[Section]:
     """Yields the headline metrics in their order, the stall reasons with the longest first, and the others."""
     first = sorted((one for one in metrics if one.name in headline), key=lambda one: headline.index(one.name))
-    stalls = sorted(
-        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
-    )
+    found = [one for one in metrics if one.name in STALLS and one.mean > 0]
+    least = 0.0 if full else _LEAST_STALL * sum(one.mean for one in found)
+    stalls = sorted((one for one in found if one.mean >= least), key=lambda one: -one.mean)
     shown = {one.name for one in (*first, *stalls)}
     others = [one for one in metrics if one.name not in shown]
     if first:
@@ -186,7 +187,7 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
-        Column("spread", "number", missing="-"),
+        Column("spread", right=True, missing="-"),
         Column("ncu", wide=True),
     )
     return Table(columns, [Row(_metric_cells(one)) for one in metrics])
@@ -194,8 +195,9 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
 
 def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
     divisor, unit = unit_for_people(metric.unit, metric.mean)
-    spread = None if metric.spread is None else metric.spread / divisor
-    return (metric.name, unit, metric.mean / divisor, spread, metric.ncu)
+    mean = metric.mean / divisor
+    spread = None if metric.spread is None else spread_text(metric.spread / divisor, mean)
+    return (metric.name, unit, mean, spread, metric.ncu)
 
 
 def profiled_facts(sheet: Sheet | None) -> list[Fact]:
@@ -276,7 +278,8 @@ def rule_lines(sheet: Sheet, most: int | None = None) -> list[str]:
     """Returns the findings of Nsight Compute's own rules, `most` of them, with its estimates of the speedup."""
     lines = [f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message}" for rule in sheet.rules[:most]]
     if left_out := sheet.rules_left_out + len(sheet.rules) - len(lines):
-        lines.append(f"and {counted(left_out, 'more finding', 'more findings')} of Nsight Compute")
+        how = "" if most is None else ", with --full"
+        lines.append(f"and {counted(left_out, 'more finding', 'more findings')} of Nsight Compute{how}")
     return lines
 
 

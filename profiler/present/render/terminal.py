@@ -120,10 +120,7 @@ class _Printer:
         lines = []
         for name, known in block.rows:
             start = f"{name:<{self.name_width}}"
-            if isinstance(known, str):
-                lines.append(start + printable(known))  # whole, so that a user can copy it
-                continue
-            for line in known:
+            for line in [known] if isinstance(known, str) else known:
                 lines.append(self._line(start + line, "", " " * self.name_width))
                 start = " " * self.name_width
         return "\n".join(lines)
