@@ -322,6 +322,19 @@ def test_colour_is_for_terminals(recorded, prof):
     assert "\x1b" not in prof(*arguments).stdout
 
 
+@pytest.mark.parametrize("asked", ["show 6", "compare 5 6", "check 6 --baseline 5", "ladder"])
+def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(recorded, asked):
+    verb, *arguments = asked.split()
+    given = ("--no-pager", "--runs", recorded.root, verb, *arguments)
+    assert max(map(len, on_a_terminal(*given, width=80, NO_COLOR="1").splitlines())) <= 80
+    assert len(on_a_terminal(*given, "--brief", width=80, NO_COLOR="1").splitlines()) <= 24
+
+
+def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(recorded):
+    page = on_a_terminal("--runs", recorded.root, "check", "6", "--baseline", "5", width=80, NO_COLOR="1")
+    assert re.search(r"gemm-6.* -\d+\.\d\d ± \d\.\d\d % ", page)
+
+
 def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, shipped):
     metrics = json.loads(shipped("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
     (duration,) = [one for one in metrics if one["name"] == "duration_ns"]

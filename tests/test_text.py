@@ -8,7 +8,18 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.text import duration, half_width, number, printable, relative, shortened, signed, size
+from profiler.text import (
+    change_text,
+    duration,
+    half_width,
+    number,
+    printable,
+    relative,
+    shortened,
+    signed,
+    size,
+    spread_text,
+)
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -119,6 +130,33 @@ def test_a_relative_change_has_the_sign_of_the_change(before, after):
 )
 def test_a_relative_change(before, after, shown):
     assert relative(before, after) == shown
+
+
+@pytest.mark.parametrize(
+    ("spread", "mean", "shown"),
+    [
+        (0.0023, 3.177, "0.002"),
+        (2.5e-9, 0.99999, "0.000"),
+        (0.0, 3.177, "0"),
+        (39.88, 131.6, "39.9"),
+        (1.5, 0.0, "1.500"),
+    ],
+)
+def test_a_spread_has_the_decimals_of_its_mean(spread, mean, shown):
+    assert spread_text(spread, mean) == shown
+
+
+@pytest.mark.parametrize(
+    ("change", "interval", "shown"),
+    [
+        (14.14, (13.58, 14.70), "+14.14 ± 0.56 %"),
+        (-3.0, None, "-3.00 %"),
+        (0.0, (-0.1, 0.1), "0 ± 0.10 %"),
+        (2345.6, None, "+2,346 %"),
+    ],
+)
+def test_a_change_stands_beside_half_its_interval(change, interval, shown):
+    assert change_text(change, interval) == shown
 
 
 def test_small_forms():

@@ -152,7 +152,8 @@ def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, che
         in told
     )
     assert (
-        told[0] == "✅ passed: no regression in 1 kernel; 2 of 3 not checked, the same recording on both sides"
+        told[0]
+        == "✅ passed: no regression in 1 kernel; 2 of 3 not checked, the same recording on both sides"
     )
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//skipped")) == 2
 

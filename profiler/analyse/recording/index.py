@@ -15,7 +15,6 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, place_text
 from profiler.text import counted, duration
 
-ALL_KERNELS = 200  # an importance above that of any detail
 _ARGUMENTS = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)")
 _MOST = 0.8
 

@@ -18,10 +18,10 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
-from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
+from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.index import ALL_KERNELS, IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.recording.source_lines import find_source_lines

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
+from profiler.analyse.compare.every import sum_up
+from profiler.analyse.findings import Comparison, Comparisons, LeftOut
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
@@ -196,7 +197,7 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         force=given.force,
         size=given.size,
     )
-    finding = Comparisons(SCHEMA_VERSION, comparisons) if given.all else comparisons[0]
+    finding = sum_up(comparisons) if given.all else comparisons[0]
     return json_answer(finding, given.full, given.metric)
 
 

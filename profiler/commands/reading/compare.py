@@ -153,12 +153,19 @@ def _print(
     wanted: tuple[str, ...],
     brief: bool,
 ) -> None:
-    from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
+    from profiler.analyse.compare.every import sum_up
     from profiler.present.documents.comparison import comparison_document
+    from profiler.present.documents.comparisons import comparisons_document
+
+    finding = sum_up(comparisons) if every else comparisons[0]
 
     print_answer(
-        Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0],
-        lambda: [comparison_document(one, full=full, wanted=wanted) for one in comparisons],
+        finding,
+        lambda: [
+            comparison_document(comparisons[0], full=full, wanted=wanted)
+            if len(comparisons) == 1
+            else comparisons_document(sum_up(comparisons), full=full, wanted=wanted)
+        ],
         format,
         full=full,
         wanted=wanted,

@@ -21,7 +21,7 @@ from profiler.present.document import (
     Tone,
 )
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, duration, number, relative, shortened
+from profiler.text import change_text, counted, duration, number, relative, shortened
 
 _COLUMNS = (
     Column("kernel", shrinks=True),
@@ -151,7 +151,9 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         metric,
         _value(one.before, one.unit),
         _value(one.after, one.unit),
-        _change(one),
+        relative(one.before, one.after)
+        if one.change_pct is None
+        else change_text(one.change_pct, one.ci_pct),
         f"{'+' if one.way == 'rise' else '-'}{one.limit_pct:g} %",
         _ITSELF if is_itself(pair) else f"{one.outcome} ({reason})" if reason else one.outcome,
     )
@@ -159,14 +161,6 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
 
 def _value(value: float, unit: str) -> str:
     return duration(value) if unit == "ns" else number(value)
-
-
-def _change(one: MetricCheck) -> str:
-    """Returns the change in percent, and half the width of its interval."""
-    if one.change_pct is None:
-        return relative(one.before, one.after)
-    change = f"{one.change_pct:+.2f}" if 0 < abs(one.change_pct) < 1000 else f"{one.change_pct:+,.0f}"
-    return f"{change} %" if one.ci_pct is None else f"{change} ± {(one.ci_pct[1] - one.ci_pct[0]) / 2:,.2f} %"
 
 
 def _notes(finding: CheckFinding) -> list[str]:
