@@ -106,7 +106,9 @@ def compare(
     if other_gpu is not None:
         after = after or before
     if before is None or after is None:
-        raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
+        raise typer.BadParameter(
+            "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep"
+        )
     picture = chart_file(chart, dark)
     if picture is not None and every:
         raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")

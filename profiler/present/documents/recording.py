@@ -39,10 +39,11 @@ _STEADY_MHZ = 15.0  # one step of the clock
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 4
 _LEAST_STALL = 0.01  # of the time between two instructions of a warp
+_MOST_REASONS = 2
 _LINE_COLUMNS = (
     Column("waiting", right=True),
     Column("source line"),
-    Column("reasons"),
+    Column("reasons", stays=0),
     Column("text", prose=True),
 )
 _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
@@ -265,13 +266,18 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
             (
                 f"{one.share_pct:.0f} %",
                 f"{one.file}:{one.line}",
-                ", ".join(f"{why} {share:.0f} %" for why, share in one.stalls.items()),
+                ", ".join(f"{why} {share:.0f} %" for why, share in _waits(one)),
                 one.text,
             )
         )
         for one in lines
     ]
     return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True)] if rows else []
+
+
+def _waits(line: HotLine) -> list[tuple[str, float]]:
+    """Returns the main reasons to wait at a line; a warp that is selected does not wait."""
+    return [(why, share) for why, share in line.stalls.items() if why != "selected"][:_MOST_REASONS]
 
 
 def rule_lines(sheet: Sheet, most: int | None = None) -> list[str]:
