@@ -42,7 +42,7 @@ def show(
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
-    sheets = []
+    sheets: list[Sheet] = []
     for kernel in kernels:
         if len(kernels) > 1:
             settings.progress(f"examining {len(sheets) + 1} of {len(kernels)} kernels")
