@@ -100,12 +100,6 @@ def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
     return f"{change} %" if ci_pct is None else f"{change} ± {(ci_pct[1] - ci_pct[0]) / 2:,.2f} %"
 
 
-def spread_text(spread: float, mean: float) -> str:
-    """Returns a spread with as many decimals as four significant digits of its mean have."""
-    magnitude = int(f"{mean:.3e}".partition("e")[2])
-    return f"{spread:,.{max(0, 3 - magnitude)}f}" if spread else "0"
-
-
 def percent(value: float) -> str:
     """Returns a percentage with two decimals below 10, else with one."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"

@@ -18,7 +18,6 @@ from profiler.text import (
     shortened,
     signed,
     size,
-    spread_text,
 )
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -130,20 +129,6 @@ def test_a_relative_change_has_the_sign_of_the_change(before, after):
 )
 def test_a_relative_change(before, after, shown):
     assert relative(before, after) == shown
-
-
-@pytest.mark.parametrize(
-    ("spread", "mean", "shown"),
-    [
-        (0.0023, 3.177, "0.002"),
-        (2.5e-9, 0.99999, "0.000"),
-        (0.0, 3.177, "0"),
-        (39.88, 131.6, "39.9"),
-        (1.5, 0.0, "1.500"),
-    ],
-)
-def test_a_spread_has_the_decimals_of_its_mean(spread, mean, shown):
-    assert spread_text(spread, mean) == shown
 
 
 @pytest.mark.parametrize(

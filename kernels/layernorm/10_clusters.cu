@@ -4,8 +4,7 @@
 // squares around that mean, and hands both to the other blocks through their shared memory. All add up the same numbers in
 // the same order.
 // Expect: nothing at 4096, where a cluster is one block. For wider rows the speed of rung 8 at 4096, less what the cluster's
-// barrier takes. Measured, that is a quarter and more, so a row takes as few blocks as can hold it: see NOTES. As it stands here, this
-// rung has not run on a GPU yet; what was verified had blocks of 4096 floats. `prof verify --ladder layernorm --kernel 10` checks it.
+// barrier takes. Measured, that is a quarter and more, so a row takes as few blocks as can hold it: fences of memory are likely why, see NOTES.
 //
 //      row r, 65,536 floats:          | block 0: 16,384 | block 1: 16,384 | ... | block 3: 16,384 |    a cluster
 //      shared memory of each block:   | mean and squares of block 0 | of block 1 | ... | of block 3 |

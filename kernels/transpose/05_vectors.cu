@@ -11,7 +11,9 @@
 // Any shape, any alignment: rung 4 where vectors do not suit.
 #include "vectors.cuh"
 
-__global__ void __launch_bounds__(THREADS) transpose_05_vectors(Matrix matrix) { move_tile<false>(matrix); }
+__global__ void __launch_bounds__(THREADS) transpose_05_vectors(Matrix matrix) {
+    move_tile<false>(matrix, tile_of_block<TILE>(matrix));
+}
 
 bool launch(const Matrix& matrix) {
     if (!suits_float4(matrix)) return launch_by_elements(matrix);

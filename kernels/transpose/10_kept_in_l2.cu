@@ -6,7 +6,9 @@
 // Any shape and alignment, as rung 5. No hints before sm_80.
 #include "vectors.cuh"
 
-__global__ void __launch_bounds__(THREADS) transpose_10_kept_in_l2(Matrix matrix) { move_tile<true>(matrix); }
+__global__ void __launch_bounds__(THREADS) transpose_10_kept_in_l2(Matrix matrix) {
+    move_tile<true>(matrix, tile_of_block<TILE>(matrix));
+}
 
 bool launch(const Matrix& matrix) {
     if (!suits_float4(matrix)) return launch_by_elements(matrix);

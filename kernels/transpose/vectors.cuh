@@ -17,9 +17,8 @@ __device__ __forceinline__ void transpose_square(float4 (&rows)[4]) {
 
 // A tile by 128-bit accesses. A row c of the staged tile has its float4 number j at j ^ (c / 4 % 8).
 template <bool KEPT>
-__device__ __forceinline__ void move_tile(const Matrix& matrix) {
+__device__ __forceinline__ void move_tile(const Matrix& matrix, Tile tile) {
     __shared__ float4 staged[TILE][SQUARES];
-    const Tile tile = tile_of_block<TILE>(matrix);
     const uint32_t x = threadIdx.x % SQUARES, y = threadIdx.x / SQUARES;
     float4 square[4];
 #pragma unroll

@@ -23,12 +23,13 @@ from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_rung
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.errors import MetricsMissing
+from profiler.errors import MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
 
 _NAME_WIDTH = 80
+_MOST_IN_TITLE = 3
 _MOST_IN_FULL = 24  # kernels with every metric on one page; with more, it would be tens of megabytes
 
 
@@ -55,13 +56,16 @@ def report_named(
     force: bool,
     nvtx: str | None = None,
 ) -> Report:
-    """Returns the recordings in the order named, each compared with the one before for the kernels that both have."""
+    """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
+
+    Two that are not comparable are an error; among several, their pair says why.
+    """
     runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
     anchors = _anchors(rungs, profiles)
     return Report(
-        title=title or " → ".join(_title(run, rung) for run, rung in zip(runs, rungs, strict=True)),
+        title=title or _title_of_all([_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]),
         kernels=_named(runs, rungs, profiles, anchors),
         pairs=_pairs(runs, profiles, anchors, kernel_name, force),
     )
@@ -155,8 +159,14 @@ def _pairs(
         for names in match_kernels(before, after, pattern, several):
             one, other = (left, names[0]), (right, names[1])
             sides = (profiles[one], profiles[other])
-            comparison = compare_profiles(*sides, force=force, diagnose=diagnose_once)
-            yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
+            try:
+                comparison = compare_profiles(*sides, force=force, diagnose=diagnose_once)
+            except NotComparable as refusal:
+                if len(runs) == 2:
+                    raise
+                yield PairFindings(anchors[one], anchors[other], refused=tuple(refusal.details))
+            else:
+                yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
 
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
@@ -170,6 +180,12 @@ def _title(run: Run, rung: Kernel | None) -> str:
     if rung and manifest.ladder and manifest.name == rung_name(manifest.ladder, rung.number):
         return f"{rung.number} {rung.name}"
     return manifest.name if run.stored else PurePath(run.label).name
+
+
+def _title_of_all(titles: Sequence[str]) -> str:
+    if len(titles) <= _MOST_IN_TITLE:
+        return " → ".join(titles)
+    return f"{len(titles)} recordings: {titles[0]} → … → {titles[-1]}"
 
 
 # One kernel

@@ -69,6 +69,25 @@ def test_runs_that_are_the_same_rung_are_told_apart_by_their_names(report, shipp
     assert "the sections recorded differs" in page
 
 
+def test_two_that_were_measured_differently_are_refused_and_among_several_their_pair_says_why(
+    report, shipped_runs
+):
+    result, page = report("gemm-5", "gemm-5-source", runs=shipped_runs.root)
+    assert (result.returncode, page) == (31, "")
+    result, page = report("gemm-5", "gemm-5-source", "gemm-6", runs=shipped_runs.root)
+    assert result.returncode == 0
+    assert page.count("The two were not measured alike") == 2
+    assert "the sections recorded differs" in page
+
+
+def test_of_several_recordings_the_page_opens_with_where_the_time_goes(report):
+    _, page = report("3", "4", "5", "6")
+    assert "<h1>4 recordings: 3 shared → … → 6 vectorized</h1>" in page
+    assert re.search(r"4 kernels take [\d.]+.ms under the profiler in 60 launches", page)
+    assert "gemm_03_shared takes" in page
+    assert page.index("3 shared</a>") < page.index("4 tile_1d</a>")  # in the order named
+
+
 def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_some(report, reports):
     _, page = report(reports / "several.ncu-rep")
     assert headings(page)[1:] == [

@@ -18,8 +18,9 @@ def test_a_tile_passes_through_shared_memory(machine_code, number: int, floats: 
     assert [one.shared_bytes for one in code.resources] == [4 * floats]
 
 
-def test_rung_5_moves_128_bits_everywhere(machine_code) -> None:
-    code = machine_code("transpose", 5)
+@pytest.mark.parametrize("number", [5, 10, 11])
+def test_squares_in_registers_move_by_128_bits_everywhere(machine_code, number: int) -> None:
+    code = machine_code("transpose", number)
     for name in ("LDG", "STG", "LDS", "STS"):
         assert code.widths(name) == {128}
 

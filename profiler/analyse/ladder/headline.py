@@ -27,7 +27,7 @@ def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
     alike = [
         rung
         for rung in climbed
-        if all((one.reference, one.basis) == (first.reference, first.basis) for one in _path(rungs, rung))
+        if all((one.reference, one.basis) == (first.reference, first.basis) for one in path_to(rungs, rung))
     ]
     return max(alike or climbed, key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)))
 
@@ -36,11 +36,11 @@ def headline_of_ladder(
     ladder: str, rungs: Sequence[RungFinding], furthest: RungFinding, causes: Sequence[Cause]
 ) -> Headline:
     """Returns the headline; `causes` are those of the rung that comes `furthest`."""
-    path = _path(rungs, furthest)
+    path = path_to(rungs, furthest)
     return Headline(_what(path), _why(path), _next(ladder, furthest, causes))
 
 
-def _path(rungs: Sequence[RungFinding], last: RungFinding) -> list[RungFinding]:
+def path_to(rungs: Sequence[RungFinding], last: RungFinding) -> list[RungFinding]:
     """Returns the rungs from the first to the last, each followed by the one that was compared with it."""
     by_number = {rung.kernel: rung for rung in rungs}
     path = [last]

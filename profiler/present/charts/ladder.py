@@ -8,6 +8,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.ladder.climb import RungStalls
+from profiler.analyse.ladder.headline import furthest_rung, path_to
 from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
@@ -170,9 +171,11 @@ def _reference_title(rungs: list[RungFinding]) -> str:
 
 
 def _steps_title(finding: LadderFinding) -> str:
-    """Returns a title about the largest step."""
+    """Returns a title about the largest step on the way to the rung that comes furthest."""
     titles: dict[int | None, str] = {rung.kernel: rung_title(rung) for rung in finding.kernels}
-    steps = [(rung.speedup.ratio, rung) for rung in finding.kernels if rung.speedup]
+    furthest = furthest_rung(finding.kernels)
+    path = path_to(finding.kernels, furthest) if furthest else []
+    steps = [(rung.speedup.ratio, rung) for rung in path if rung.speedup]
     if not steps:
         return shortened(finding.title, 100)
     ratio, best = max(steps, key=lambda step: step[0])

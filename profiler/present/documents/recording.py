@@ -32,7 +32,7 @@ from profiler.present.documents.parts.causes import cause_blocks, headline_block
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.store.runs.manifest import Clocks, Provenance
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, number, shortened, spread_text, unit_for_people
+from profiler.text import counted, duration, number, shortened, unit_for_people
 
 _NVTX_WIDTH = 110
 _STEADY_MHZ = 15.0  # one step of the clock
@@ -188,7 +188,7 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
-        Column("spread", right=True, missing="-"),
+        Column("spread, %", "percent", missing="-"),
         Column("ncu", wide=True),
     )
     return Table(columns, [Row(_metric_cells(one)) for one in metrics])
@@ -196,9 +196,8 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
 
 def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
     divisor, unit = unit_for_people(metric.unit, metric.mean)
-    mean = metric.mean / divisor
-    spread = None if metric.spread is None else spread_text(metric.spread / divisor, mean)
-    return (metric.name, unit, mean, spread, metric.ncu)
+    spread_pct = 100 * metric.spread / abs(metric.mean) if metric.spread is not None and metric.mean else None
+    return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
 
 
 def profiled_facts(sheet: Sheet | None) -> list[Fact]:

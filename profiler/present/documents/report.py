@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from profiler.analyse.code.machine_code import View
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
-from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of, plain_name
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.report import KernelFindings, PairFindings
 from profiler.catalog.metrics import DURATION
@@ -60,25 +60,28 @@ _REFUSED = "The two were not measured alike, so they are not compared."
 
 
 def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Document:
-    """Returns the recordings that a user named, each with its step from the one before."""
+    """Returns the recordings that a user named, each with its share of the time and its step from the one before.
+
+    Without steps, the kernel that takes most of the time comes first. Of two recordings, their step says all.
+    """
     after = {pair.after: pair for pair in pairs}
     many_gpus = len({_gpu(one) for one in kernels}) > 1
-    sheets = [one.sheet for one in kernels if one.sheet and not pairs]
-    index = index_of(sheets)
-    entries = {one.kernel: (rank, one) for rank, one in enumerate(index)}
-    indexed = [(*entries.get(one.sheet.kernel if one.sheet else "", (0, None)), one) for one in kernels]
+    by_time = sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
+    sheets = {one.anchor: one.sheet for one in by_time if one.sheet and len(pairs) != 1}
+    index = index_of(sheets.values())
+    entries = dict(zip(sheets, index, strict=True))
     rows = [
-        Row(_recording(one, entry, _step(after.get(one.anchor)), many_gpus=many_gpus))
-        for _, entry, one in sorted(indexed, key=lambda one: one[0])
+        Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus=many_gpus))
+        for one in (kernels if pairs else by_time)
     ]
-    table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    answer = None
-    if pairs:
-        answer = pairs[-1].answer
-    elif kernels:
-        run = kernels[0].run
-        answer = headline_of_index(run.label, index, sheets, has_counters=run.manifest.has_counters)
-    return Document("At a glance", [headline_blocks(answer), [table]])
+    answer = pairs[0].answer if len(pairs) == 1 else None
+    if sheets:
+        run = by_time[0].run
+        counted = run.manifest.has_counters
+        answer = headline_of_index(run.label, index, list(sheets.values()), has_counters=counted)
+    return Document(
+        "At a glance", [headline_blocks(answer), [Table(_RECORDING_COLUMNS, rows, drops_empty=True)]]
+    )
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
@@ -101,7 +104,7 @@ def _recording(
 ) -> tuple[str | float | Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet = found.sheet
-    kernel = shortened(sheet.kernel, _NAME_WIDTH) if sheet else ""
+    kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),

@@ -95,7 +95,9 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
     if overview is not None and compared:
         document = overview.document
-        sections = [headline_blocks(compared[-1].answer), *document.sections]  # of the last step
+        last = compared[-1].answer
+        step = replace(last, next="") if last else None  # the ladder's own answer says what comes next
+        sections = [headline_blocks(step), *document.sections]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
         overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))

@@ -37,13 +37,15 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str], said: Headline 
 def _item(cause: Cause, said: Headline | None) -> Item:
     why, next_ = (said.why, said.next) if said else ("", "")
     saves = "" if cause.is_ceiling else f" {saves_text(cause)}"
+    is_explained, has_advice = cause.sentence in why, cause.try_ in next_
     parts = [
-        "" if cause.sentence in why else cause.sentence,
+        "Why and what to try stand above." if is_explained and has_advice else "",
+        "" if is_explained else cause.sentence,
         f"At {_places(cause)}." if has_place(cause) else "",
-        "" if cause.try_ in next_ else f"Try: {cause.try_}{saves}",
+        "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
     weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
-    return Item(weight, cause.cause, " ".join(filter(None, parts)) or "As above.")
+    return Item(weight, cause.cause, " ".join(filter(None, parts)))
 
 
 def _places(cause: Cause) -> str:
