@@ -45,7 +45,7 @@ def test_without_a_verb_the_help_is_shown(prof_here):
 def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
     page = prof_here("--help").stdout
     assert all(f"\n  {verb} " in page for verb in VERBS)
-    assert "prof compare before.ncu-rep after.ncu-rep" in page
+    assert "prof compare a.ncu-rep b.ncu-rep" in page
 
 
 def examples_of(verb):

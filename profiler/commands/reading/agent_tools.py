@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.compare.every import sum_up
 from profiler.analyse.findings import Comparison, Comparisons, LeftOut
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding
@@ -24,7 +23,7 @@ from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.code import find_machine_code
-from profiler.ask.compare import compare
+from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
 from profiler.ask.show import show
@@ -197,8 +196,7 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         force=given.force,
         size=given.size,
     )
-    finding = sum_up(comparisons) if given.all else comparisons[0]
-    return json_answer(finding, given.full, given.metric)
+    return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric)
 
 
 def _ladder(given: LadderInput, settings: VerbSettings) -> str:

@@ -155,18 +155,19 @@ def _print(
     wanted: tuple[str, ...],
     brief: bool,
 ) -> None:
-    from profiler.analyse.compare.every import sum_up
+    from profiler.analyse.findings import Comparisons
+    from profiler.ask.compare import answer_of
     from profiler.present.documents.comparison import comparison_document
     from profiler.present.documents.comparisons import comparisons_document
 
-    finding = sum_up(comparisons) if every else comparisons[0]
+    finding = answer_of(comparisons, every=every)
 
     print_answer(
         finding,
         lambda: [
-            comparison_document(comparisons[0], full=full, wanted=wanted)
-            if len(comparisons) == 1
-            else comparisons_document(sum_up(comparisons), full=full, wanted=wanted)
+            comparisons_document(finding, full=full, wanted=wanted)
+            if isinstance(finding, Comparisons) and len(comparisons) > 1
+            else comparison_document(comparisons[0], full=full, wanted=wanted)
         ],
         format,
         full=full,
