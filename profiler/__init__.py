@@ -72,11 +72,15 @@ def measure(
 ) -> Measurement | Sweep:
     """Verifies, times and profiles a function that launches CUDA kernels, and stores the result as a run.
 
+        a = measure(softmax_v1, x, reference=torch_softmax, bytes=2 * x.nbytes)
+        b = measure(partial(softmax_v2, BLOCK=1024), x, reference=torch_softmax, bytes=2 * x.nbytes)
+        a.ns, a.launched, a.cautions, compare(a, b)
+
     `reference` takes the same arguments; its result is compared and its time taken beside the function's. `kernel` is a
     regular expression for the kernel to profile, by default the one that takes most of the time. `bytes` and `flops`
-    are the work of one call. With `over={"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a function of
-    `n`, and each point is measured. Further options: `verify`, `tolerance`, `profile`, `preset`, `processes`,
-    `repeats`, `launches` and `timeout_s`.
+    are the work of one call. `name` is that of the run, and `runs` the folder that it goes to. With
+    `over={"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a function of `n`, and each point is measured.
+    Further options: `verify`, `tolerance`, `profile`, `preset`, `processes`, `repeats`, `launches` and `timeout_s`.
     """
     from profiler.python.measuring import measure_one, measure_sweep
 
@@ -172,9 +176,15 @@ def _run_of(recording: Run | str | int | Path) -> Run:
 
     from profiler.ask.named.references import open_named
     from profiler.ask.named.settings import Settings
+    from profiler.store.runs.run_store import Run
 
     if isinstance(recording, (str, int, Path)):
         return open_named([str(recording)], Settings(), timed=True)[0]
+    if not isinstance(recording, Run):
+        raise TypeError(
+            f"{recording!r} is no recording: give the path of a report, the name, number or id of a run, or what "
+            "`profiler.measure` or `profiler.read` returned"
+        )
     return recording
 
 

@@ -125,10 +125,18 @@ LONG = (
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects no garbage among thousands of tests that all stay: each worker saves half a second."""
+    """Lets one worker collect first, and so compile the test files for all: in a fresh clone each of the others saves four seconds.
+
+    No garbage is collected among thousands of tests that all stay, which saves half a second.
+    """
     gc.disable()
     try:
-        return (yield)
+        with open(Path(os.environ["XDG_CACHE_HOME"], "tests-compiled"), "w") as turn:
+            try:
+                fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(turn, fcntl.LOCK_SH)
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()
@@ -279,13 +287,6 @@ def reader() -> Iterator[Sandbox]:
         for module in ("reports.sandbox", "ingest.ingest"):
             patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
         yield sandbox
-
-
-@pytest.fixture(scope="session", autouse=True)
-def dask() -> Iterator[None]:
-    """Dask's workers in processes of this host need not import Dask again."""
-    with forked.forked_workers():
-        yield
 
 
 @pytest.fixture(scope="session")

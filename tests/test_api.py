@@ -132,6 +132,27 @@ def test_findings_show_themselves_as_the_page_does(reports, runs):
         assert "<table" in text
 
 
+def test_a_finding_prints_its_answer_and_not_its_fields(runs):
+    comparison, sheet = profiler.compare(runs["gemm-5"], runs["gemm-6"]), profiler.show(runs["gemm-6"])
+    assert str(comparison).startswith(comparison.headline.what)
+    assert sheet.headline.what in str(sheet)
+    assert max(len(str(one).splitlines()) for one in (comparison, sheet)) < 15
+
+
+def test_a_run_is_in_a_store_by_the_names_that_find_it(runs):
+    assert "gemm-6" in runs
+    assert "gemm-66" not in runs
+
+
+@pytest.mark.parametrize("ask", [profiler.show, profiler.read, lambda one: profiler.compare(one, one)])
+@pytest.mark.parametrize("given", [len, None, ["gemm-5"]])
+def test_what_is_no_recording_is_refused_with_what_is_one(ask, given):
+    with pytest.raises(
+        TypeError, match=r"is no recording: give the path of a report, the name.*`profiler\.measure`"
+    ):
+        ask(given)
+
+
 def test_a_finding_from_python_is_the_finding_of_the_commands(runs):
     finding = profiler.compare(runs["gemm-5"], runs["gemm-6"])
     assert isinstance(finding, CommandsComparison)

@@ -228,19 +228,6 @@ class Attribution(Struct, frozen=True):
     bandwidth_from: str = ""
 
 
-class Suspect(Struct, frozen=True):
-    """One thing that limits a kernel now, and the figures that say so.
-
-    `weight_pct` is what they are ranked by: the share of the time that relieving this one could at most save.
-    It is null where the suspect puts all the others in doubt, and then that one is first.
-    """
-
-    name: str
-    sentence: str
-    evidence: dict[str, float]
-    weight_pct: float | None
-
-
 def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[str]) -> int | None:
     """Ranks the headline first, then what the cautions name, what changed, and what had too few launches to judge."""
     has_moved = delta.verdict not in SETTLED
@@ -270,8 +257,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     confirmations: Annotated[list[Confirmation], Importance(98, each=6)]
     attribution: Annotated[Attribution | None, Importance(97)]
     instructions: Instructions
-    suspects: Annotated[list[Suspect], Importance(78, each=7)]
-    suspects_missing: Annotated[list[str], Importance(94, each=0.5)] = []
     attribution_missing: Annotated[list[MissingMetric], Importance(96, each=0.5)] = []
     causes: Annotated[list[Cause], Importance(95, each=7)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []

@@ -1,6 +1,6 @@
 """How much each part of a finding matters to a reader who has room for little.
 
-A finding's classes declare it beside the field: `Annotated[list[Suspect], Importance(97, each=8)]`.
+A finding's classes declare it beside the field: `Annotated[list[Cause], Importance(95, each=7)]`.
 `present/brief.py` makes the short form from these declarations, the most important entries first.
 """
 

@@ -63,9 +63,8 @@ def check(
             if len(pairs) == 1 and not checks:
                 raise
             before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
-            checks.append(
-                _refused(title, kernel_name or "", before, after, error)
-            )  # the others are still checked
+            # The others are still checked.
+            checks.append(_refused(title, kernel_name or "", before, after, error))
         else:
             known = {one.name for one in pair[0].manifest.kernels}
             gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]

@@ -27,15 +27,16 @@ from profiler.ask.named.gpus import is_meant, no_such_gpu
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.settings import Settings
 from profiler.ask.rungs import find_runs, find_unclear, gather_rungs
-from profiler.catalog.ceilings import read_ceilings
-from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.errors import ComparisonError, RunNotFound
+from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
 _MOST_WORKLOADS = 5  # as many as the colours of one chart can distinguish
 _MOST_NAMED = 3
+_CEILINGS = "ceilings"  # the ladder whose rungs measure the most that a GPU can do
 
 
 def climb_ladder(
@@ -159,7 +160,11 @@ def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofli
 
 def find_roofline(climb: Climb, store: RunStore, settings: Settings) -> Roofline:
     """Returns the climb's roofline, with the ceilings that the store holds for the ladder of ceilings found here."""
-    return roofline_under(climb, store, read_ceilings(*settings.ladder_places))
+    try:
+        ceilings = read_ladder(find_ladder(_CEILINGS, *settings.ladder_places))
+    except LadderNotFound:
+        ceilings = None
+    return roofline_under(climb, store, ceilings)
 
 
 def roofline_under(climb: Climb, store: RunStore, ladder: Ladder | None) -> Roofline:

@@ -148,8 +148,8 @@ CAUSES: tuple[CauseKind, ...] = (
         ),
         (
             "loop-overhead",
-            "Counting, comparing and branching take a large part of a short loop.",
-            "Share of the hot loop's instructions that only keep the loop going.",
+            "Counting, comparing and branching take a large part of a loop.",
+            "Share of the hot loop's instructions that only keep the loop going, from an eighth on.",
             "A loop of one multiply-add with `#pragma unroll 1`.",
             "Unroll the loop, so that one test and branch serve several elements.",
             ("dram", "fma", "tensor", "fp64"),
@@ -251,7 +251,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "uneven-last-wave",
             "The last round of blocks fills only a part of the GPU.",
-            "Blocks modulo those that run at once, where there are few rounds.",
+            "Blocks modulo those that run at once: the fewer the rounds, the more it costs.",
             "133 blocks of which 132 fit at once: the second round runs one.",
             "Choose the block's work so that the rounds are full, or launch one round of blocks that share the work out.",
             ("dram",),
@@ -326,7 +326,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "at-l2-bandwidth",
             "L2 delivers nearly all that it can, without requests that could be saved.",
-            "Throughput of L2 near its peak, and accesses that are coalesced.",
+            "Throughput of L2 near the 79 % of its peak that are within reach, and above that of device memory.",
             "Reading the same 20 MB again and again.",
             "Keep what is used again in shared memory or registers.",
             (),

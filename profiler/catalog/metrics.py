@@ -81,7 +81,7 @@ class Metric:
 
     @property
     def smallest_effect(self) -> float:
-        """The smallest absolute difference that matters; a smaller one is ignored, however certain it is."""
+        """Returns the smallest absolute difference that matters; a smaller one is ignored, however certain it is."""
         return {"%": 0.1, "cycle/issue": 0.005}.get(self.unit, 0.0)
 
 

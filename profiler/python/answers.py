@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 from msgspec import Struct
 
 from profiler.analyse.findings import Comparison as ComparisonFinding
 from profiler.analyse.recording.overview import Sheet as SheetFinding
-from profiler.present.document import Document, Section
+from profiler.present.document import Document
 
 
 class Comparison(ComparisonFinding, frozen=True):
@@ -19,10 +18,16 @@ class Comparison(ComparisonFinding, frozen=True):
     def of(cls, finding: ComparisonFinding) -> Self:
         return cls(**_fields(finding))
 
-    def _repr_html_(self) -> str:
+    def _document(self) -> Document:
         from profiler.present.documents.comparison import comparison_document
 
-        return document_text(comparison_document(self))
+        return comparison_document(self)
+
+    def __repr__(self) -> str:
+        return brief_text(self._document())
+
+    def _repr_html_(self) -> str:
+        return document_text(self._document())
 
 
 class Sheet(SheetFinding, frozen=True):
@@ -32,23 +37,32 @@ class Sheet(SheetFinding, frozen=True):
     def of(cls, finding: SheetFinding) -> Self:
         return cls(**_fields(finding))
 
-    def _repr_html_(self) -> str:
+    def _document(self) -> Document:
         from profiler.present.documents.recording import kernel_sections
 
-        return sections_text(self.kernel, kernel_sections(self))
+        return Document(self.kernel, kernel_sections(self), opening=3)
+
+    def __repr__(self) -> str:
+        return brief_text(self._document())
+
+    def _repr_html_(self) -> str:
+        return document_text(self._document())
 
 
 def _fields(finding: Struct) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in finding.__struct_fields__}
 
 
+def brief_text(document: Document) -> str:
+    """Returns the answer alone, as a terminal shows it."""
+    from profiler.present.render import terminal
+
+    return terminal.document_text(document.brief, terminal.Window())
+
+
 def document_text(document: Document) -> str:
     """Returns a document as the page shows it, without its charts."""
-    return sections_text(document.title, document.sections)
-
-
-def sections_text(title: str, sections: Sequence[Section]) -> str:
     from profiler.present.render.html import document_html
 
-    body = document_html(Document(title, sections), "", (), lambda _: None)
+    body = document_html(document, "", (), lambda _: None)
     return f'<div class="prof">{body}</div>'

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import isfunction
 from itertools import product
-from operator import index
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -51,6 +52,11 @@ def measure_one(
     **options: Any,
 ) -> Measurement:
     """Measures the function once and returns its run."""
+    if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
+        raise TypeError(
+            f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
+            f"the function its own keywords with functools.partial({function_name(function)}, {unknown[0]}=...)"
+        )
     store = RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
     found = measure_function(function, arguments, reference, plan, store, namespace)
@@ -71,10 +77,17 @@ def measure_sweep(
     **options: Any,
 ) -> Sweep:
     """Measures the function at every combination of the whole numbers; arguments and options may be functions of them."""
+    axes = {name: list(values) if isinstance(values, Iterable) else [] for name, values in over.items()}
+    if not axes or not all(
+        values and all(isinstance(one, Integral) for one in values) for values in axes.values()
+    ):
+        raise TypeError(
+            f"over={over!r} must give whole numbers for each name, such as over={{'n': [1024, 4096]}}"
+        )
     points = []
-    for chosen in product(*(map(index, values) for values in over.values())):
-        values = dict(zip(over, chosen, strict=True))
-        made = [one(**values) if callable(one) else one for one in arguments]
+    for chosen in product(*axes.values()):
+        values = {name: int(one) for name, one in zip(axes, chosen, strict=True)}
+        made = [one(**values) if isfunction(one) else one for one in arguments]
         at = {key: one(**values) if callable(one) else one for key, one in options.items()}
         points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
     return Sweep(tuple(points))

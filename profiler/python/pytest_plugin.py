@@ -95,7 +95,7 @@ def judge(baseline: Path, runs: Path) -> None:
     said = [_sentence(one) for one in pair.checks if one.outcome != "passed"] or pair.refused
     if finding.outcome == "unclear":
         pytest.skip(_UNCLEAR + "; ".join(said))
-    why = _why(baseline, runs, pair.before, pair.after) if finding.outcome == "regression" else []
+    why = [line for line in (pair.what, pair.why, pair.next) if line]
     pytest.fail("\n".join([f"{pair.name}: {finding.outcome.replace('_', ' ')}", *said, *why]), pytrace=False)
 
 
@@ -106,21 +106,6 @@ def _sentence(check: Any) -> str:
         f"{check.metric} {change}{interval}: {check.before:,.6g} to {check.after:,.6g} {check.unit}, "
         f"{check.limit_pct:g} % allowed"
     )
-
-
-def _why(baseline: Path, runs: Path, before: str, after: str) -> list[str]:
-    """Returns the headline of the comparison: what happened, why, and what to do next."""
-    from profiler.ask.compare import compare_runs
-    from profiler.ask.named.settings import Settings
-    from profiler.catalog import DEFAULT_LADDER
-    from profiler.store.runs.run_store import RunStore
-
-    old, new = RunStore(baseline).find(before, DEFAULT_LADDER), RunStore(runs).find(after, DEFAULT_LADDER)
-    (comparison,) = compare_runs(old, new, Settings(runs=runs), force=True)
-    headline = comparison.headline
-    lines = [headline.what, headline.why, headline.next] if headline is not None else []
-    new_causes = [f"a cause that is new: {name}" for name in comparison.causes_new]
-    return [line for line in lines if line] + new_causes
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import asdict
 
+from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
-from profiler.errors import KernelNotFound
+from profiler.errors import KernelNotFound, RunNotFound
 from profiler.python.answers import Sheet, document_text
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from profiler.ask.named.settings import Settings
     from profiler.measure.functions.kernels import LaunchedKernel
 
 
@@ -49,6 +51,7 @@ class Recording(Run):
             raise KernelNotFound(
                 f"{self.label}: no kernel is called '{kernel}'",
                 details=[f"  {name}" for name in self.kernels],
+                remedy="Give a whole name of `.kernels`; `profiler.show(..., kernel_name=...)` takes a part of one.",
             )
         return self._sheet(kernel)
 
@@ -63,15 +66,11 @@ class Recording(Run):
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.ask.show import sheet_of
 
-        return Sheet.of(sheet_of(self, kernel, self._settings()))
-
-    def _settings(self) -> Settings:
-        from profiler.ask.named.settings import Settings
-
-        return Settings()
+        return Sheet.of(sheet_of(self, kernel, Settings()))
 
     def __repr__(self) -> str:
-        return f"<{self.label}: {len(self)} kernels, {self.manifest.launches} launches>"
+        launches = counted(self.manifest.launches, "launch", "launches")
+        return f"<{self.label}: {counted(len(self), 'kernel', 'kernels')}, {launches}>"
 
     def _repr_html_(self) -> str:
         from profiler.analyse.recording import overview
@@ -79,7 +78,7 @@ class Recording(Run):
         from profiler.present.documents.recording import recording_document
 
         timed = self.table("timings").num_rows > 0
-        timing = timing_of(self, self._settings()) if timed else None
+        timing = timing_of(self, Settings()) if timed else None
         return document_text(recording_document(overview.Recording(self, list(self), timing)))
 
 
@@ -96,11 +95,9 @@ class Measurement(Recording):
         return float(self.to_pandas("timings")["kernel_ns"].median())
 
     def __repr__(self) -> str:
-        name, kernels = self.manifest.name, len(self.launched)
-        lines = [
-            f"<{name}: {self.ns / 1e3:.2f} us, {kernels} kernel{'s' * (kernels != 1)}, run {self.manifest.run_id}>"
-        ]
-        return "\n".join([*lines, *(f"caution: {one}" for one in self.cautions)])
+        kernels = counted(len(self.launched), "kernel", "kernels")
+        first = f"<{self.manifest.name}: {self.ns / 1e3:.2f} us, {kernels}, run {self.manifest.run_id}>"
+        return "\n".join([first, *(f"caution: {one}" for one in self.cautions)])
 
 
 class Runs(RunStore):
@@ -115,6 +112,12 @@ class Runs(RunStore):
     def __iter__(self) -> Iterator[Recording]:
         """Yields every run that is whole, oldest first."""
         return map(Recording.of, self.open_all(self.ids()))
+
+    def __contains__(self, reference: object) -> bool:
+        """Returns True if `runs[reference]` finds a run."""
+        with suppress(RunNotFound):
+            return bool(self.find(str(reference)))
+        return False
 
     def __getitem__(self, reference: str) -> Recording:
         """Returns the newest run with this name, such as `gemm-6`, or the run with this id."""

@@ -45,7 +45,7 @@ from profiler.store.tables.schema import TABLES
 Kind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 _Read = TypeVar("_Read")
-_UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
+UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,13 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
 
 
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
-    """The faults of a run in a folder of its own."""
+    """Return the faults of a run in a folder of its own."""
     manifest, found = _open_folder(place, name, counts)
     return faults_of_run(manifest, FolderFiles(place, name, manifest.tables)) if manifest else found
 
 
 def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[ProfError]]:
-    """The manifest of a run in a folder of its own, or what is wrong with it."""
+    """Return the manifest of a run in a folder of its own, or what is wrong with it."""
     file = f"{name}/{MANIFEST_FILE}"
     try:
         manifest = decode_manifest(place.read(file), place.shown(file))
@@ -130,7 +130,7 @@ def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | 
 
 
 def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
-    """The faults of a run whose manifest is whole."""
+    """Return the faults of a run whose manifest is whole."""
     if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
         return [RunDamaged("the folder and its manifest do not belong together")]
     run = Run(files.where, manifest, _files=files)
@@ -153,7 +153,7 @@ def is_damage(error: ProfError) -> bool:
 
 
 def open_pack(place: Place, name: str) -> Pack:
-    """The pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
+    """Return the pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
     try:
         return _read_surely(place, f"{name}/{PACK_FILE}", lambda: Pack.read(place, name))
     except RunDamaged:
@@ -195,8 +195,8 @@ def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes,
             yield manifest.run_id, manifest, bytes(line.manifest), files
 
 
-def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
-    """The files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
+def orphans(place: Place) -> dict[str, list[str]]:
+    """Return the files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
     if not isinstance(place, ObjectPlace):
         return {}
     folders: dict[str, list[str]] = {}
@@ -205,7 +205,7 @@ def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
         if rest and (RunId.parse(folder) or is_pack(folder)):
             folders.setdefault(folder, []).append(file)
     whole = set(place.names())
-    oldest = datetime.now(UTC) - timedelta(days=days)
+    oldest = datetime.now(UTC) - timedelta(days=UPLOAD_DAYS)
     return {
         folder: files
         for folder, files in folders.items()
@@ -259,7 +259,7 @@ def _left_in(folders: Iterable[Path], kind: Kind) -> Iterator[Fault]:
 
 
 def left_claims(place: Place) -> list[str]:
-    """The files by which killed uploads claim a report: those for which no other client would wait any more."""
+    """Return the files by which killed uploads claim a report: those for which no other client would wait any more."""
     if not isinstance(place, ObjectPlace):
         return []
     oldest = datetime.now(UTC) - timedelta(seconds=CLAIM_S)
@@ -312,7 +312,7 @@ def _checked(place: Place, name: str, check: Callable[..., object], *given: obje
 
 
 def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
-    """The error of a folder without the folder's path, which the row names."""
+    """Return the error of a folder without the folder's path, which the row names."""
     if isinstance(error, OSError):
         return unreadable(error, Path(error.filename or f"{name}/{MANIFEST_FILE}").name)
     return error.changed(error.message.replace(f"{place.shown(name)}/", ""))

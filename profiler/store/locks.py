@@ -67,7 +67,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """The process that holds the lock, as far as the system knows it."""
+    """Return the process that holds the lock, as far as the system knows it."""
     inode = str(os.fstat(descriptor).st_ino)
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():

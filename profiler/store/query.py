@@ -135,14 +135,14 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 
 def _named_tables(sql: str) -> list[str]:
-    """The tables that the statement names; all when it names none, since it may ask which there are."""
+    """Return the tables that the statement names; all when it names none, since it may ask which there are."""
     words = set(re.findall(r"\w+", sql.lower()))
     named = words & set(_NAMES)
     return [name for name in TABLES if name in named or not named]
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """The error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
+    """Return the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given

@@ -36,6 +36,7 @@ from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
 from profiler.store.scratch import find_left_scratch
 
@@ -132,7 +133,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
         if not any(writer.add(run, written) for writer in writers):
             writers.append(PackWriter(staging.folder()))
             writers[-1].add(run, written)
-    while datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz") == name.split("-")[1]:
+    while id_time(datetime.now(UTC)) == name.split("-")[1]:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
     if not packs:
@@ -141,7 +142,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
 
 
 def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
-    """The runs of the pack that are whole in a folder of their own, or in another pack."""
+    """Return the runs of the pack that are whole in a folder of their own, or in another pack."""
     ids = {run_id for run_id, *_ in runs_of_pack(open_pack(store.place, name))}
     found: set[str] = set()
     for other in store.place.names():

@@ -46,7 +46,7 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
 
 
 def find_left_scratch() -> list[Path]:
-    """The folders that this user's killed processes left."""
+    """Return the folders that this user's killed processes left."""
     found: list[Path] = []
     try:
         folders = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))

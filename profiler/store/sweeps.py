@@ -128,7 +128,7 @@ class UnfinishedSweep(UnfinishedCollection):
     """The visits of an unfinished sweep, for one prof at a time."""
 
     def visit(self, stage: Stage, process: int, settings: Mapping[str, int], code: str) -> Visit | None:
-        """The visit of an earlier call; None when there is none, or the program has changed since."""
+        """Return the visit of an earlier call; None when there is none, or the program has changed since."""
         known = self._read(_visit_file(stage, process, settings), Visit)
         return known if known is not None and known.code == code else None
 
@@ -151,12 +151,12 @@ class SweepStore:
         return UnfinishedSweep(self.root, key)
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
-        """The whole sweeps with this name and key, newest first."""
+        """Return the whole sweeps with this name and key, newest first."""
         whole = (one for one in self._manifests(name) if not isinstance(one, RunUnusable))
         return [manifest for manifest in whole if manifest.collection == key]
 
     def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
-        """The newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
+        """Return the newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
         manifests: list[SweepManifest] = []
         for manifest in self._manifests(name):
             if isinstance(manifest, RunUnusable):
@@ -172,7 +172,7 @@ class SweepStore:
         )
 
     def _manifests(self, name: str) -> Iterator[SweepManifest | RunUnusable]:
-        """The manifests of the sweeps with this name, newest first, and the errors of damaged ones."""
+        """Yield the manifests of the sweeps with this name, newest first, and the errors of damaged ones."""
         for run_id in reversed(RunStore(self.root).ids()):
             if run_id.name == name:
                 try:

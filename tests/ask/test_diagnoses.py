@@ -94,7 +94,7 @@ def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(cache, 
     ],
     ids=lambda words: words[0],
 )
-def test_no_question_diagnoses_a_kernel_again(cache, made, prof_here, recorded, tmp_path, question):
+def test_no_question_diagnoses_a_kernel_again(cache, made, prof_here, drawing, recorded, tmp_path, question):
     asked = [*question, "--runs", recorded.root]
     first = prof_here(*asked, cwd=tmp_path)
     assert made

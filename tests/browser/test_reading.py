@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
+SCHEMES = ("light", "dark")
 
 # Everything open; of each long table the first rows, since the others are made alike; and of all views
 # this one, since axe walks through the others as well.
@@ -82,11 +82,13 @@ def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(open_page, la
     assert max(right for _, right, _ in places) <= 390, "nothing needs to be scrolled"
 
 
-@schemes
-def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_page, scheme):
-    contrasts = open_page(ladder_page, color_scheme=scheme).evaluate(_CONTRASTS)
-    assert len(contrasts) > 500
-    assert min(contrasts) >= 4.5
+def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_page):
+    page = open_page(ladder_page)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        contrasts = page.evaluate(_CONTRASTS)
+        assert len(contrasts) > 300
+        assert min(contrasts) >= 4.5, scheme
 
 
 def test_dark_and_light_are_the_charts_own_and_follow_the_reader(open_page, ladder_page):
@@ -100,22 +102,23 @@ def test_dark_and_light_are_the_charts_own_and_follow_the_reader(open_page, ladd
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == expected
 
 
-@pytest.mark.parametrize("width", [375, 1280, 1920])
-def test_no_view_is_wider_than_the_window(open_page, ladder_page, width):
-    page = open_page(ladder_page, width=width)
-    wide = page.evaluate(
-        """() => {
-          const wide = [];
-          for (const view of document.querySelectorAll(".view")) {
-            location.hash = view.id;
-            dispatchEvent(new HashChangeEvent("hashchange"));
-            for (const details of view.querySelectorAll("details")) details.open = true;
-            if (document.documentElement.scrollWidth > innerWidth) wide.push(view.id);
-          }
-          return wide;
-        }"""
-    )
-    assert wide == []
+def test_no_view_is_wider_than_the_window(open_page, ladder_page):
+    page = open_page(ladder_page)
+    for width in (375, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        wide = page.evaluate(
+            """() => {
+              const wide = [];
+              for (const view of document.querySelectorAll(".view")) {
+                location.hash = view.id;
+                dispatchEvent(new HashChangeEvent("hashchange"));
+                for (const details of view.querySelectorAll("details")) details.open = true;
+                if (document.documentElement.scrollWidth > innerWidth) wide.push(view.id);
+              }
+              return wide;
+            }"""
+        )
+        assert wide == [], width
 
 
 # Tables wider than their box
@@ -138,14 +141,13 @@ _UNCOVERED = """cell => {
 }"""
 
 
-@schemes
 @pytest.mark.parametrize(
     ("anchor", "caption", "pinned"),
     [("5-6", "Counters: metric", 1), ("6", "Headline metrics: metric", 1), ("ladder", "The ladder at a glance: name", 2)],
     ids=["comparison", "kernel", "ladder"],
 )  # fmt: skip
-def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, scheme, anchor, caption, pinned):
-    page = open_page(ladder_page, f"#{anchor}", width=375, color_scheme=scheme)
+def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, anchor, caption, pinned):
+    page = open_page(ladder_page, f"#{anchor}", width=375)
     box = box_of(page, caption)
     scroll(box, 10_000)
     row = box.locator("tbody tr").nth(2)
@@ -154,13 +156,14 @@ def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, scheme, a
         assert cell.evaluate(_UNCOVERED)
         assert cell.evaluate("one => one.getBoundingClientRect().left") >= 15
     assert row.locator("> *").last.evaluate("one => one.getBoundingClientRect().right") <= 375
-    for hovered in (False, True):
-        if hovered:
-            row.hover()
-        paper = "(row, hovered) => getComputedStyle(hovered ? row : document.body).backgroundColor"
-        assert row.locator("> *").first.evaluate(
-            "one => getComputedStyle(one).backgroundColor"
-        ) == row.evaluate(paper, hovered)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for hovered in (False, True):
+            (row if hovered else page.locator("h1")).hover()
+            paper = "(row, hovered) => getComputedStyle(hovered ? row : document.body).backgroundColor"
+            assert row.locator("> *").first.evaluate(
+                "one => getComputedStyle(one).backgroundColor"
+            ) == row.evaluate(paper, hovered)
 
 
 def test_a_metric_and_its_verdict_are_read_together_on_a_phone(open_page, ladder_page):
@@ -172,9 +175,8 @@ def test_a_metric_and_its_verdict_are_read_together_on_a_phone(open_page, ladder
         assert cell.evaluate(_UNCOVERED)
 
 
-@schemes
-def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_page, scheme):
-    page = open_page(ladder_page, "#5-6", width=375, color_scheme=scheme)
+def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_page):
+    page = open_page(ladder_page, "#5-6", width=375)
     box = box_of(page, "Counters: metric")
 
     def edge():
@@ -183,11 +185,13 @@ def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_
         at = {"x": place["x"] + place["width"] - 1, "y": place["y"] + 1, "width": 1, "height": 1}
         return page.screenshot(clip=at)
 
-    scroll(box, 0)
-    paper = page.screenshot(clip={"x": 1, "y": box.bounding_box()["y"] + 1, "width": 1, "height": 1})
-    assert edge() != paper
-    scroll(box, 10_000)
-    assert edge() == paper
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        scroll(box, 0)
+        paper = page.screenshot(clip={"x": 1, "y": box.bounding_box()["y"] + 1, "width": 1, "height": 1})
+        assert edge() != paper, scheme
+        scroll(box, 10_000)
+        assert edge() == paper, scheme
 
 
 def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(open_page, ladder_page):
@@ -267,7 +271,7 @@ def test_the_type_grows_with_the_screen(open_page, ladder_page):
 
 def test_without_javascript_everything_is_one_long_page(open_page, ladder_page):
     page = open_page(ladder_page, java_script_enabled=False)
-    for anchor in ("ladder", "0", "6", "10", "5-6", "9-10"):
+    for anchor in ("ladder", "0", "6", "5-6", "9-14"):
         expect(page.locator(f"[id='{anchor}'] h2")).to_be_visible()
     expect(page.get_by_role("searchbox")).to_be_hidden()
     page.locator("[id='6'] summary", has_text="metrics, mean").click()
@@ -276,18 +280,18 @@ def test_without_javascript_everything_is_one_long_page(open_page, ladder_page):
     expect(page.locator("[id='5-6'] h2")).to_be_in_viewport()
 
 
-@schemes
-def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(open_page, ladder_page, scheme):
-    page = open_page(ladder_page, "#5-6", color_scheme=scheme)
-    page.emulate_media(media="print", color_scheme=scheme)
-    expect(page.get_by_role("navigation")).to_be_hidden()
-    style = "({ color: getComputedStyle(document.body).color, paper: getComputedStyle(document.body).backgroundColor })"
-    assert page.evaluate(style) == {"color": "rgb(0, 0, 0)", "paper": "rgb(255, 255, 255)"}
-    assert set(
-        page.eval_on_selector_all(
-            ".current svg text[fill='var(--ink)']", "all => all.map((one) => getComputedStyle(one).fill)"
-        )
-    ) == {"rgb(0, 0, 0)"}
+def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(open_page, ladder_page):
+    page = open_page(ladder_page, "#5-6")
+    for scheme in SCHEMES:
+        page.emulate_media(media="print", color_scheme=scheme)
+        expect(page.get_by_role("navigation")).to_be_hidden()
+        style = "({ color: getComputedStyle(document.body).color, paper: getComputedStyle(document.body).backgroundColor })"
+        assert page.evaluate(style) == {"color": "rgb(0, 0, 0)", "paper": "rgb(255, 255, 255)"}
+        assert set(
+            page.eval_on_selector_all(
+                ".current svg text[fill='var(--ink)']", "all => all.map((one) => getComputedStyle(one).fill)"
+            )
+        ) == {"rgb(0, 0, 0)"}
     assert page.pdf(format="A4")[:5] == b"%PDF-"
 
 
@@ -316,12 +320,13 @@ def test_a_name_is_text_whatever_it_holds(open_page, hostile_page):
     assert not set(text) & set("\u202e\u2066\u2069\u200f")
 
 
-@pytest.mark.parametrize("width", [375, 1280])
-def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hostile_page, width):
-    page = open_page(hostile_page, width=width)
+def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hostile_page):
+    page = open_page(hostile_page)
     for anchor in ("ladder", "4", "8", "4-8"):
         page.evaluate("anchor => { location.hash = anchor; }", anchor)
         expect(page.locator(".view.current")).to_have_id(anchor)
         page.eval_on_selector_all(".current details", "all => all.forEach((one) => { one.open = true; })")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for width in (375, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".current h2").bounding_box()["height"] < 400

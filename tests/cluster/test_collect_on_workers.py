@@ -177,19 +177,17 @@ def test_a_worker_with_another_prof_is_refused(farm: Farm, lend, prof_on, tmp_pa
     assert farm.calls == []
 
 
-@pytest.mark.parametrize("unlike", ["gpu", "ncu"])
-def test_a_worker_with_another_gpu_or_ncu_than_most_is_left_out_and_told(
-    farm: Farm, lend, prof_on, unlike: str
-) -> None:
-    facts = {"gpu": {"model": "NVIDIA L4"}, "ncu": {"ncu_version": "2024.1.0.0"}}[unlike]
-    farm.furnish_host(f"other-{unlike}", (6,), **facts)
-    lend(f"other-{unlike}", 6)
+def test_workers_with_another_gpu_or_ncu_than_most_are_left_out_and_named(farm: Farm, lend, prof_on) -> None:
+    farm.furnish_host("other-gpu", (6,), model="NVIDIA L4")
+    farm.furnish_host("other-ncu", (7,), ncu_version="2024.1.0.0")
+    for name, gpu in (("other-gpu", 6), ("other-ncu", 7)):
+        lend(name, gpu)
     done = prof_on("--ladder", "compiled", "--all", "--size", 1, "--size", 2, "--size", 3, "--launches", 2)
     assert done.returncode == 0, done.stderr
-    said = {"gpu": "NVIDIA L4 with ncu 2025.3.1.0", "ncu": "NVIDIA H200 with ncu 2024.1.0.0"}[unlike]
-    assert (
-        f"left out    worker other-{unlike}-gpu0: {said}, not NVIDIA H200 with ncu 2025.3.1.0" in done.stderr
-    )
+    left_out = {"gpu": "NVIDIA L4 with ncu 2025.3.1.0", "ncu": "NVIDIA H200 with ncu 2024.1.0.0"}
+    for name, facts in left_out.items():
+        said = f"left out    worker other-{name}-gpu0: {facts}, not NVIDIA H200 with ncu 2025.3.1.0"
+        assert said in done.stderr
     assert {call["environment"]["CUDA_VISIBLE_DEVICES"] for call in farm.calls} <= {gpu_uuid(0), gpu_uuid(1)}
 
 
@@ -301,12 +299,12 @@ def test_two_clients_never_run_two_ncu_on_one_gpu_at_once(
     for name in ("one", "two"):
         farm.host(name, own_cluster.address, (3,), environment={"TMPDIR": str(farm.folder / "tmp")})
     farm.log.write_text("")
-    words = ("--no-verify", "--processes", 1, "--scheduler", own_cluster.address)
+    words = ("--no-verify", "--repeats", 0, "--processes", 1, "--scheduler", own_cluster.address)
     clients = [farm.start(tmp_path / name, *words) for name in ("a", "b")]
     most = 0
     while any(client.poll() is None for client in clients):
         most = max(most, farm.ncu_at_work)
-        time.sleep(0.05)
+        time.sleep(0.2)
     for client, name in zip(clients, ("a", "b"), strict=True):
         _, said = client.communicate()
         assert client.returncode == 0, said

@@ -82,7 +82,7 @@ def test_the_json_has_every_name_of_the_contract(compare):
     found = json.loads(compare("5", "6", "--format", "json").stdout)
     assert found["schema_version"] == 1
     assert {"before", "after", "comparable", "speedup", "metrics", "confirmations"} <= set(found)
-    assert {"attribution", "instructions", "suspects"} <= set(found)
+    assert {"attribution", "instructions", "causes"} <= set(found)
     for side in ("before", "after"):
         assert {"label", "kernel_name", "gpu", "workload", "launches", "run_id"} <= set(found[side])
     assert set(found["comparable"]) == {"ok", "warnings"}

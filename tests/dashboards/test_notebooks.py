@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pandas
 import pytest
 from msgspec.structs import replace
 
@@ -47,23 +48,27 @@ def test_executed_from_a_clean_kernel_they_show_what_is_stored():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_confirmation_fails_where_it_should(tmp_path):
-    """The two kernels the other way round: the arrows point the wrong way, and the notebook stops there."""
-    notebook = read(ROOT / "dashboards" / "four_way_confirmation.ipynb")
-    for cell in notebook.cells:
-        cell.source = cell.source.replace('find("5"', 'find("x"').replace('find("6"', 'find("5"')
-        cell.source = cell.source.replace('find("x"', 'find("6"')
-    swapped = tmp_path / "swapped.ipynb"
-    nbformat.write(notebook, swapped)
-    script = (
-        f"import sys; sys.path.insert(0, {str(GENERATOR.parent)!r}); import notebooks, nbformat; "
-        f"notebooks.executed(nbformat.read({str(swapped)!r}, as_version=4))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode != 0
-    assert "confirmation.checks" in done.stderr, "nothing is confirmed where loads do not get fewer"
+@pytest.fixture
+def code_of(monkeypatch):
+    """`code_of("ladder")`: the cells of that notebook, to be run here without charts."""
+    monkeypatch.chdir(ROOT / "dashboards")
+    monkeypatch.setattr(charts, "show", lambda *_: None)
+    with pandas.option_context("display.float_format", None):
+        yield lambda name: [cell.source for cell in read(f"{name}.ipynb").cells if cell.cell_type == "code"]
+
+
+def test_the_confirmation_fails_where_it_should(code_of):
+    """With the two kernels the other way round, loads do not get fewer: nothing is confirmed, and the notebook stops."""
+    swap = {"5": "6", "6": "5"}
+
+    def run() -> None:
+        names: dict[str, object] = {}
+        for source in code_of("four_way_confirmation"):
+            exec(re.sub(r'find\("([56])"', lambda found: f'find("{swap[found[1]]}"', source), names)
+
+    with pytest.raises(ValueError, match="not enough values to unpack") as stopped:
+        run()
+    assert stopped.traceback[-1].name == "arrows"
 
 
 def backwards(sheet, roofline):
@@ -87,9 +92,8 @@ def backwards(sheet, roofline):
     return replace(sheet, ladder=ladder, rungs=stalls, steps=steps), replace(roofline, points=points)
 
 
-def test_what_the_ladder_asserts_fails_on_another_ladder(monkeypatch):
+def test_what_the_ladder_asserts_fails_on_another_ladder(monkeypatch, code_of):
     """Each cell that asserts something, on the ladder upside down, after those before it without their assertions."""
-    monkeypatch.chdir(ROOT / "dashboards")
     runs = profiler.open_runs(ROOT / "runs")
     sheet, roofline = backwards(profiler.ladder("gemm", runs), profiler.roofline("gemm", runs))
     of_source = {
@@ -100,17 +104,15 @@ def test_what_the_ladder_asserts_fails_on_another_ladder(monkeypatch):
     monkeypatch.setattr(profiler, "ladder", lambda *_: sheet)
     monkeypatch.setattr(profiler, "roofline", lambda *_: roofline)
     monkeypatch.setattr(profiler, "source_lines", lambda run: swapped[run.manifest.name])
-    monkeypatch.setattr(charts, "show", lambda *_: None)
     names, failed = {}, 0
-    for cell in read(ROOT / "dashboards" / "ladder.ipynb").cells:
-        if cell.cell_type == "code":
-            code = ast.parse(cell.source)
-            if any(isinstance(node, ast.Assert) for node in code.body):
-                failed += 1
-                with pytest.raises(AssertionError):
-                    exec(compile(code, "cell", "exec"), names)
-            code.body = [node for node in code.body if not isinstance(node, ast.Assert)]
-            exec(compile(code, "cell", "exec"), names)
+    for source in code_of("ladder"):
+        code = ast.parse(source)
+        if any(isinstance(node, ast.Assert) for node in code.body):
+            failed += 1
+            with pytest.raises(AssertionError):
+                exec(compile(code, "cell", "exec"), names)
+        code.body = [node for node in code.body if not isinstance(node, ast.Assert)]
+        exec(compile(code, "cell", "exec"), names)
     assert failed >= 8
 
 

@@ -33,10 +33,11 @@ import pytest
 from profiler.analyse.code.opcodes import width_bits
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.rungs.build import build_flags, sha256_of
+from profiler.measure.rungs.build import build_flags
 from profiler.measure.tools.process import run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
+from profiler.store.remote.places import sha256_of
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone

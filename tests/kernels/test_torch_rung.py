@@ -9,6 +9,7 @@ import math
 import statistics
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,18 +24,29 @@ from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.process import Finished
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-LADDERS = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
-RUNGS = [
-    pytest.param(ladder, kernel, id=f"{ladder.name}-{kernel.name}")
-    for ladder in LADDERS
-    for kernel in ladder.kernels
-    if kernel.name.startswith("torch_")
-]
 MEMORY_BOUND = {
     "copy", "relu", "relu-fp16", "gelu", "scale", "sum", "layernorm", "embedding", "rmsnorm", "embedding-rmsnorm", "softmax",
     "transpose",
 }  # fmt: skip
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@pytest.fixture(scope="module")
+def ladders() -> list[Ladder]:
+    return [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
+
+
+@pytest.fixture(scope="module")
+def rungs(ladders: list[Ladder]) -> list[tuple[Ladder, Kernel, Path]]:
+    """Every rung in PyTorch, with its ladder and its source."""
+    found = [
+        (ladder, kernel, kernel.source)
+        for ladder in ladders
+        for kernel in ladder.kernels
+        if kernel.name.startswith("torch_") and kernel.source is not None
+    ]
+    assert len(found) == 3 * len(MEMORY_BOUND)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +103,7 @@ def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys) ->
 
 @pytest.fixture
 def job() -> RungJob:
-    ladder = next(ladder for ladder in LADDERS if ladder.name == "relu")
+    ladder = read_ladder(KERNELS / "relu" / "ladder.toml")
     return RungJob(ladder, ladder.kernels[-1], ladder.workload.values())
 
 
@@ -139,50 +151,52 @@ def test_quantiles_lie_between_the_closest_ranks(rung) -> None:
 # The rungs
 
 
-def test_every_ladder_that_moves_bytes_has_pytorch_in_its_three_modes() -> None:
-    for ladder in LADDERS:
+def test_every_ladder_that_moves_bytes_has_pytorch_in_its_three_modes(ladders) -> None:
+    for ladder in ladders:
         if ladder.name in MEMORY_BOUND:
             names = [kernel.name for kernel in ladder.kernels if kernel.name.startswith("torch")]
             assert names == ["torch_eager", "torch_compile", "torch_autotuned"], ladder.name
-    assert {ladder.name for ladder in LADDERS} >= MEMORY_BOUND
+    assert {ladder.name for ladder in ladders} >= MEMORY_BOUND
 
 
-@pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
-def test_a_rung_gets_the_workload_that_its_operation_takes(rung, ladder: Ladder, kernel: Kernel) -> None:
-    module = ast.parse((ladder.folder / "torch_operation.py").read_text())
-    (operation,) = (
-        node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "operation"
-    )
-    names = [argument.arg for argument in operation.args.args if argument.arg != "seed"]
-    defaults = dict(zip(names, map(ast.literal_eval, operation.args.defaults), strict=True))
-    assert defaults.items() <= ladder.workload.parameters.items()
-    job = RungJob(ladder, kernel, ladder.workload.values(), seed=5, launches=3, repeats=4, warmup=6)
-    for mode in kernel.commands:
-        command = program_command(job, mode)
-        assert command[:2] == ["python3", str(kernel.source)]
-        options = rung.parse_options(command[2:])
-        assert (options.mode, options.seed, options.json) == (mode, 5, True)
-        assert options.values == defaults
-        assert mode != "profile" or options.launches == 3
-        assert mode != "time" or (options.repeats, options.warmup) == (4, 6)
+def test_a_rung_gets_the_workload_that_its_operation_takes(rung, rungs) -> None:
+    for ladder, kernel, source in rungs:
+        module = ast.parse((ladder.folder / "torch_operation.py").read_text())
+        (operation,) = (
+            node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "operation"
+        )
+        names = [argument.arg for argument in operation.args.args if argument.arg != "seed"]
+        defaults = dict(zip(names, map(ast.literal_eval, operation.args.defaults), strict=True))
+        assert defaults.items() <= ladder.workload.parameters.items(), source
+        job = RungJob(ladder, kernel, ladder.workload.values(), seed=5, launches=3, repeats=4, warmup=6)
+        for mode in kernel.commands:
+            command = program_command(job, mode)
+            assert command[:2] == ["python3", str(source)]
+            options = rung.parse_options(command[2:])
+            assert (options.mode, options.seed, options.json) == (mode, 5, True)
+            assert options.values == defaults, source
+            assert mode != "profile" or options.launches == 3
+            assert mode != "time" or (options.repeats, options.warmup) == (4, 6)
 
 
-@pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
-def test_a_rung_names_every_file_of_ours_that_it_imports(ladder: Ladder, kernel: Kernel) -> None:
-    assert kernel.source is not None
-    assert kernel.further_sources is not None
-    here = {path.stem: path for path in (*ladder.folder.glob("*.py"), *(KERNELS / "harness").glob("*.py"))}
-    needed, found = {"torch_operation"}, {kernel.source}
-    needed |= imports_of(kernel.source)
-    while needed & set(here):
-        path = here.pop(sorted(needed & set(here))[0])
-        found.add(path)
-        needed |= imports_of(path)
-    assert {path.resolve() for path in (kernel.source, *kernel.further_sources)} == {
-        path.resolve() for path in found
-    }
+def test_a_rung_names_every_file_of_ours_that_it_imports(rungs) -> None:
+    wrong = {}
+    for ladder, kernel, source in rungs:
+        here = {
+            path.stem: path for path in (*ladder.folder.glob("*.py"), *(KERNELS / "harness").glob("*.py"))
+        }
+        needed, found = {"torch_operation"} | imports_of(source), {source}
+        while needed & set(here):
+            path = here.pop(sorted(needed & set(here))[0])
+            found.add(path)
+            needed |= imports_of(path)
+        named = {path.resolve() for path in (source, *kernel.further_sources)}
+        if named != (imported := {path.resolve() for path in found}):
+            wrong[source] = named ^ imported
+    assert wrong == {}
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -196,16 +210,13 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
-def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(
-    ladder: Ladder, kernel: Kernel
-) -> None:
+def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(rungs) -> None:
     """Inductor launches its candidates to find the best: only a window keeps them out of the profile."""
-    assert kernel.source is not None
-    assert kernel.has_window or not kernel.is_profiled
-    assert f'main("torch_operation"{MODES[kernel.name]})' in kernel.source.read_text()
-    assert kernel.source.name == f"{kernel.file_name}.py"
-    assert f"Rung {kernel.number}:" in kernel.source.read_text()
+    for _, kernel, source in rungs:
+        assert kernel.has_window or not kernel.is_profiled, source
+        assert f'main("torch_operation"{MODES[kernel.name]})' in source.read_text()
+        assert source.name == f"{kernel.file_name}.py"
+        assert f"Rung {kernel.number}:" in source.read_text()
 
 
 @pytest.mark.skipif(HAS_TORCH, reason="PyTorch is installed here")

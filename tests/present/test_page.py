@@ -25,7 +25,7 @@ from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.report import recordings_document
-from profiler.present.page.drawing import Drawing, derive_look, draw
+from profiler.present.page.drawing import derive_look, draw
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
 from profiler.present.render.html_table import table_html, values_first
@@ -321,21 +321,22 @@ def test_what_holds_nothing_to_draw_is_no_picture(make_run):
     assert draw("waterfall_chart", compare_profiles(profile, profile)) is None
 
 
-def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared):
-    with Drawing() as drawing:
-        drawn = [drawing.ask(name, compared) for name, _ in pictures]
-        assert [one.result() for one in drawn] == [picture for _, picture in pictures]
+def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared, drawing_processes):
+    drawn = [drawing_processes.ask(name, compared) for name, _ in pictures]
+    assert [one.result() for one in drawn] == [picture for _, picture in pictures]
 
 
 # Names from anybody's program
 
 
-def test_names_of_any_kind_are_text_and_act_on_nothing(once, prof, hostile_store, hostile_names):
-    def fill(folder):
-        result = prof("report", "before", "-o", folder / "page.html", "--runs", hostile_store.root)
-        assert result.returncode == 0, result.stderr
+def test_names_of_any_kind_are_text_and_act_on_nothing(
+    prof_here, drawing, hostile_store, hostile_names, tmp_path
+):
+    page = tmp_path / "page.html"
+    result = prof_here("report", "before", "-o", page, "--runs", hostile_store.root)
+    assert result.returncode == 0, result.stderr
 
-    document = Document((once("hostile-names-page", fill) / "page.html").read_text())
+    document = Document(page.read_text())
     assert [tag for tag, _ in document.elements if tag in ("b", "img")] == []
     assert len([tag for tag, _ in document.elements if tag == "script"]) == 1
     text = "\n".join(document.texts)

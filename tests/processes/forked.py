@@ -22,11 +22,9 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache
 from glob import glob
-from multiprocessing import popen_spawn_posix, util
 from typing import Any, NamedTuple
 
 # What takes most of the time of most processes.
@@ -48,35 +46,15 @@ _SET_LATER = (
 
 class Popen(subprocess.Popen[Any]):
     def _execute_child(self, *parts: Any) -> None:
-        (
-            words,
-            executable,
-            preexec,
-            _,
-            pass_fds,
-            cwd,
-            env,
-            _,
-            _,
-            shell,
-            *pipes,
-            _,
-            gid,
-            gids,
-            uid,
-            umask,
-            leads,
-            group,
-        ) = parts
+        words, executable, preexec, _, pass_fds, cwd, env, _, _, shell = parts[:10]
+        *pipes, _, gid, gids, uid, umask, leads, group = parts[10:]
         environment = dict(os.environ if env is None else env)
         plain = (executable, preexec, pass_fds, shell) == (None, None, (), False)
         ours = (gid, gids, uid, umask, group) == (None, None, None, -1, -1)
         if not (plain and ours and _is_forkable(words, environment)):
             super()._execute_child(*parts)  # private: all of `subprocess` but the start is wanted as it is
             return
-        job = _Job(
-            [os.fspath(word) for word in words[1:]], os.path.abspath(cwd or "."), environment, leads, []
-        )
+        job = _Job([os.fspath(word) for word in words[1:]], os.path.abspath(cwd or "."), environment, leads)
         streams = (pipes[0], pipes[3], pipes[5])
         self.pid = _origin().fork(job, [default if fd == -1 else fd for default, fd in enumerate(streams)])
         self._child_created = True
@@ -103,38 +81,11 @@ def run(
     return done
 
 
-@contextmanager
-def forked_workers() -> Iterator[None]:
-    """The workers of Dask that this process starts by `multiprocessing` are forked too; all else is spawned as ever."""
-    # private: `multiprocessing` has no place for another way to start
-    launch, spawn, is_dasks = popen_spawn_posix.Popen._launch, util.spawnv_passfds, threading.local()
-
-    def launched(self: Any, process: Any) -> None:
-        target = process._target  # private: as above
-        is_dasks.now = getattr(target, "__module__", "") == "distributed.process"
-        launch(self, process)
-
-    def spawned(path: Any, words: Any, passed: Any) -> int:
-        command = [os.fsdecode(word) for word in words if word not in ("-B", b"-B")]
-        is_worker = getattr(is_dasks, "now", False) and "spawn_main" in command[2]
-        if not (is_worker and _is_forkable(command, os.environ)):
-            return spawn(path, words, passed)
-        job = _Job(command[1:], os.getcwd(), dict(os.environ), False, sorted(passed))
-        return _origin().fork(job, [0, 1, 2])
-
-    popen_spawn_posix.Popen._launch, util.spawnv_passfds = launched, spawned  # private: as above
-    try:
-        yield
-    finally:
-        popen_spawn_posix.Popen._launch, util.spawnv_passfds = launch, spawn  # private: as above
-
-
 class _Job(NamedTuple):
     words: list[str]  # after the interpreter
     folder: str
     environment: dict[str, str]
     leads: bool  # a session of its own
-    passed: list[int]  # what it finds open beside its streams, under these numbers
 
 
 def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
@@ -169,7 +120,7 @@ class _Origin:
             request.seek(0)
             _adopt(True)
             try:
-                socket.send_fds(self._socket, [b"?"], [request.fileno(), *streams, *job.passed])
+                socket.send_fds(self._socket, [b"?"], [request.fileno(), *streams])
                 return int(self._socket.recv(32))
             finally:
                 _adopt(False)
@@ -209,7 +160,7 @@ def _serve(asked: socket.socket) -> _Job:
                     time.sleep(0.0005)
                 with os.fdopen(descriptors[0], "rb", closefd=False) as request:
                     job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
-                _keep(dict(zip((0, 1, 2, *job.passed), descriptors[1:], strict=True)))
+                _keep(descriptors[1:])
                 return job
             os.write(says, str(child).encode())
             os._exit(0)
@@ -220,14 +171,12 @@ def _serve(asked: socket.socket) -> _Job:
             os.close(descriptor)
 
 
-def _keep(wanted: Mapping[int, int]) -> None:
-    """Leaves open what is wanted, under the numbers wanted, and nothing else."""
-    above = max(wanted) + 1
-    moved = {number: fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for number, descriptor in wanted.items()}
-    os.closerange(0, above)
-    for number, descriptor in moved.items():
+def _keep(streams: Sequence[int]) -> None:
+    """Leaves the three streams open, under their usual numbers, and nothing else."""
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 3) for descriptor in streams]
+    for number, descriptor in enumerate(moved):
         os.dup2(descriptor, number)
-    os.closerange(above, 1 << 16)
+    os.closerange(3, 1 << 16)
 
 
 def _become(job: _Job) -> None:

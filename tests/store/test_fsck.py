@@ -271,7 +271,7 @@ def test_an_upload_that_never_ended_is_set_aside_once_nobody_can_be_at_it(loose,
     store = RunStore(url)
     assert list(examine(store, Examined())) == []  # it may be under way
 
-    monkeypatch.setattr(fsck.orphans, "__defaults__", (0,))
+    monkeypatch.setattr(fsck, "UPLOAD_DAYS", 0)
     (fault,) = repair(store, list(examine(store, Examined())))
 
     assert (fault.kind, fault.name) == ("left", run_id)
@@ -377,9 +377,9 @@ def test_a_new_scratch_folder_is_nobodys_leftover(temporary):
     assert find_left_scratch() == []
 
 
-@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, temporary, tmp_path, step):
-    """At each change of the disk in turn, or at every sixth. The next repair then ends what that one began."""
+    """At each change of the disk in turn, or at every twelfth. The next repair then ends what that one began."""
     kept = whole_runs(packed)
     flip(pack_in(packed) / PACK_FILE)
     shutil.copytree(packed.root, tmp_path / "copy")
@@ -395,7 +395,7 @@ def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, temporary, 
         env={**os.environ, "TMPDIR": str(temporary)},
     )
 
-    assert int(done.stdout) // step == len(list(work.iterdir())) - 1 >= 10 // step
+    assert int(done.stdout) // step == len(list(work.iterdir())) - 1 >= 10 / step
     for killed in work.iterdir():
         store = RunStore(killed)
         mended(store)

@@ -15,6 +15,7 @@ from profiler.text import duration
 _NAME_WIDTH = 60
 _WEAK_PCT = 10.0
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
+_RECORD_IT = "Record it with `prof collect --preset source`."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
@@ -24,7 +25,9 @@ def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
         return None
     what = f"{_name(profile)} takes {_time(profile, diagnosis)} on {profile.gpu}."
     if not diagnosis.can_look:
-        return Headline(what, NOTHING_RECORDED, "Record it with `prof collect --preset source`.")
+        return Headline(what, NOTHING_RECORDED, _RECORD_IT)
+    if not diagnosis.causes and diagnosis.unseen:
+        return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", _RECORD_IT)
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
 
 

@@ -33,7 +33,7 @@ _SURPLUS = "stall_not_selected"
 _WAITS = tuple(name for name in STALLS if name != _SURPLUS)
 _TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
 _SM_ACTIVITY = ("issue_active_pct", "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct")
-_MEMORY_BINDS_PCT = 50.0
+MEMORY_BINDS_PCT = 50.0
 _TENSOR_BINDS_PCT = 50.0
 _ISSUE_COUNTS_PCT = 25.0  # of the cycles: below, the number of instructions decides nothing
 _LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
@@ -76,7 +76,7 @@ def _find_bound(sides: _Sides) -> _Bound:
         return _Bound("issue", "whether device memory binds is not known", {})
     busiest_pct, busiest = max(_activity(slower), default=(0.0, ""))
     evidence = {"dram_throughput_pct": memory_pct, **({busiest: busiest_pct} if busiest else {})}
-    binds = memory_pct >= _MEMORY_BINDS_PCT and memory_pct > busiest_pct
+    binds = memory_pct >= MEMORY_BINDS_PCT and memory_pct > busiest_pct
     figures = ", ".join(f"{name} {value:.3g} %" for name, value in evidence.items())
     why = f"device memory {'binds' if binds else 'does not bind'} the slower side ({figures})"
     if binds:

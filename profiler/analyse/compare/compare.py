@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Literal
 
 from profiler.analyse.causes.find import Diagnose, diagnose
-from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
@@ -88,8 +87,6 @@ def compare_profiles(
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=instructions,
-        suspects=find_suspects(after),
-        suspects_missing=find_missing_metrics(after),
         headline=headline_of_pair(
             (before.label, after.label),
             measured_ns(before, after, speedup.basis) if speedup else None,

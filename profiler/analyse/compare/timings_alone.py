@@ -57,7 +57,6 @@ def compare_timings(
         confirmations=[],
         attribution=None,
         instructions=Instructions([]),
-        suspects=[],
         headline=headline,
     )
 

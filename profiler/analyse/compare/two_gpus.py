@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profiler.analyse.causes.evidence.time_shares import derive_figures
-from profiler.analyse.compare.busy import busy_text
+from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures
 from profiler.analyse.findings import Side
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.text import short_gpu
+
+# What can be near its peak, as it is called.
+_RESOURCES = {
+    "dram_throughput_pct": "DRAM", "l2_pct": "L2", "l1_pct": "L1", "lsu_pipe_pct": "LSU pipe",
+    "issue_active_pct": "issue slots", "fma_pipe_pct": "FMA pipe", "alu_pipe_pct": "ALU pipe",
+    "tensor_pipe_pct": "tensor pipe",
+}  # fmt: skip
 
 
 def find_two_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
@@ -29,8 +35,17 @@ def _is_one_kernel(before: Profile, after: Profile) -> bool:
 
 def peaks_text(before: Profile, after: Profile) -> str:
     """Returns how near each side came to the peak of its own GPU, or "" if no counters say it."""
-    busy = busy_text(derive_figures(before), derive_figures(after), both="on both")
-    return f"{busy} (of each GPU's own peak)" if busy else ""
+    one, other = (_busiest(derive_figures(side)) for side in (before, after))
+    if not (one and other):
+        return ""
+    return f"{one} busy on {short_gpu(before.gpu)}, {other} busy on {short_gpu(after.gpu)} (of each GPU's own peak)"
+
+
+def _busiest(figures: Figures) -> str:
+    busy, name = max(
+        ((figures[name], text) for name, text in _RESOURCES.items() if name in figures), default=(0.0, "")
+    )
+    return f"{name} {busy:.0f} %" if name else ""
 
 
 def shares_text(before: Side, after: Side) -> str:

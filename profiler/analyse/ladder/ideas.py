@@ -7,7 +7,7 @@ slower, or no better where no gain was claimed. A claimed ratio holds only where
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Annotated, Literal
 
@@ -48,7 +48,7 @@ class Idea(Struct, frozen=True):
     """One rung against rung `before`.
 
     `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here, where
-    the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` is what the counters read.
+    the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` names the first cause of each rung, and what became of the work.
     """
 
     kernel: int
@@ -91,19 +91,21 @@ class IdeasFinding(Struct, frozen=True):
 
 
 def derive_ideas(climb: Climb) -> IdeasFinding:
+    binding = {rung.kernel: rung.binding for rung in climb.finding.kernels}
     return IdeasFinding(
         schema_version=SCHEMA_VERSION,
         ladder=climb.ladder.name,
         title=climb.ladder.title,
         gpu=climb.conditions.gpu,
         workload=climb.finding.workload,
-        ideas=[_idea(climb.ladder, step) for step in climb.steps],
+        ideas=[_idea(climb.ladder, step, binding) for step in climb.steps],
         missing=climb.finding.missing,
     )
 
 
-def _idea(ladder: Ladder, step: LadderStep) -> Idea:
+def _idea(ladder: Ladder, step: LadderStep, binding: Mapping[int, str | None]) -> Idea:
     before, after = step.before, step.after
+    causes = (binding.get(before.kernel.number), binding.get(after.kernel.number))
     published = find_published_step(before.kernel, after.kernel)
     claim = _claim(ladder, before.kernel, after.kernel, published)
     speedup = step.change.speedup if step.change else None
@@ -123,7 +125,7 @@ def _idea(ladder: Ladder, step: LadderStep) -> Idea:
         story=judge_story(
             claim, verdict, speedup.ratio if speedup else None, published.ratio if published else None
         ),
-        reason=explain_step(before.profile, after.profile) if step.change else "",
+        reason=explain_step(before.profile, after.profile, causes) if step.change else "",
         refused=list(step.refused),
         warnings=step.change.warnings if step.change else [],
     )

@@ -1,7 +1,7 @@
-"""Explains in one short line why a step is worth what it is: what was busy, and what became of the work.
+"""Explains in one short line why a step is worth what it is: which cause bound each side, and what became of the work.
 
-Two profiles in; text out, or nothing where there are no counters. A line states what the counters read before and
-after, and does not claim that one caused the other.
+Two profiles with their causes in; text out, or nothing where there are no counters. A line states what was found before
+and after, and does not claim that one caused the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures
-from profiler.analyse.compare.busy import MEMORY, busiest_of, busy_text
+from profiler.analyse.compare.attribution import MEMORY_BINDS_PCT
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile
 
@@ -19,8 +19,8 @@ _CHANGED = 1.05  # times
 _MOST_CHANGES = 2
 
 
-def explain_step(before: Profile, after: Profile) -> str:
-    """Returns the line, or an empty text where nothing was recorded that explains the step."""
+def explain_step(before: Profile, after: Profile, causes: tuple[str | None, str | None]) -> str:
+    """Returns the line, or an empty text where nothing was recorded that explains the step; `causes` are the first of each side."""
     sides = (before, after)
     untold = [profile.label for profile in sides if not profile.launches]
     if untold:
@@ -29,9 +29,14 @@ def explain_step(before: Profile, after: Profile) -> str:
     if parts:
         return f"counters of one kernel alone, where {' and '.join(parts)} runs several"
     figures = [derive_figures(profile) for profile in sides]
-    busy = busy_text(*figures)
     changes = [text for change in _CHANGES if (text := change(*figures))][:_MOST_CHANGES]
-    return "; ".join(filter(None, [busy, ", ".join(changes)]))
+    return "; ".join(filter(None, [_causes(*causes), ", ".join(changes)]))
+
+
+def _causes(before: str | None, after: str | None) -> str:
+    if before == after:
+        return f"{before} before and after" if before else ""
+    return f"{before or 'no cause'}, then {after or 'no cause'}"
 
 
 # What became of the work, the most important first
@@ -39,9 +44,9 @@ def explain_step(before: Profile, after: Profile) -> str:
 
 def _bytes_moved(before: Figures, after: Figures) -> str:
     """Reports bytes where device memory is busy; elsewhere, how many bytes it moves decides nothing."""
-    if MEMORY not in busiest_of(before, after) or not all(
-        name in figures for name in _TRAFFIC for figures in (before, after)
-    ):
+    sides = (before, after)
+    binds = any(figures.get("dram_throughput_pct", 0.0) >= MEMORY_BINDS_PCT for figures in sides)
+    if not binds or not all(name in figures for name in _TRAFFIC for figures in sides):
         return ""
     earlier, later = (sum(figures[name] for name in _TRAFFIC) for figures in (before, after))
     return _times(earlier, later, "DRAM bytes")

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
-from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
-from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut, Suspect
+from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
@@ -78,10 +77,10 @@ class HotLine(Struct, frozen=True):
 
 
 def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
-    """Ranks the headline in its order, then what the suspects and the cautions speak of."""
+    """Ranks the headline in its order, then what the causes and the cautions speak of."""
     if metric.name in HEADLINE:
         return HEADLINE.index(metric.name)
-    is_evidence = any(metric.name in suspect.evidence for suspect in sheet.suspects)
+    is_evidence = any(metric.name in cause.evidence for cause in sheet.causes)
     is_doubted = any(metric.name in caution for caution in sheet.cautions)
     return len(HEADLINE) + (not (is_evidence or is_doubted))
 
@@ -97,8 +96,6 @@ class Sheet(Struct, frozen=True):
     rules: Annotated[list[SheetRule], Importance(84, each=3)]
     rules_left_out: int = 0
     cautions: Annotated[list[str], Importance(99, each=1)] = []
-    suspects: Annotated[list[Suspect], Importance(83, each=3)] = []
-    suspects_missing: Annotated[list[str], Importance(85, each=1)] = []
     shapes: list[LaunchShape] = []
     headline: Headline | None = None
     causes: Annotated[list[Cause], Importance(98, each=3)] = []
@@ -204,8 +201,6 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         rules=rules[:_MOST_RULES],
         rules_left_out=len(rules[_MOST_RULES:]),
         cautions=find_doubts(profile),
-        suspects=find_suspects(profile),
-        suspects_missing=find_missing_metrics(profile),
         shapes=profile.shapes,
         headline=headline_of(profile, diagnosis),
         causes=diagnosis.causes,

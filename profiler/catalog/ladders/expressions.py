@@ -60,7 +60,7 @@ class Expression:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names it needs values for, in order of first use."""
+        """Returns the names it needs values for, in order of first use."""
         return _names([self._root])
 
     def evaluate(self, values: Mapping[str, Number]) -> Number:

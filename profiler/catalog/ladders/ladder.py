@@ -98,9 +98,8 @@ class Kernel:
     commands: Mapping[Mode, tuple[str, ...]]
     is_profiled: bool = True
     source: Path | None = None
-    further_sources: tuple[Path, ...] | None = (
-        None  # other files that it reads; None if the ladder does not list them
-    )
+    # Other files that it reads; None if the ladder does not list them.
+    further_sources: tuple[Path, ...] | None = None
     skip: int = 0
     has_window: bool = False  # its program marks with cudaProfilerStart and -Stop which launches count
     flags: tuple[str, ...] = ()
@@ -141,7 +140,7 @@ class Ladder:
 
     @property
     def published(self) -> dict[int, Published]:
-        """The first published figures of each kernel."""
+        """Returns the first published figures of each kernel."""
         return {kernel.number: kernel.published[0] for kernel in self.kernels if kernel.published}
 
     def kernel(self, number: int) -> Kernel:

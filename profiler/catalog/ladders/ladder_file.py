@@ -32,8 +32,7 @@ from profiler.catalog.ladders.ladder import (
     placeholders_of,
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
-from profiler.catalog.ladders.toml_lines import KeyPath
-from profiler.catalog.ladders.toml_reader import TomlReader, nearest, parse_toml, syntax_error
+from profiler.catalog.ladders.toml_reader import KeyPath, TomlReader, nearest, parse_toml, syntax_error
 from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 

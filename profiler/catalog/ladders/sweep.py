@@ -20,7 +20,7 @@ from profiler.catalog.ladders.expressions import (
     parse_constraint,
     parse_expression,
 )
-from profiler.catalog.ladders.toml_lines import KeyPath
+from profiler.catalog.ladders.toml_reader import KeyPath
 from profiler.errors import ExpressionError
 
 # The compiler reports these for a point: the largest among the kernels that the rung's regular expression matches.

@@ -10,7 +10,7 @@ import typer
 
 from profiler.analyse.check import CheckFinding
 from profiler.ask.check import accept_changes, check as ask, is_store
-from profiler.ask.code_check import check_machine_code
+from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (

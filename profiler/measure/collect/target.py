@@ -17,11 +17,12 @@ from pathlib import Path
 import msgspec
 
 from profiler.catalog.ladders.ladder import Mode, size_text
-from profiler.measure.rungs.build import Built, sha256_of
+from profiler.measure.rungs.build import Built
 from profiler.measure.rungs.job_files import list_job_files, read_job_files, relocate_job, write_job_files
 from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
 from profiler.measure.tools.neutral import bring_binary, relative_words
+from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import rung_name, timed_name
 
@@ -45,7 +46,7 @@ class Target:
 
     @property
     def rung(self) -> RungJob | None:
-        """The job if it is that of a ladder's rung."""
+        """Returns the job if it is that of a ladder's rung."""
         return self.job if not self.program else None
 
     @property
@@ -54,12 +55,12 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """The folder that its program starts in, unless the user gives another."""
+        """Returns the folder that its program starts in, unless the user gives another."""
         return self.job.ladder.folder.resolve() if self.job is not None else Path.cwd()
 
     @property
     def program_text(self) -> tuple[str, ...]:
-        """The program's words as text: bytes that are not valid text become escapes."""
+        """Returns the program's words as text: bytes that are not valid text become escapes."""
         return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
 
     @property

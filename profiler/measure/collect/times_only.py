@@ -1,23 +1,37 @@
-"""Takes any program to a run of the times of its kernels, without counters: it is run and listened to several times."""
+"""Takes any program to a run of the times of its kernels, without counters: it is run and listened to several times.
+
+`listener.c` listens inside the program. It is compiled on the spot, so a C compiler is needed, and CUPTI.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled
+from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
 from profiler.measure.collect.collection import find_program_provenance
-from profiler.measure.collect.listening import listen
 from profiler.measure.collect.target import Target
-from profiler.measure.tools.process import shown
+from profiler.measure.functions.activity import installed_cupti
+from profiler.measure.functions.kernels import demangled
+from profiler.measure.rungs.program import ENVIRONMENT
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.process import run, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedLaunch, TimedRun, commit_timings
+
+_SOURCE = Path(__file__).with_name("listener.c")
+_COMPILERS = ("cc", "gcc", "clang")
+_COMPILE_S = 60.0
+_REFUSED = "! "
 
 
 def collect_times(
@@ -36,14 +50,14 @@ def collect_times(
     launches: list[TimedLaunch] = []
     for process in range(processes):
         began = time.monotonic()
-        heard = listen(target.program, folder, timeout_s, process)
+        heard = _listen(target.program, folder, timeout_s, process)
         chosen = _chosen(target, heard)
         launches += chosen
         seconds = time.monotonic() - began
         note(
             f"timed       {target.label}, process {process + 1} of {processes}: {len(chosen)} launches, {seconds:.1f} s"
         )
-    run = TimedRun(
+    timed = TimedRun(
         ladder="",
         kernel=0,
         workload=None,
@@ -55,7 +69,7 @@ def collect_times(
         function=target.name,
         launches=launches,
     )
-    return commit_timings(store, [run])[0]
+    return commit_timings(store, [timed])[0]
 
 
 def _chosen(target: Target, heard: list[TimedLaunch]) -> list[TimedLaunch]:
@@ -78,3 +92,71 @@ def _chosen(target: Target, heard: list[TimedLaunch]) -> list[TimedLaunch]:
             details=names,
         )
     return chosen
+
+
+def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int) -> list[TimedLaunch]:
+    """Runs the program once in the folder and returns its launches in the order in which they began."""
+    with neutral_folder() as scratch:
+        library = _compile(scratch)
+        listening = {
+            "CUDA_INJECTION64_PATH": str(library),
+            "PROF_CUPTI": installed_cupti(),
+            "PROF_KERNELS": str(scratch),
+        }
+        finished = run(
+            program,
+            timeout_s=timeout_s,
+            folder=folder,
+            environment={**ENVIRONMENT, **listening},
+            leash=True,
+        )
+        if finished.exit_code:
+            raise ProgramFailed(
+                f"{program[0]} failed ({finished.how})",
+                details=finished.details,
+                remedy="Run the program by hand: it must end with exit code 0.",
+            )
+        lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
+    if refused := next((line for line in lines if line.startswith(_REFUSED)), None):
+        raise ToolNotFound(
+            f"kernels cannot be listened to: {refused.removeprefix(_REFUSED)}",
+            remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",
+        )
+    if not lines:
+        raise NothingProfiled(f"{program[0]} launched no kernel", details=finished.details)
+    return sorted((_launch(line, process) for line in lines), key=lambda one: one.start_ns)
+
+
+def _launch(line: str, process: int) -> TimedLaunch:
+    *figures, mangled = line.split(" ", 11)
+    start, end, *shape = map(int, figures)
+    kernel, function = _names(mangled)
+    return TimedLaunch(process, kernel, function, mangled, start, end - start, *shape)
+
+
+@cache
+def _names(mangled: str) -> tuple[str, str]:
+    """Returns the kernel's name as its source spells it, and the function's own name."""
+    kernel = demangled(mangled)
+    return kernel, kernel.removeprefix("void ").partition("<")[0].partition("(")[0].rpartition("::")[
+        2
+    ] or kernel
+
+
+def _compile(folder: Path) -> Path:
+    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), *_COMPILERS))), None)
+    if compiler is None:
+        raise ToolNotFound(
+            "no C compiler, which times without counters need",
+            remedy="Install gcc or clang, or set CC.",
+        )
+    library = folder / "listener.so"
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(_SOURCE), "-ldl"]
+    done = run(command, timeout_s=_COMPILE_S)
+    if done.exit_code:
+        raise ToolNotFound(
+            f"{compiler} cannot compile what listens to a program",
+            details=done.details,
+            remedy="Check that it compiles C for this machine, or set CC to another compiler.",
+        )
+    return library

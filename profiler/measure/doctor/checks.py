@@ -23,7 +23,7 @@ class Machine:
 
     @property
     def temporary_folder(self) -> Path:
-        """The temporary folder that ncu and other programs started from here use."""
+        """Returns the temporary folder that ncu and other programs started from here use."""
         return Path(self.environment.get("TMPDIR") or "/tmp")
 
 

@@ -6,7 +6,6 @@ Nothing here needs a GPU: a machine without one can still read and compare, and 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections import Counter
@@ -24,6 +23,7 @@ from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.process import end_all, run
 from profiler.measure.tools.toolchain import Gpu, find_gpus, find_toolchain
 from profiler.store.remote.places import Location
+from profiler.store.reports.controls import version_of
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import open_report
 
@@ -161,12 +161,12 @@ def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
     except ToolNotFound as error:
         return None, HealthCheck("ncu", "measuring", *_absence(error), error.remedy)
     found, reader = f"{ncu.version}, {ncu.path}", reader_version()
-    if _release(ncu.version) < COLLECT_WANTS:
+    if version_of(ncu.version)[:2] < COLLECT_WANTS:
         found += (
             f"; older than {COLLECT_WANTS[0]}.{COLLECT_WANTS[1]}, it lacks some options of `prof collect`"
         )
         return ncu, HealthCheck("ncu", "measuring", "warn", found, NcuTooOld.remedy)
-    if reader and _release(reader) < _release(ncu.version):
+    if reader and version_of(reader)[:2] < version_of(ncu.version)[:2]:
         found += f"; the older {READER} {reader} may not know all that its reports hold"
         remedy = f"`pip install --upgrade {READER}`."
         return ncu, HealthCheck("ncu", "measuring", "warn", found, remedy)
@@ -190,8 +190,3 @@ def _import_failure() -> str:
     done = run([sys.executable, "-c", "import ncu_report"], timeout_s=_IMPORT_TIMEOUT_S)
     said = done.stderr.strip().splitlines()
     return (said[-1] if said else done.how) if done.exit_code else ""
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """2025.3.1.0 -> (2025, 3)."""
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -124,7 +124,7 @@ def _read(address: int) -> Iterator[Activity]:
 
 def _find_cupti() -> ctypes.CDLL:
     """Returns the CUPTI that this process has loaded already, or the first that is installed and loads."""
-    for path in dict.fromkeys([*_loaded(), *_installed()]):
+    for path in dict.fromkeys([*_loaded(), *installed("libcupti.so")]):
         with suppress(OSError):
             return ctypes.CDLL(path)
     raise CuptiMissing("no libcupti.so: it comes with the CUDA toolkit, PyTorch and JAX")
@@ -132,7 +132,7 @@ def _find_cupti() -> ctypes.CDLL:
 
 def installed_cupti() -> str:
     """Returns the path of the first CUPTI that is installed, or its name for the system to find."""
-    return next((path for path in _installed() if os.path.exists(path)), "libcupti.so")
+    return next((path for path in installed("libcupti.so") if os.path.exists(path)), "libcupti.so")
 
 
 def _loaded() -> list[str]:
@@ -141,13 +141,14 @@ def _loaded() -> list[str]:
     return []
 
 
-def _installed() -> Iterator[str]:
+def installed(library: str) -> Iterator[str]:
+    """Yields where a library of CUDA may lie: beside the packages of Python, in a toolkit, or where the system looks."""
     for entry in sys.path:
-        yield from sorted(glob.glob(f"{glob.escape(entry or '.')}/nvidia/*/lib/libcupti.so.*"), reverse=True)
+        yield from sorted(glob.glob(f"{glob.escape(entry or '.')}/nvidia/*/lib/{library}*"), reverse=True)
     homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     for home in filter(
         None, [*homes, "/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=True)]
     ):
         for folder in ("extras/CUPTI/lib64", "lib64", "lib"):
-            yield from sorted(glob.glob(f"{home}/{folder}/libcupti.so.*"), reverse=True)
-    yield "libcupti.so"
+            yield from sorted(glob.glob(f"{home}/{folder}/{library}*"), reverse=True)
+    yield library

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,18 @@ class FunctionPlan:
         for option in ("processes", "repeats", "launches", "timeout_s"):
             if getattr(self, option) <= 0:
                 raise ValueError(f"{option} is {getattr(self, option)}, and must be more than 0")
+        for work in ("bytes", "flops"):
+            given: Any = getattr(self, work)
+            if not isinstance(given, Real | None):
+                raise TypeError(
+                    f"{work} is {given!r}, and must be a number; a function of values needs over={{...}}"
+                )
+            object.__setattr__(self, work, None if given is None else round(given))
+        if not isinstance(self.kernel, str | None):
+            raise TypeError(
+                f"kernel is {self.kernel!r}, and must be a part of the kernel's name, such as 'softmax'"
+            )
+        find_preset(self.preset)
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,7 @@ class _Survey:
 
 def function_name(function: object) -> str:
     """Returns the name that the runs of a function have by default."""
+    function = getattr(function, "func", function)  # of a functools.partial
     name = getattr(function, "__name__", type(function).__name__)
     return path_name(str(name).strip("<>_"))
 

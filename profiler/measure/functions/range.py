@@ -6,6 +6,9 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+
+from profiler.measure.functions.activity import installed
 
 _LIBRARIES = ("libnvtx3interop.so.1", "libnvToolsExt.so.1")
 _Calls = tuple[Callable[[str], object], Callable[[], object]]
@@ -33,13 +36,16 @@ def _find_calls() -> _Calls:
     if "cupy" in sys.modules:
         nvtx = sys.modules["cupy"].cuda.nvtx
         return nvtx.RangePush, nvtx.RangePop
-    library = next(filter(None, map(_load, _LIBRARIES)), None)
+    library = _load_nvtx()
     if library is None:
         return lambda _: None, lambda: None
     return lambda name: library.nvtxRangePushA(name.encode()), library.nvtxRangePop
 
 
-def _load(library: str) -> ctypes.CDLL | None:
-    with suppress(OSError):
-        return ctypes.CDLL(library)
+@cache
+def _load_nvtx() -> ctypes.CDLL | None:
+    for name in _LIBRARIES:
+        for path in installed(name):
+            with suppress(OSError):
+                return ctypes.CDLL(path)
     return None

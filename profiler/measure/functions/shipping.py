@@ -38,7 +38,13 @@ class _Pickler(pickle.Pickler):
         found = _name_of(value, self._namespace, self._source)
         if found is not None:
             return load_name, found
-        return _reduced(value) if isinstance(value, FunctionType) else NotImplemented
+        if not isinstance(value, FunctionType):
+            return NotImplemented
+        if value.__module__ == MAIN and self._source is None:
+            raise pickle.PicklingError(
+                "its source lies in no file: write it to a module, a script or a notebook"
+            )
+        return _reduced(value)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -74,8 +74,8 @@ def write_main(folder: Path) -> Path | None:
         path = folder / "cells.py"
         path.write_text("\n\n".join(cells))
         return path
-    file = getattr(sys.modules[MAIN], "__file__", None)
-    return Path(file).absolute() if file else None
+    file = Path(getattr(sys.modules[MAIN], "__file__", None) or ".").absolute()
+    return file if file.is_file() else None  # what `python -c` and the plain prompt run lies in no file
 
 
 def _parses(cell: str) -> bool:

@@ -7,7 +7,6 @@ a binary still belongs to its sources: it holds the command, the compiler's vers
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import time
@@ -28,6 +27,7 @@ from profiler.measure.tools.process import Finished, command_details, end_all, r
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.store.locks import locked
+from profiler.store.remote.places import sha256_of
 from profiler.store.tables.decoding import decodable
 
 COMPILE_TIMEOUT_S = 600.0
@@ -129,11 +129,6 @@ def read_record(binary: Path) -> BuildRecord | None:
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.decode(_record_path(binary).read_bytes(), type=BuildRecord)
     return None
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Built:

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from profiler.measure.rungs.build import sha256_of
 from profiler.measure.rungs.program import RungJob
+from profiler.store.remote.places import sha256_of
 
 _BINARY_FOLDER = "binary"
 

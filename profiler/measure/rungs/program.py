@@ -15,7 +15,7 @@ from typing import Any
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Mode, fill_command, size_text
 from profiler.errors import LadderInvalid, OutputInvalid, ProgramTimedOut
 from profiler.measure.tools.exit_codes import program_failure
-from profiler.measure.tools.process import Finished, command_details, run
+from profiler.measure.tools.process import Finished, run
 
 _KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
@@ -96,8 +96,7 @@ def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, .
 def require_success(job: RungJob, finished: Finished, accept: tuple[int, ...] = (0,)) -> Finished:
     """Returns the program that ended; raises the error that its exit code stands for, unless `accept` has the code."""
     if finished.exit_code not in accept:
-        details = command_details(finished.command, finished.stdout, finished.stderr)
-        raise program_failure(job.label, finished.exit_code, finished.how, details)
+        raise program_failure(job.label, finished.exit_code, finished.how, finished.details)
     return finished
 
 
@@ -127,8 +126,7 @@ def read_number(value: object) -> float | None:
 
 
 def output_invalid(job: RungJob, finished: Finished, reason: str) -> OutputInvalid:
-    details = command_details(finished.command, finished.stdout, finished.stderr)
-    return OutputInvalid(f"{job.label} printed {reason}", details=details)
+    return OutputInvalid(f"{job.label} printed {reason}", details=finished.details)
 
 
 def _from(path: Path | None, folder: Path | None) -> str:

@@ -11,9 +11,10 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ProfError
-from profiler.measure.rungs.build import Built, build_flags, sha256_of
+from profiler.measure.rungs.build import Built, build_flags
 from profiler.measure.tools.process import run
 from profiler.measure.tools.toolchain import Gpu
+from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 
 _GIT_TIMEOUT_S = 30.0

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
 from profiler.measure.rungs.program import RungJob, json_lines, read_number, run_program
 from profiler.measure.tools.exit_codes import EXIT_WRONG
-from profiler.measure.tools.process import Finished, command_details
+from profiler.measure.tools.process import Finished
 
 _FIGURES = ("relative_error", "threshold", "not_finite", "worst_element")
 RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
@@ -59,10 +59,7 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     )
     if finished.exit_code == 0 and believed:
         return Checked(job, "correct", error, threshold, worst)
-    wrong = ResultWrong(
-        f"{job.label} computes a wrong result, seed {job.seed}",
-        details=command_details(finished.command, finished.stdout, finished.stderr),
-    )
+    wrong = ResultWrong(f"{job.label} computes a wrong result, seed {job.seed}", details=finished.details)
     return Checked(job, "wrong", error, threshold, worst, wrong)
 
 

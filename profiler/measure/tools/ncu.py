@@ -16,6 +16,7 @@ from typing import Literal
 from profiler.catalog.presets import Preset
 from profiler.errors import NcuTooOld
 from profiler.measure.tools.toolchain import first_executable, tool_version, toolkit_candidates
+from profiler.store.reports.controls import version_of
 
 LAUNCHES = 5  # profiled in each process, unless the user gives another number
 OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
@@ -105,7 +106,7 @@ def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
     path = first_executable("ncu", ncu_candidates(environment), remedy)
     path = path.absolute()  # the PATH may be relative, and ncu is started from another folder
     found = Ncu(path, tool_version(path, r"^Version (\d+(?:\.\d+)+)"))
-    if tuple(int(part) for part in found.version.split(".")[:2]) < OLDEST:
+    if version_of(found.version)[:2] < OLDEST:
         raise NcuTooOld(
             f"{path}: Nsight Compute {found.version} is older than {'.'.join(map(str, OLDEST))}, the oldest that prof knows"
         )

@@ -54,6 +54,11 @@ class Finished:
             return f"ended by {signal.Signals(-self.exit_code).name}"
         return f"ended by signal {-self.exit_code}"
 
+    @property
+    def details(self) -> list[str]:
+        """Returns the details of an error: the command, and the last lines that it printed."""
+        return command_details(self.command, self.stdout, self.stderr)
+
 
 def run(
     command: Sequence[str],

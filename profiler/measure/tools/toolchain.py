@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.errors import GpuNotFound, ToolNotFound
-from profiler.measure.tools.process import command_details, run
+from profiler.measure.tools.process import run
 
 _TOOL_TIMEOUT_S = 60.0
 _GPU_FIELDS = ("name", "compute_cap", "driver_version", "uuid")
@@ -132,7 +132,7 @@ def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]
     if answer.exit_code or not whole:
         raise GpuNotFound(
             f"no GPU: nvidia-smi lists none ({answer.how})",
-            details=command_details(command, answer.stdout, answer.stderr),
+            details=answer.details,
         )
     return [
         Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
@@ -196,7 +196,7 @@ def tool_version(tool: Path, pattern: str) -> str:
     if answer.exit_code or version is None:
         raise ToolNotFound(
             f"{tool}: does not report its version ({answer.how})",
-            details=command_details(answer.command, answer.stdout, answer.stderr),
+            details=answer.details,
         )
     return version[1]
 

@@ -21,7 +21,7 @@ from profiler.errors import (
     ReportNotWritten,
 )
 from profiler.measure.tools.exit_codes import NO_MEMORY, program_failure
-from profiler.measure.tools.process import Finished, command_details
+from profiler.measure.tools.process import Finished
 
 _ERROR = "==ERROR=="
 _STARTED = '==PROF== Profiling "'
@@ -58,7 +58,7 @@ class Transcript:
 
     @property
     def fraction(self) -> float:
-        """The part of the launch under way that is done, from 0 to 1."""
+        """Returns the part of the launch under way that is done, from 0 to 1."""
         return min(self.steps / _FRACTION_STEPS, 1.0)
 
     def _in_launch(self, line: str) -> None:
@@ -89,7 +89,7 @@ def judge(
     said = f"{finished.stdout}\n{finished.stderr}"
     # ncu's message may follow an unfinished line of the program.
     errors = [line[line.index(_ERROR) :] for line in said.splitlines() if _ERROR in line]
-    details = command_details(finished.command, finished.stdout, finished.stderr)
+    details = finished.details
     if any("ERR_NVGPUCTRPERM" in line for line in errors):
         return CountersRefused(f"{label}: the driver does not let this user read counters", details=details)
     if any(sign in line for line in errors for sign in _BUSY):

@@ -20,9 +20,10 @@ from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import COMPILED, Sweep, SweepPoint
 from profiler.errors import LadderInvalid, ProfError
-from profiler.measure.rungs.build import Built, build_flags, sha256_of
+from profiler.measure.rungs.build import Built, build_flags
 from profiler.measure.rungs.compiled import misfit_text, own_resources
 from profiler.measure.tune.defaults import without_defaults
+from profiler.store.remote.places import sha256_of
 from profiler.store.sweeps import SweptPoint
 
 BUILD_FOLDER = "tune"

@@ -88,10 +88,10 @@ class _Writer:
         return Markup("\n").join(filter(None, parts))
 
     def _written(self, blocks: Section) -> Iterator[tuple[Block, Markup]]:
-        """Yields each block; adjacent lines of text become one list."""
+        """Yields each block; adjacent lines of text become one list, and so does a line of an answer."""
         for are_notes, group in groupby(blocks, _is_note):
             notes = list(group)
-            if are_notes and len(notes) > 1:
+            if are_notes and (len(notes) > 1 or _LEAD.match(_text(notes[0]))):
                 items = Markup("\n").join(Markup("<li>{}</li>").format(_led(_text(one))) for one in notes)
                 yield notes[0], Markup('<ul class="notes">\n{}\n</ul>').format(items)
             else:
@@ -168,9 +168,7 @@ class _Writer:
             )
             for one in block.rows
         )  # fmt: skip
-        return Markup('{}\n<ol class="suspects">\n{}\n</ol>').format(
-            _element("h3", capital(block.title)), rows
-        )
+        return Markup('{}\n<ol class="items">\n{}\n</ol>').format(_element("h3", capital(block.title)), rows)
 
     @html.register
     def _(self, block: Accesses) -> Markup:

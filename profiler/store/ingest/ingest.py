@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Lock
-from types import TracebackType
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.machine import available_cores
@@ -124,7 +123,7 @@ class RunCommitter:
         self._lock = Lock()
 
     def folder(self) -> Path:
-        """The path of a new folder for one run; whoever fills it creates it."""
+        """Return the path of a new folder for one run; whoever fills it creates it."""
         with self._lock:
             return self._staging.folder()
 
@@ -137,7 +136,7 @@ class RunCommitter:
         return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
-        """The outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
+        """Return the outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
         run = self._store.open(run_id) if run_id is not None else None
         if run is None or run.manifest.sha256 != sha256:
@@ -156,10 +155,8 @@ class RunCommitter:
         self._staging.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._staging.__exit__(kind, error, trace)
+    def __exit__(self, *raised: object) -> None:
+        self._staging.__exit__(*raised)
 
 
 def _fetch_and_read(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -88,15 +88,9 @@ def ingest_on_workers(
             ingestion.stop()
 
 
-class _WorkerDriver(Thread):
-    """Drives one worker, or one of the threads that it offers."""
-
-    def __init__(self, worker: Worker, work: Callable[[Worker], None]) -> None:
-        super().__init__(target=work, args=(worker,), name=worker.name, daemon=True)
-        self.worker = worker
-
-
 class _Ingestion:
+    """The reports that are left, the threads that drive the workers, and the outcomes for the caller's thread."""
+
     def __init__(
         self,
         reports: Sequence[Report],
@@ -110,7 +104,7 @@ class _Ingestion:
         self._queue = ReportQueue(reports)
         self._outcomes: SimpleQueue[Ingested | ProfError] = SimpleQueue()
         self._stopped = Event()
-        self._drivers: list[_WorkerDriver] = []
+        self._drivers: list[tuple[Worker, Thread]] = []  # one for each thread that a worker offers
         self._resting: dict[Worker, float] = {}
         self._unfit: dict[Worker, ProfError] = {}
         self._committers = ThreadPoolExecutor(_COMMITTERS, thread_name_prefix="commit")
@@ -146,17 +140,17 @@ class _Ingestion:
 
     def _hire(self) -> int:
         """Start one driver for each thread that a worker offers; returns how many drivers are at work."""
-        self._drivers = [driver for driver in self._drivers if driver.is_alive()]
-        at_work, now = Counter(driver.worker for driver in self._drivers), time.monotonic()
+        self._drivers = [driver for driver in self._drivers if driver[1].is_alive()]
+        at_work, now = Counter(worker for worker, _ in self._drivers), time.monotonic()
         fresh = [
-            _WorkerDriver(worker, self._work)
+            (worker, Thread(target=self._work, args=(worker,), name=worker.name, daemon=True))
             for worker in self._pool.available()
             if worker not in self._unfit and now >= self._resting.get(worker, 0.0)
             for _ in range(max(1, worker.threads) - at_work[worker])
         ]
         self._drivers += fresh  # before the first starts, since the size of its batch depends on their number
-        for driver in fresh:
-            driver.start()
+        for _, thread in fresh:
+            thread.start()
         return len(self._drivers)
 
     def _check_alone(self, alone_s: float, most_s: float) -> None:
@@ -229,7 +223,7 @@ class _Ingestion:
         return True
 
     def _tasks(self, taken: list[QueuedReport]) -> list[tuple[QueuedReport, ReadTask]]:
-        """The reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
+        """Return the reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
         tasks = []
         for queued in taken:
             if self._stopped.is_set():

@@ -120,7 +120,7 @@ def _read_in(scratch: Path, task: ReadTask, sandbox: Sandbox) -> ReadResult:
 
 @cache
 def _sandbox(readers: int, memory_bytes: int) -> Sandbox:
-    """The worker's readers, kept for as long as it lives: starting one takes longer than reading a report."""
+    """Return the worker's readers, kept for as long as it lives: starting one takes longer than reading a report."""
     sandbox = Sandbox(readers, memory_bytes=memory_bytes or None)
     Finalize(None, sandbox.stop, exitpriority=100)
     return sandbox

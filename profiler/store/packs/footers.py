@@ -60,7 +60,7 @@ class JoinedFooter:
                 self._rows += group[_GROUP_ROWS][1]
 
     def encode(self) -> bytes:
-        """The bytes that end the joined file."""
+        """Return the bytes that end the joined file."""
         assert self._first is not None
         footer = self._first | {_ROWS: (I64, self._rows), _GROUPS: (LIST, (STRUCT, self._groups))}
         out = encode_struct(footer)

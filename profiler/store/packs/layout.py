@@ -129,7 +129,7 @@ class Pack:
         return sum(file.bytes for file in self.index.files.values())
 
     def lines(self, run_ids: Iterable[str]) -> dict[str, bytes]:
-        """The runs' lines of `manifests.jsonl` as they are now. `verified_line` refuses one that has changed."""
+        """Return the runs' lines of `manifests.jsonl` as they are now. `verified_line` refuses one that has changed."""
         wanted = {run_id: self.index.runs[run_id] for run_id in run_ids}
         file = f"{self.name}/{MANIFESTS_FILE}"
         found: dict[str, bytes] = {}
@@ -152,7 +152,7 @@ class Pack:
         return line
 
     def verified_table(self, table: str) -> Path:
-        """The table of all runs as a file of this machine, whose hash is checked once."""
+        """Return the table of all runs as a file of this machine, whose hash is checked once."""
         if table not in self._verified:
             name = table_file(table)
             path = self.place.file(f"{self.name}/{name}")
@@ -194,7 +194,7 @@ class PackedFiles(RunFiles):
 
 
 def packed_report(report: StoredReport) -> str:
-    """The name of a report within a pack: its hash, and the suffix that says whether it is compressed."""
+    """Return the name of a report within a pack: its hash, and the suffix that says whether it is compressed."""
     assert report.file is not None
     return f"{REPORTS_FOLDER}/{report.sha256}{report_suffix(report.file)}"
 

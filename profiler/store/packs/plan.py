@@ -25,7 +25,7 @@ from profiler.store.runs.commit import Staging, storage_error
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, id_time
 from profiler.store.runs.run_store import RunStore
 
 _LOCK_FILE = ".compact"
@@ -65,7 +65,7 @@ def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | Non
     A small pack is rewritten only with at least as many other runs, so that few are copied often.
     """
     limits = limits or Limits()
-    newest = (datetime.now(UTC) - timedelta(days=older_than_days)).strftime("%Y%m%dt%H%M%Sz")
+    newest = id_time(datetime.now(UTC) - timedelta(days=older_than_days))
     visible = {str(run_id): run_id for run_id in store.ids()}
     index = store.index
     loose = [run_id for name, run_id in visible.items() if index.pack_of(name) is None]
@@ -169,7 +169,7 @@ def _require_reports(run: Run, publisher: PackPublisher) -> None:
 
 
 def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """The folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
+    """Return the folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
     visible = {(run_id.time, run_id.hash): run_id for run_id in store.ids()}
     safe = []
     for name in names:

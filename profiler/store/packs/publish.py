@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 from profiler.errors import StoreNotWritable
 from profiler.store.packs.layout import PACK_FILE, REPORTS_FOLDER, is_pack
@@ -20,27 +19,11 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Place
 from profiler.store.runs.commit import Staging, flush
 from profiler.store.runs.manifest import MANIFEST_FILE
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, id_time
 
 _GRACE_S = 0.1  # whoever listed the folder just before the pack appeared still finds the runs for so long
 _AT_ONCE = 16
 _UNFINISHED_DAYS = 1  # after so long without a `pack.json`, nobody writes a pack any more
-
-
-class PackPublisher(Protocol):
-    """Adds packs to a place, and removes runs and packs from it."""
-
-    def has(self, name: str) -> bool:
-        """Return whether the place has a file with this name."""
-
-    def tidy(self, packed: Iterable[str]) -> None:
-        """Remove what killed calls left behind; `packed` are the runs that packs hold."""
-
-    def publish(self, writer: PackWriter) -> str:
-        """Put the pack in place, whole, and return its name."""
-
-    def remove(self, folders: Sequence[str]) -> None:
-        """Remove runs and packs. Each disappears from listings at once, and from the disk after that."""
 
 
 class FolderPublisher:
@@ -51,12 +34,14 @@ class FolderPublisher:
         self._staging = staging
 
     def has(self, name: str) -> bool:
+        """Return whether the place has a file with this name."""
         return (self._root / name).exists()
 
     def tidy(self, packed: Iterable[str]) -> None:
         pass
 
     def publish(self, writer: PackWriter) -> str:
+        """Put the pack in place, whole, and return its name."""
         folder = writer.folder
         if writer.reports:
             (folder / REPORTS_FOLDER).mkdir()
@@ -70,6 +55,7 @@ class FolderPublisher:
         return name
 
     def remove(self, folders: Sequence[str]) -> None:
+        """Remove runs and packs. Each disappears from listings at once, and from the disk after that."""
         self._staging.take_away(folders)
 
 
@@ -85,8 +71,8 @@ class ObjectPublisher:
         return name in self._files
 
     def tidy(self, packed: Iterable[str]) -> None:
-        """Remove files of packed runs that have lost their manifest, and packs that were never finished."""
-        oldest = (datetime.now(UTC) - timedelta(days=_UNFINISHED_DAYS)).strftime("%Y%m%dt%H%M%Sz")
+        """Remove what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
+        oldest = id_time(datetime.now(UTC) - timedelta(days=_UNFINISHED_DAYS))
         held = set(packed)
         left: list[str] = []
         for folder, names in self._folders().items():
@@ -128,6 +114,9 @@ class ObjectPublisher:
         return folders
 
 
+PackPublisher = FolderPublisher | ObjectPublisher
+
+
 def publisher_for(place: Place, staging: Staging) -> PackPublisher:
     return (
         ObjectPublisher(place, staging) if isinstance(place, ObjectPlace) else FolderPublisher(place, staging)
@@ -135,7 +124,7 @@ def publisher_for(place: Place, staging: Staging) -> PackPublisher:
 
 
 def stored_files(place: Place) -> dict[str, int]:
-    """Every file of runs and packs, with its size in bytes."""
+    """Return every file of runs and packs, with its size in bytes."""
     if isinstance(place, ObjectPlace):
         return place.files()
     found: dict[str, int] = {}

@@ -30,6 +30,7 @@ from profiler.store.runs.commit import flush
 from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import id_time
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import Struct
 
@@ -84,7 +85,7 @@ class PackWriter:
         path = self.folder / PACK_FILE
         path.write_bytes(index)
         flush(path)
-        return pack_name(datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz"), index)
+        return pack_name(id_time(datetime.now(UTC)), index)
 
 
 class _TableWriter:
@@ -94,7 +95,7 @@ class _TableWriter:
         self._empty: dict[str, TableExtent] = {}
 
     def place_of(self, sha256: str) -> TableExtent | None:
-        """The place of a table that was written before: an empty table is the same file in every run and is
+        """Return the place of a table that was written before: an empty table is the same file in every run and is
         written once.
         """
         return self._empty.get(sha256)

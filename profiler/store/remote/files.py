@@ -44,7 +44,7 @@ def is_url(place: object) -> bool:
 
 
 def public_url(url: str) -> str:
-    """The URL without user and password; a web address also loses what follows `?`, which may be a signature."""
+    """Return the URL without user and password; a web address also loses what follows `?`, which may be a signature."""
     match = _URL.fullmatch(url)
     if match is None:
         return url
@@ -127,14 +127,14 @@ def _translated(url: str, error: Exception) -> ProfError:
 
 
 def error_text(url: str, error: Exception) -> str:
-    """The error's message on one line, without the secrets of `url` or of any other URL in it."""
+    """Return the error's message on one line, without the secrets of `url` or of any other URL in it."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = without_secrets(text, secrets_of([url], {}))
     return re.sub(r"\?[^\s'\"]+", "", text)[:_MESSAGE_CHARACTERS]
 
 
 def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
-    """The users, passwords and signatures in URLs, and the secrets of the environment, the longest first."""
+    """Return the users, passwords and signatures in URLs, and the secrets of the environment, the longest first."""
     found = {
         value for name, value in environment.items() if _SECRET_NAME.search(name) and len(value) > _A_WORD
     }
@@ -145,18 +145,14 @@ def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str
         long = [value for value in (*query, *values) if len(value) > _A_WORD]
         password = user_info[:-1].partition(":")[2]
         pieces = [piece for piece in re.split(r"[/?#:@]", password) if len(piece) > _A_PIECE]
-        for part in (
-            user_info,
-            password,
-            *pieces,
-            *long,
-        ):  # who takes `/` for the end of the host quotes a piece
+        # Who takes `/` for the end of the host quotes a piece.
+        for part in (user_info, password, *pieces, *long):
             found |= {part, unquote(part)}
     return sorted(filter(None, found), key=len, reverse=True)
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """The text without these secrets, and without users, passwords and signatures of any URL in it."""
+    """Return the text without these secrets, and without users, passwords and signatures of any URL in it."""
     for secret in secrets:
         before, after = (r"(?<!\w)" if secret[0].isalnum() else "", r"(?!\w)" if secret[-1].isalnum() else "")
         text = re.sub(before + re.escape(secret) + after, "" if secret.endswith("@") else "…", text)

@@ -39,7 +39,7 @@ class ObjectPlace:
         return state_folder(self._url)
 
     def names(self) -> list[str]:
-        """The folders that are whole. Takes one listing of everything, since nothing else shows which are."""
+        """Return the folders that are whole. Takes one listing of everything, since nothing else shows which are."""
         split = (name.split("/") for name in self.listing(""))
         return sorted(
             parts[0]
@@ -48,11 +48,11 @@ class ObjectPlace:
         )
 
     def listing(self, start: str) -> list[str]:
-        """The names of all files that begin with `start`."""
+        """Return the names of all files that begin with `start`."""
         return list(self.files(start))
 
     def files(self, start: str = "") -> dict[str, int]:
-        """The names of all files that begin with `start`, with their sizes in bytes.
+        """Return the names of all files that begin with `start`, with their sizes in bytes.
 
         Leaves out names that prof cannot have given, and stops at more than it would ever give.
         """
@@ -147,9 +147,8 @@ class ObjectPlace:
                 except OSError as error:
                     if _is_precondition(error):
                         return False
-                    if (
-                        error.errno != errno.ENOSYS
-                    ):  # a server of S3's protocol that does not know this request
+                    # ENOSYS: a server of S3's protocol that does not know this request.
+                    if error.errno != errno.ENOSYS:
                         raise
                 else:
                     return True
@@ -167,7 +166,7 @@ class ObjectPlace:
             self._system.cp_file(self._path(source), self._path(target))
 
     def modified(self, name: str) -> datetime:
-        """The time of the last change of a file."""
+        """Return the time of the last change of a file."""
         with self._explained():
             found: datetime = self._system.modified(self._path(name))
             return found
@@ -191,7 +190,7 @@ class ObjectPlace:
 
     @cached_property
     def _spool(self) -> Path:
-        """The folder for fetched files, which lasts as long as this object."""
+        """Return the folder for fetched files, which lasts as long as this object."""
         from profiler.store.scratch import end_scratch, make_scratch
 
         folder, lock = make_scratch()
@@ -199,7 +198,7 @@ class ObjectPlace:
         return folder
 
     def _copy_of(self, name: str) -> Path:
-        """The path on this machine for a file of the place."""
+        """Return the path on this machine for a file of the place."""
         return self._spool / inside(name)
 
     @cached_property

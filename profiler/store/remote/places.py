@@ -24,11 +24,8 @@ from profiler.store.remote.bounds import FileTooLarge, most_bytes
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
-Piece = tuple[
-    str, int | None, int | None
-]  # a name, and the first and the last (exclusive) of its bytes; None for all
-
-
+# A name, and the first and the last (exclusive) of its bytes; None for all.
+Piece = tuple[str, int | None, int | None]
 # What the system answers about a file that prof did not write so: none, a folder, a pipe, or one of another size.
 _NOT_AS_WRITTEN = (
     errno.ENOENT,
@@ -58,14 +55,14 @@ class Place(Protocol):
 
     @property
     def root(self) -> Location:
-        """The place as messages name it, without secrets."""
+        """Return the place as messages name it, without secrets."""
 
     @property
     def local(self) -> Path:
         """A folder of this machine for unfinished work: `root` itself when that is a folder."""
 
     def names(self) -> list[str]:
-        """The folders that may be runs or packs, in order; those that begin with a dot are left out."""
+        """Return the folders that may be runs or packs, in order; those that begin with a dot are left out."""
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes: ...
 
@@ -82,7 +79,7 @@ class Place(Protocol):
         """Remove the copy that `file` or `keep` made on this machine, if they made one."""
 
     def shown(self, name: str) -> str:
-        """The path or URL of a file, for messages."""
+        """Return the path or URL of a file, for messages."""
 
 
 class FolderPlace:
@@ -190,7 +187,7 @@ def location_of(given: Location) -> Location:
 
 
 def state_folder(url: str) -> Path:
-    """The folder of this machine that keeps unfinished work for the runs at a URL, from one call to the next."""
+    """Return the folder of this machine that keeps unfinished work for the runs at a URL, from one call to the next."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     shown = public_url(url)
     slug = re.sub(r"[^a-z0-9]+", "-", shown.lower()).strip("-")[:60]

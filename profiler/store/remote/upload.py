@@ -97,9 +97,8 @@ def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
     deadline, before = time.monotonic() + CLAIM_S, ""
     while not place.put_new(_claim_file(run), str(run).encode()):
         claimant = _claimant(place, run)
-        if claimant == str(
-            run
-        ):  # of a call that was killed, or of one at this moment: only one manifest is created
+        # It is of a call that was killed, or of one at this moment: only one manifest is created.
+        if claimant == str(run):
             break
         if claimant != before:
             deadline, before = time.monotonic() + CLAIM_S, claimant
@@ -130,7 +129,7 @@ def _claim_file(run: RunId) -> str:
 
 
 def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
-    """The visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
+    """Return the visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
 
     Lists only names that begin with the run's time.
     """

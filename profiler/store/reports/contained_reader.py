@@ -25,7 +25,6 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 import msgspec
@@ -117,9 +116,7 @@ class ContainedReader:
     def __enter__(self) -> ContainedReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def _ask(
@@ -190,9 +187,8 @@ def start_reader() -> None:
     """Fork the process for machine code, where this system has what it needs; call this while there is one thread."""
     global _code_reader  # noqa: PLW0603
     if sys.platform == "linux" and _DESCRIPTORS.exists():
-        with suppress(
-            OSError
-        ):  # another release may call it otherwise: every process then takes 0.1 s to load it
+        # Another release may call it otherwise: every process then takes 0.1 s to load it.
+        with suppress(OSError):
             ctypes.CDLL(str(_SECOND_LIBRARY))
         gc.freeze()  # pages that the collector does not write to stay shared
         _code_reader = ContainedReader()

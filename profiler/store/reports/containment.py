@@ -24,12 +24,7 @@ from pathlib import Path
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # Landlock's calls, the same on every architecture
 _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
-_RIGHTS_OF_VERSION = {
-    1: 13,
-    2: 14,
-    3: 15,
-    4: 15,
-}  # how many rights to files each version knows; later ones 16
+_RIGHTS_OF_VERSION = {1: 13, 2: 14, 3: 15, 4: 15}  # how many rights to files each knows; later ones 16
 
 _LOAD, _AND, _IF_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16

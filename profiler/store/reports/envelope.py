@@ -155,9 +155,8 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
             _check_order(entry, walk)
     walk.pending_sources += sources
     walk.results += results
-    if results or not (
-        sources or has_session
-    ):  # `ncu -i` leaves an empty block in place of a result that its filters drop
+    # `ncu -i` leaves an empty block in place of a result that its filters drop.
+    if results or not (sources or has_session):
         walk.pending_sources = 0
     return end
 

@@ -129,7 +129,7 @@ class _Launch:
     values: dict[str, Value] = field(default_factory=dict)
 
     def function_of(self, address: int) -> tuple[int, int] | None:
-        """The function that an address is in, and the offset from its start."""
+        """Return the function that an address is in, and the offset from its start."""
         index = bisect_right(self.starts, address) - 1
         if index < 0 or address - self.starts[index] > LARGEST_FUNCTION_BYTES:
             return None

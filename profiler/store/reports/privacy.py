@@ -16,11 +16,8 @@ from profiler.store.reports.identity import read_plain
 
 _NAME = rb"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}"
 _HOMES = rb"/root(?![A-Za-z0-9_.-])|(?:/home/|/Users/|[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2})" + _NAME
-_MARKS = (
-    b"/root",
-    b"/home/",
-    b"Users",
-)  # one of them is in each match; most reports hold none, which shows much faster
+# One of them is in each match. Most reports hold none, which shows much faster.
+_MARKS = (b"/root", b"/home/", b"Users")
 _LONGEST = 4096  # more than any match, so that none is cut by the end of a chunk
 
 

@@ -44,9 +44,8 @@ class ProcessFacts(msgspec.Struct, frozen=True):
     reference: str | None = None  # the name that the program gives it
     runtime: str | None = None
     library: str | None = None  # the one behind the reference, with its version
-    algorithm: dict[str, int] | None = (
-        None  # the one that `best_ns` belongs to; empty if it is the default call
-    )
+    # The one that `best_ns` belongs to; empty if it is the default call.
+    algorithm: dict[str, int] | None = None
     clocks: list[ClockSample] = []
     relative_error: float | None = None  # of the output of the last timed launch
     worst_element: float | None = None
@@ -110,7 +109,7 @@ class Request:
 
     @property
     def report(self) -> Path:
-        """The first report, which stands for all of them in messages."""
+        """Return the first report, which stands for all of them in messages."""
         return self.reports[0]
 
     @property

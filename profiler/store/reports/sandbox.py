@@ -26,7 +26,7 @@ from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from types import ModuleType, SimpleNamespace, TracebackType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pebble.pool.process
@@ -148,9 +148,7 @@ class Sandbox:
     def __enter__(self) -> Sandbox:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             self.stop()
             return
@@ -202,7 +200,7 @@ def default_timeout_s(report: Path) -> float:
 
 
 def timeout_for_size_s(report_bytes: int) -> float:
-    """The time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
+    """Return the time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
 
 

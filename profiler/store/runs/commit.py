@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable, find_shortage
@@ -59,7 +58,7 @@ class Staging:
         self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
-        """The path of a new folder for one run; whoever fills it creates it."""
+        """Return the path of a new folder for one run; whoever fills it creates it."""
         self._count += 1
         return self._own / str(self._count)
 
@@ -156,9 +155,7 @@ class Staging:
     def __enter__(self) -> Staging:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._own, ignore_errors=True)
         if self._owner is not None:
             os.close(self._owner)
@@ -173,7 +170,7 @@ def damaged_folders() -> Iterator[str]:
 
 
 def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
-    """The names of runs by the hash in them."""
+    """Return the names of runs by the hash in them."""
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(name[-HASH_CHARACTERS:], []).append(name)
@@ -227,7 +224,7 @@ def make_shared_folder(folder: Path, root: Path) -> None:
 
 
 def find_left_staging(root: Path) -> list[Path]:
-    """The folders that dead processes left behind. A living process holds the lock on its owner file."""
+    """Return the folders that dead processes left behind. A living process holds the lock on its owner file."""
     left = []
     with suppress(FileNotFoundError):
         for folder in sorted((root / STAGING_FOLDER).iterdir()):

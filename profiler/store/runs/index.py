@@ -39,7 +39,7 @@ class RunIndex:
 
     @property
     def folders(self) -> list[str]:
-        """The names of the runs' own folders, as last listed."""
+        """Return the names of the runs' own folders, as last listed."""
         return [name for name in self._listed if RunId.parse(name)]
 
     @property
@@ -47,7 +47,7 @@ class RunIndex:
         return list(self._packs.values())
 
     def pack_of(self, name: str) -> Pack | None:
-        """The pack that a run is read from: the newest, when several hold it."""
+        """Return the pack that a run is read from: the newest, when several hold it."""
         return self._packed.get(name)
 
     def names(self) -> list[str]:

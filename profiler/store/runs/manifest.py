@@ -82,15 +82,13 @@ class Provenance(msgspec.Struct, frozen=True):
     seed: int | None = None
     reference: str | None = None  # the kernel that `reference_ns` belongs to
     library: str | None = None  # the library behind the reference, with its version
-    algorithms: list[
-        dict[str, int]
-    ] = []  # of each process, the one that `best_ns` belongs to; empty: the default call
+    # Of each process, the one that `best_ns` belongs to; empty: the default call.
+    algorithms: list[dict[str, int]] = []
     clocks: Clocks | None = None
     runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
     relative_error: float | None = None  # of the result, verified just before, or of the last timed launch
-    worst_element: float | None = (
-        None  # of what was timed last: how far off, in parts of what is allowed for it
-    )
+    # Of what was timed last: how far off, in parts of what is allowed for it.
+    worst_element: float | None = None
     seconds: float | None = None  # how long the measurement took
     bytes: int | None = None  # that one call of a function has to move, as its user states
     flops: int | None = None  # that one call of a function has to do, as its user states
@@ -129,13 +127,12 @@ class Manifest(msgspec.Struct, frozen=True):
     replay_mode: str = "unknown"
     provenance: Provenance | None = None
     content_sha256: str | None = None  # when the run does not have exactly one report: its id ends in this
-    collection: str | None = (
-        None  # hash of everything that was asked for: prof need not collect the same again
-    )
+    # The hash of everything that was asked for: prof need not collect the same again.
+    collection: str | None = None
 
     @property
     def sha256(self) -> str:
-        """The hash that the run's id ends in."""
+        """Return the hash that the run's id ends in."""
         return self.content_sha256 or self.reports[0].sha256
 
     @property
@@ -161,11 +158,9 @@ _Kind = TypeVar("_Kind", bound=Manifest)
 
 
 def prof_version() -> str:
-    """The version of prof, also when it runs from a checkout and is not installed."""
-    from importlib.metadata import (
-        PackageNotFoundError,
-        version,
-    )  # imported late: only commands that write a run need it
+    """Return the version of prof, also when it runs from a checkout and is not installed."""
+    # Imported late: only commands that write a run need it.
+    from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version("ncu-prof")
@@ -244,7 +239,7 @@ def _require_known_schema(raw: Any, where: str) -> None:
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
-    """The faults of all names that become paths, and of fields that contradict each other."""
+    """Yield the faults of all names that become paths, and of fields that contradict each other."""
     for table, stored in manifest.tables.items():
         if not is_table_file(stored.file, table):
             yield f"{stored.file!r} is no name of a file of table {table!r}"
@@ -262,7 +257,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_id(manifest: Manifest) -> Iterator[str]:
-    """The faults of the run id, which is made again from the rest of the manifest and compared."""
+    """Yield the faults of the run id, which is made again from the rest of the manifest and compared."""
     stated = RunId.parse(manifest.run_id)
     if stated is None:
         yield f"{manifest.run_id!r} is no run id"
@@ -289,7 +284,7 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
-    """The faults of ladder and kernel.
+    """Yield the faults of ladder and kernel.
 
     A run that prof measured is named after both; an ingested one may have any name.
     """

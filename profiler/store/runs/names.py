@@ -28,7 +28,7 @@ def is_number(reference: str) -> bool:
 
 
 def names_of(reference: str, ladder: str) -> list[str]:
-    """The names to look for, one after the other. A number means the kernel's profile first, then its timings."""
+    """Return the names to look for, one after the other. A number means the kernel's profile first, then its timings."""
     if is_number(reference):
         return [name(ladder, int(reference)) for name in (rung_name, timed_name)]
     return [reference, path_name(reference)]
@@ -102,19 +102,19 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
 
 
 def names_of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
-    """The names of that kernel's runs, of any preset."""
+    """Return the names of that kernel's runs, of any preset."""
     pattern = _rung_pattern(ladder, str(number), any_preset=True)
     return sorted({name for name in names if pattern.fullmatch(name)})
 
 
 def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
-    """The numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
+    """Return the numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
     pattern = _rung_pattern(ladder, r"(\d+)", any_preset=any_preset)
     return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
 
 
 def ladders_of(names: Iterable[str]) -> list[str]:
-    """The ladders that have runs, as the start of their runs' names shows."""
+    """Return the ladders that have runs, as the start of their runs' names shows."""
     pattern = re.compile(rf"(.+)-\d+(?:{TIMED_SUFFIX})?")
     return sorted({match[1] for name in names if (match := pattern.fullmatch(name))})
 

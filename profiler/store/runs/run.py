@@ -38,9 +38,8 @@ class Run:
     manifest: Manifest
     stored: bool = True
     times_from: Run | None = None  # the run whose times without the profiler stand for its own
-    reports_gone: list[str] = field(
-        default_factory=list
-    )  # stored reports that were looked for and are missing
+    # Stored reports that were looked for and are missing.
+    reports_gone: list[str] = field(default_factory=list)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     _spans_of: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict, repr=False)
     _files: RunFiles | None = field(default=None, repr=False)
@@ -55,7 +54,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The run as a person calls it: its rung, its name, or the report's path."""
+        """Return the run as a person calls it: its rung, its name, or the report's path."""
         manifest = self.manifest
         if not self.stored:
             return str(self.path)
@@ -133,11 +132,11 @@ class Run:
         return self._reading(lambda: self.files.report(report))
 
     def table_bytes(self, name: str) -> bytes:
-        """The Parquet file of a table; RunDamaged unless it is as recorded."""
+        """Return the Parquet file of a table; RunDamaged unless it is as recorded."""
         return self._reading_table(name, lambda: self.files.table(name))
 
     def readable_bytes(self, name: str) -> bytes:
-        """The Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
+        """Return the Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
         data = self.table_bytes(name)
         self._decoded(name, data)
         return data
@@ -153,7 +152,6 @@ class Run:
 
     def _fetch_reports(self) -> None:
         """Fetch all reports at once. Ignores failures: whoever needs the report next gets the error."""
-
         from concurrent.futures import ThreadPoolExecutor
 
         def fetch(report: StoredReport) -> None:
@@ -164,10 +162,8 @@ class Run:
             list(threads.map(fetch, self.manifest.reports))
 
     def verify_report(self, report: StoredReport) -> None:
-        if report.file is None and not os.path.exists(
-            report.reference or ""
-        ):  # an original that was not copied may be gone
-            return
+        if report.file is None and not os.path.exists(report.reference or ""):
+            return  # an original that was not copied may be gone
         shown = self.files.shown(report.file) if report.file is not None else report.reference
         try:
             path = self.report_path(report)

@@ -38,9 +38,13 @@ class RunId(msgspec.Struct, frozen=True):
 
     @staticmethod
     def make(recorded: datetime | None, name: str, sha256: str) -> RunId:
-        moment = recorded or datetime.fromtimestamp(0, UTC)
-        time = moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
+        time = id_time(recorded or datetime.fromtimestamp(0, UTC))
         return RunId(time, path_name(name), sha256[:HASH_CHARACTERS])
+
+
+def id_time(moment: datetime) -> str:
+    """Return a time as ids of runs and names of packs have it, so that they sort by it."""
+    return moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
 
 
 def path_name(name: str) -> str:
@@ -54,7 +58,7 @@ def rung_name(ladder: str, kernel: int) -> str:
 
 
 def timed_name(ladder: str, kernel: int) -> str:
-    """The name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
+    """Return the name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
@@ -63,7 +67,7 @@ def sweep_name(ladder: str, kernel: int) -> str:
 
 
 def preset_name(name: str, preset: str) -> str:
-    """The name of a run that was collected with `preset`.
+    """Return the name of a run that was collected with `preset`.
 
     Each preset has its own, since runs of one name can be compared.
     """

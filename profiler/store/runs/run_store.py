@@ -59,17 +59,17 @@ class RunStore:
 
     @property
     def root(self) -> Location:
-        """The place as messages name it."""
+        """Return the place as messages name it."""
         return self.place.root
 
     @property
     def local(self) -> Path:
-        """The folder of this machine that holds unfinished work."""
+        """Return the folder of this machine that holds unfinished work."""
         return self.place.local
 
     @property
     def packs(self) -> list[Pack]:
-        """The packs that `ids` found, oldest first."""
+        """Return the packs that `ids` found, oldest first."""
         return self.index.packs
 
     def is_same_place(self, other: RunStore) -> bool:
@@ -88,7 +88,7 @@ class RunStore:
         return Staging(self.local)
 
     def ids(self) -> list[RunId]:
-        """Every run, oldest first. Reads only names.
+        """Return every run, oldest first. Reads only names.
 
         Clients of an object store can commit the same report at once; of several ids with the same time and
         hash, every reader keeps only the first.
@@ -104,7 +104,7 @@ class RunStore:
         return list(self._ids)
 
     def sweep_ids(self) -> list[RunId]:
-        """The ids of the sweeps beside the runs, oldest first; none at a URL."""
+        """Return the ids of the sweeps beside the runs, oldest first; none at a URL."""
         return RunStore(self.root / SWEEPS_FOLDER).ids() if isinstance(self.root, Path) else []
 
     def open(self, run_id: RunId) -> Run:
@@ -156,7 +156,7 @@ class RunStore:
             raise error
 
     def manifests(self) -> Iterator[Manifest]:
-        """The manifests of all runs that are whole, oldest first."""
+        """Yield the manifests of all runs that are whole, oldest first."""
         ids = self.ids()
         for start in range(0, len(ids), _AT_ONCE):
             yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
@@ -176,9 +176,8 @@ class RunStore:
         for name in names_of(reference, ladder):
             if named := [run_id for run_id in ids if run_id.name == name]:
                 return self.open(named[-1])
-        is_start = (
-            len(reference) >= _DATE_DIGITS or not reference.isdecimal()
-        )  # 2 is a kernel, not the start of a year
+        # 2 is a kernel, not the start of a year.
+        is_start = len(reference) >= _DATE_DIGITS or not reference.isdecimal()
         starting = [run_id for run_id in ids if is_start and str(run_id).startswith(reference)]
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
             return self.open(starting[0])
@@ -194,7 +193,7 @@ class RunStore:
         )
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunUnusable]:
-        """Every run that a number or a name means, newest first, timings after profiles.
+        """Yield every run that a number or a name means, newest first, timings after profiles.
 
         Yields errors for damaged ones.
         """
@@ -216,11 +215,11 @@ class RunStore:
         return bool(kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
 
     def ladders(self) -> list[str]:
-        """The ladders that have runs. Reads only names."""
+        """Return the ladders that have runs. Reads only names."""
         return ladders_of(run_id.name for run_id in self._recent_ids())
 
     def with_hash(self, sha256: str) -> Run | None:
-        """The run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
+        """Return the run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
         known = [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
         if not self.index.holds(sha256, map(str, known)):
             return None

@@ -26,7 +26,7 @@ def seal_of(data: bytes) -> bool | None:
 
 
 def _parted(data: bytes) -> tuple[bytes, bytes | None]:
-    """The object without its seal on one line, and the hash in the seal."""
+    """Return the object without its seal on one line, and the hash in the seal."""
     text = msgspec.json.format(data, indent=-1)
     start = text.rfind(b',"checksum":"')
     match = _SEAL.fullmatch(text, start) if start >= 0 else None

@@ -59,7 +59,7 @@ class Unprofiled:
     provenance: Provenance
 
     def facts(self, run_id: RunId, sha256: str) -> dict[str, Any]:
-        """The fields of its manifest; `sha256` is the hash of everything measured."""
+        """Return the fields of its manifest; `sha256` is the hash of everything measured."""
         return {
             "schema_version": SCHEMA_VERSION,
             "run_id": str(run_id),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
@@ -72,7 +72,7 @@ class UnfinishedCollection:
         return known or fresh
 
     def report(self, process: int) -> Path | None:
-        """The report that this process recorded, or None when it is missing or not whole."""
+        """Return the report that this process recorded, or None when it is missing or not whole."""
         for path in self.folder.glob(f"process-{process}-*{REPORT_SUFFIX}"):
             with suppress(ProfError):
                 if sha256_of_report(path) in path.name:
@@ -81,16 +81,8 @@ class UnfinishedCollection:
         return None
 
     def keep_report(self, process: int, recorded: Path) -> Path:
-        target = self.folder / f"process-{process}-{sha256_of_report(recorded)}{REPORT_SUFFIX}"
-        try:
-            aside = self._aside(target.name)
-            copy_report(recorded, aside)
-            flush(aside)
-            os.replace(aside, target)
-            flush(self.folder)
-        except OSError as error:
-            raise storage_error(error, self.folder) from error
-        return target
+        name = f"process-{process}-{sha256_of_report(recorded)}{REPORT_SUFFIX}"
+        return self._put(name, lambda aside: copy_report(recorded, aside))
 
     def timings(self, process: int) -> ProcessTimings | None:
         return self._read(f"timings-{process}.json", ProcessTimings)
@@ -110,9 +102,7 @@ class UnfinishedCollection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             with suppress(OSError):
                 if os.listdir(self.folder) == [_OWNER_FILE]:
@@ -126,16 +116,19 @@ class UnfinishedCollection:
         return _read_sealed(self.folder / name, kind)
 
     def _write(self, name: str, value: msgspec.Struct) -> None:
+        self._put(name, lambda aside: aside.write_bytes(sealed(msgspec.json.encode(value))))
+
+    def _put(self, name: str, write: Callable[[Path], object]) -> Path:
+        """Write a file aside, flush it and rename it into place; returns its path."""
+        aside, target = self.folder / f".{name}.part", self.folder / name
         try:
-            aside = self._aside(name)
-            aside.write_bytes(sealed(msgspec.json.encode(value)))
+            write(aside)
             flush(aside)
-            os.replace(aside, self.folder / name)
+            os.replace(aside, target)
+            flush(self.folder)
         except OSError as error:
             raise storage_error(error, self.folder) from error
-
-    def _aside(self, name: str) -> Path:
-        return self.folder / f".{name}.part"
+        return target
 
 
 def discard_unfinished(root: Path, key: str) -> None:
@@ -150,7 +143,7 @@ def has_unfinished(root: Path) -> bool:
 
 
 def planned_gpu(root: Path, key: str) -> str:
-    """The UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
+    """Return the UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
     plan = _read_sealed(_folder_of(root, key) / _PLAN_FILE, CollectionPlan)
     return plan.gpu_uuid if plan else ""
 

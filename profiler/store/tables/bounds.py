@@ -129,7 +129,7 @@ def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> N
 
 
 def _text_bytes(array: pa.Array) -> int:
-    """The bytes of all text in lists that were read as dictionaries."""
+    """Return the bytes of all text in lists that were read as dictionaries."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -65,7 +65,9 @@ class TableBuilder:
         arrays = {
             name: column.finish()
             if isinstance(column, Labels)
-            else pa.array(_clean(column), schema.field(name).type)
+            else pa.array(
+                _valid_ranges(column) if self._types[name] == "nvtx" else column, schema.field(name).type
+            )
             for name, column in self.columns.items()
         }
         rows = len(next(iter(arrays.values())))
@@ -120,18 +122,6 @@ def json_text(value: Any) -> str:
     return json.dumps(finite(value), default=str)
 
 
-def _clean(values: list[Any]) -> list[Any]:
+def _valid_ranges(cells: list[list[dict[str, str]]]) -> list[list[dict[str, str]]]:
     """Make the text in NVTX ranges valid Unicode: it is the only text outside of Labels."""
-    if not (values and isinstance(values[0], list)):
-        return values
-    return [
-        [
-            {key: valid_unicode(text) if isinstance(text, str) else text for key, text in item.items()}
-            if isinstance(item, dict)
-            else item
-            for item in cell
-        ]
-        if isinstance(cell, list)
-        else cell
-        for cell in values
-    ]
+    return [[{key: valid_unicode(text) for key, text in one.items()} for one in cell] for cell in cells]

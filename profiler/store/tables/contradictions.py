@@ -43,9 +43,8 @@ def _wrong_sums(metrics: pa.Table, instances: pa.Table) -> Iterator[tuple[int, s
 
     stated = {(row["launch"], row["metric"]): row["value"] for row in counts(metrics).to_pylist()}
     added = counts(instances).group_by(["launch", "metric"])
-    keeps_nulls = pc.ScalarAggregateOptions(
-        skip_nulls=False
-    )  # nothing can be said of a sum with a part missing
+    # Nothing can be said of a sum with a part missing.
+    keeps_nulls = pc.ScalarAggregateOptions(skip_nulls=False)
     for row in added.aggregate([("value", "sum", keeps_nulls)]).to_pylist():
         value, total = stated.get((row["launch"], row["metric"])), row["value_sum"]
         if value is not None and total is not None and not math.isclose(value, total, rel_tol=_TOLERANCE):

@@ -213,7 +213,7 @@ def _arrow_types() -> dict[str, pa.DataType]:
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """The Arrow schema of a run's table, with units and documentation as metadata."""
+    """Return the Arrow schema of a run's table, with units and documentation as metadata."""
     return schema_of(TABLES[name])
 
 
@@ -245,9 +245,8 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
             field = arrow_schema(name).field(column.name)
             data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
             known = pa.py_buffer(bytes(table.num_rows // 8 + 1)) if column.nullable else None
-            added = pa.Array.from_buffers(
-                field.type, table.num_rows, [known, data]
-            )  # from a list, Arrow would import pandas
+            # From a list, Arrow would import pandas.
+            added = pa.Array.from_buffers(field.type, table.num_rows, [known, data])
             table = table.add_column(position, field, added)
     return table
 

@@ -29,7 +29,7 @@ def test_each_side_has_its_time_and_its_percent_of_the_reference_and_no_counter(
     found = compare_timings(*runs_of(made))
     assert [side.timing.reference_pct for side in (found.before, found.after)] == [60.0, 75.0]
     assert {side.reference for side in (found.before, found.after)} == {"the best there is"}
-    assert (found.metrics, found.confirmations, found.attribution, found.suspects) == ([], [], None, [])
+    assert (found.metrics, found.confirmations, found.attribution) == ([], [], None)
     caution = found.comparable.warnings[0]
     assert caution.startswith("no counters were recorded of either side: only the times are compared")
 

@@ -193,7 +193,7 @@ def test_the_reason_is_what_the_counters_read(made, made_ladder):
         named = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
         made.profile(f"made-{number}", *around(1e5), counters=named)
     (one,) = derive_ideas(find_climb(made.store, made_ladder)).ideas
-    assert one.reason == "DRAM 92 % busy both before and after; 4.00x fewer instructions"
+    assert one.reason == "at-memory-bandwidth before and after; 4.00x fewer instructions"
 
 
 def test_the_published_story_of_the_recorded_ladder_holds(recorded):

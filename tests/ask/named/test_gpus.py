@@ -153,7 +153,7 @@ def test_a_ladder_shows_both_gpus_or_the_one_asked_for(ask, find):
     assert [one["kernel"] for one in alone["kernels"]] == [5, 6]
 
 
-def test_the_page_of_a_ladder_shows_both_gpus(ask, tmp_path):
+def test_the_page_of_a_ladder_shows_both_gpus(ask, drawing, tmp_path):
     page = tmp_path / "page.html"
     assert ask("report", "-o", page).returncode == 0
     assert f"On {H100}" in page.read_text()
@@ -186,7 +186,9 @@ def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
     assert found["speedup"]["ratio"] == pytest.approx(1 / SLOWER)
     headline = found["headline"]
     assert headline["what"].startswith("gemm 6 on H100 80GB HBM3 takes 1.250x as long as gemm 6 on H200 (")
-    assert headline["why"].endswith("issue slots 72 % busy on both (of each GPU's own peak)")
+    assert headline["why"].endswith(
+        "issue slots 72 % busy on H200, issue slots 72 % busy on H100 80GB HBM3 (of each GPU's own peak)"
+    )
     assert (found["causes_gone"], found["causes_new"]) == ([], [])
     assert find("compare", "6", "6", "--gpu", "h200", "--gpu", "h100") == found
 

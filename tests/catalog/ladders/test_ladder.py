@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.ladder import PLACEHOLDERS, Workload, fill_command, find_ladder, size_text
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.ladders.toml_lines import line_of
+from profiler.catalog.ladders.toml_reader import line_of
 from profiler.errors import LadderInvalid, LadderNotFound, ProfError, RungNotFound, WorkloadInvalid
 
 ROOT = Path(__file__).parents[3]

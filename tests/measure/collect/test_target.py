@@ -19,11 +19,11 @@ from profiler.measure.collect.target import (
     rung_target,
     typed_command,
 )
-from profiler.measure.rungs.build import sha256_of
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.provenance import GitCommit, derive_provenance
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
+from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 
 NCU = Ncu(Path("/opt/ncu"), "2025.3.1.0")

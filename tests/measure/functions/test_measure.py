@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import forked
@@ -203,13 +204,56 @@ def test_what_a_function_prints_is_not_taken_for_its_times(measuring):
     [
         ("processes=0", "ValueError: processes is 0, and must be more than 0"),
         ("launches=-1", "ValueError: launches is -1, and must be more than 0"),
-        ("over={'n': [1.5]}", "TypeError: 'float' object cannot be interpreted as an integer"),
+        ("over={'n': [1.5]}", "TypeError: over={'n': [1.5]} must give whole numbers for each name, such as "),
+        ("over={'n': []}", "TypeError: over={'n': []} must give whole numbers for each name, such as "),
+        ("over={'n': 5}", "TypeError: over={'n': 5} must give whole numbers for each name, such as "),
+        ("bytes='8'", "TypeError: bytes is '8', and must be a number; a function of values needs over={...}"),
+        ("flops=lambda n: n", "TypeError: flops is <function <lambda> at "),
+        ("kernel=fast", "TypeError: kernel is <function fast at "),
+        ("preset='nope'", "profiler.errors.PresetNotFound: no preset 'nope'; there is default"),
+        (
+            "BLOCK=32",
+            "TypeError: measure has no option BLOCK; it has kernel, reference, bytes, flops, name, runs, ",
+        ),
     ],
 )
-def test_numbers_that_mean_nothing_are_refused_before_anything_runs(measuring, options, message):
-    found = measuring.run(f"prof.measure(fast, x, {options})\n")
-    assert found.stderr.splitlines()[-1] == message
+def test_options_that_mean_nothing_are_refused_before_anything_runs(measuring, options, message):
+    found = measuring.run(f"prof.measure(nothing, x, {options})\n")
+    assert found.stderr.splitlines()[-1].startswith(message)
     assert not measuring.runs.ids()
+
+
+def test_the_work_of_a_call_may_be_any_number(measuring):
+    """Such as `2e9`, a number of NumPy's, or what a formula gives."""
+    found = measuring.run(
+        f"prof.measure(fast, x, profile=False, bytes=np.int64(8000), flops=2e9, {BRIEF})\n"
+        "facts = prof.read('fast').manifest.provenance\n"
+        "print(facts.bytes, facts.flops)\n"
+    )
+    assert found.stdout.splitlines()[-1] == "8000 2000000000", found.stderr
+
+
+def test_keywords_are_given_to_the_function_by_partial_and_its_run_has_its_name(measuring):
+    found = measuring.run(
+        "from functools import partial\n"
+        "def scaled(x, factor):\n    launch('kernel', 700)\n    return x * factor\n"
+        "two = partial(scaled, factor=2)\n"
+        f"print(prof.measure(two, x, reference=double, profile=False, {BRIEF}))\n"
+    )
+    assert found.stdout.splitlines()[-1].startswith("<scaled: 0.70 us, 1 kernel, run "), found.stderr
+
+
+@pytest.mark.parametrize("typed", [["-c"], ["-"]], ids=["python -c", "a prompt"])
+def test_a_function_without_a_source_file_is_measured_in_this_process(measuring, typed):
+    script = measuring.functions + f"print(prof.measure(fast, x, profile=False, {BRIEF}).cautions[-1])\n"
+    words, text = (typed, script) if typed == ["-"] else ([*typed, script], None)
+    found = subprocess.run(
+        [sys.executable, *words], input=text, cwd=measuring.folder, env=measuring.environment,
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "its source lies in no file: write it to a module, a script or a notebook" in found.stdout, (
+        found.stderr
+    )
 
 
 def test_a_function_that_cannot_be_sent_is_measured_in_this_process(measuring):

@@ -21,10 +21,10 @@ from profiler.measure.rungs.build import (
     build_folder,
     build_kernels,
     read_record,
-    sha256_of,
 )
 from profiler.measure.tools.ptxas import parse_resources
 from profiler.measure.tools.toolchain import Library, Toolchain, find_toolchain
+from profiler.store.remote.places import sha256_of
 
 LADDER = """
 title = "Two kernels"

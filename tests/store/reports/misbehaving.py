@@ -8,17 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.store.reports.request import Omitted, Request
-
-
-@dataclass(frozen=True)
-class Aborts(Request):
-    def run_name(self) -> str:
-        os.abort()
 
 
 @dataclass(frozen=True)
@@ -45,13 +38,6 @@ class CrashesOnAnyCode(ReadsNull):
 class Exits(Request):
     def run_name(self) -> str:
         os._exit(7)
-
-
-@dataclass(frozen=True)
-class IsKilled(Request):
-    def run_name(self) -> str:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return "never"
 
 
 @dataclass(frozen=True)

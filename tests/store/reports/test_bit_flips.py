@@ -18,7 +18,7 @@ from profiler.errors import IngestIncomplete
 from profiler.store.runs.run_store import RunStore
 
 SEED = 2026
-SAMPLE, BATCH = 40, 500  # mutants in the suite, and in each of the batches of the campaign
+SAMPLE, BATCH = 20, 500  # mutants in the suite, and in each of the batches of the campaign
 REFUSALS = ("damaged", "does not start with", "cannot be decoded", "crashed", "in time", "out of memory")
 SMALL = ("graph", "range", "graph", "range", "hostile")
 

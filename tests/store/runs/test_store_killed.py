@@ -54,11 +54,7 @@ def killed(what: str, base: Path, location: object, kills: int) -> int:
 
 
 def test_compacting_a_folder(base, tmp_path):
-    assert killed("compact", base, tmp_path / "runs", 14) >= 7
-
-
-def test_compacting_a_bucket(base, s3):
-    assert killed("compact", base, s3(), 2) >= 1
+    assert killed("compact", base, tmp_path / "runs", 6) >= 2
 
 
 def test_committing_to_a_bucket(base, s3):

@@ -9,6 +9,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import Effect
 
+# Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
+# costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
+EIGHTFOLD = 7 / 8
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:

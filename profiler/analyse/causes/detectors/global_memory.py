@@ -15,27 +15,22 @@ from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-# A warp's neighbouring lanes that start inside a sector touch one more than their bytes fill. Beyond that, lanes lie apart.
-_MISALIGNED_SECTORS = 1.05
-# Below, the requests of a few edge warps; a constant offset costs every request its sector.
-_LEAST_EXTRA_SECTORS = 0.2
 _WIDEST_BITS = 128
 _OFTEN = 2.0  # each byte is loaded at least twice
-# What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
-_REUSED_NEARBY = 0.5
+_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic is done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor")
-_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses that touch over one sector a request more than their bytes fill: their lanes lie apart."""
     variants: tuple[tuple[Kind, str, str, str], ...] = (
         ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
     )
     found = {
-        kind: [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]
+        kind: [site for site in _accesses(evidence, kind) if site.excess_sectors > site.executed]
         for kind, *_ in variants
     }
     together = [site for sites in found.values() for site in sites]
@@ -64,6 +59,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses of which most requests touch one sector more than their bytes fill."""
     sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
@@ -93,13 +89,12 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
     moved = sum(_bytes(site) for site in sites)
-    if not sites or moved < total / 2 or _times_requested(evidence) > _OFTEN:
+    if not sites or _times_requested(evidence) > _OFTEN:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
-    # A wider access carries more bytes with as many requests under way. In a loop, more of them would do as well; without
-    # one, a thread takes the place of several, and all of their instructions shrink alike.
-    looping = any(evidence.innermost_loop(site) for site in sites)
-    gain = (1 - width / _WIDEST_BITS) * (0.95 if looping else 1.0)
+    # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
+    # and all of their instructions shrink alike.
+    gain = 1 - width / _WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
     shrinking = sites if computes else [site for site in evidence.sites if site.kind not in _FOR_EACH_ELEMENT]
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
@@ -116,6 +111,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
@@ -129,9 +125,9 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(fixed),
             {site: site.executed for site in fixed},
         )
-    elif (times := _times_requested(evidence)) > _OFTEN and (
-        hits := (evidence.find("l1_hit_pct") or 0.0) / 100
-    ) >= _REUSED_NEARBY:
+    elif (times := _times_requested(evidence)) > _OFTEN:
+        # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
+        hits = (evidence.find("l1_hit_pct") or 0.0) / 100
         yield Candidate(
             "redundant-global-loads",
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
@@ -152,6 +148,7 @@ def _times_requested(evidence: Evidence) -> float:
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
     sites = evidence.of("local")
     if sites:
         share = 100 * evidence.share_executed(sites)
@@ -172,6 +169,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
+    """Names atomics, and the loops that retry them, where the lanes of a warp could add up first."""
     sites = evidence.of("atomic", "shared atomic")
     if not sites:
         return
@@ -182,7 +180,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     fractions |= {
         site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
     }
-    waiting = 100 * evidence.time_of(dict.fromkeys(fractions, 1.0))
+    waiting = 100 * evidence.time_of(fractions)
     where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"
     yield Candidate(
         "atomic-contention",
@@ -191,7 +189,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
         "update global memory once a block.",
         evidence.without(fractions),
-        {site: sum(evidence.charged[site].values()) or site.executed for site in fractions},
+        {site: evidence.charged[site].total or site.executed for site in fractions},
         {"waiting_pct": waiting},
     )
 
@@ -200,12 +198,12 @@ def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
     return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
 
 
-def _extra(site: Site) -> float:
-    return site.excess_sectors / site.executed
-
-
 def _is_misaligned(site: Site) -> bool:
-    return _LEAST_EXTRA_SECTORS < _extra(site) <= _MISALIGNED_SECTORS
+    """Returns whether most requests touch one sector more than their bytes fill, as neighbours do that start inside a sector.
+
+    Lanes that touch more lie apart.
+    """
+    return site.executed / 2 < site.excess_sectors <= site.executed
 
 
 def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
@@ -243,11 +241,11 @@ def _part(some: float, rest: float) -> float:
 
 
 def _is_contiguous(site: Site) -> bool:
-    """Returns whether the lanes touch as many bytes as they ask for: no broadcast, and no gaps."""
+    """Returns whether the lanes touch as many bytes as they ask for, within a sector: no broadcast, and no gaps."""
     if not site.sectors:
         return site.sectors is None
     asked = (site.acting or LANES) * site.width / 8 / SECTOR_BYTES
-    return 0.9 * asked <= site.sectors / site.executed <= asked + _MISALIGNED_SECTORS
+    return asked - 1 < site.sectors / site.executed <= asked + 1
 
 
 def _bytes(site: Site) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -14,13 +14,11 @@ from profiler.analyse.code.registers import only_written, read_registers, writte
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
-# Of counters, tests and branches, seven in eight go when a loop is unrolled by eight, as compilers do at most by themselves.
-_UNROLLED = 7 / 8
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
-_OF_A_DIVISION = (
-    20  # instructions from the first conversion of a division to its result, as the compiler writes them
-)
+# Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
+_OF_A_DIVISION = 20
+_DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
@@ -46,7 +44,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     dividing = _dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
-    fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, 0.9)
+    fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, _DIVISION_SPARED)
     if max(fractions.values(), default=0.0) <= 0:
         return
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
@@ -163,43 +161,40 @@ def _unfused(evidence: Evidence) -> list[Site]:
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    """Names short loops, in which counting, branching and counting addresses up is a large part."""
-    found: dict[Site, float] = {}
-    waiting: dict[Site, float] = {}
-    length = 0
+    """Names the innermost loop that most is executed in, if counting and branching are an eighth of it or more."""
     addresses = find_address_work(evidence)
+    for inside in _hot_innermost_loops(evidence):
+        keeping = _keeping(inside)
+        if len(keeping) < (1 - EIGHTFOLD) * len(inside):
+            continue  # less than after unrolling it
+        keeping += [
+            site for site in inside if site.kind == "integer" and site in addresses and site not in keeping
+        ]
+        share = 100 * evidence.share_executed(keeping)
+        fewer = evidence.without(dict.fromkeys(keeping, EIGHTFOLD))
+        # The copies of an unrolled loop issue their loads together, and wait once for all.
+        loads = [site for site in inside if site.kind == "shared load" and not is_chased(evidence, site)]
+        waits = evidence.waiting_for(dict.fromkeys([*keeping, *loads], EIGHTFOLD), "short_scoreboard")
+        yield Candidate(
+            "loop-overhead",
+            f"{share:.0f} % of the executed instructions only keep a loop of {len(inside)} instructions going.",
+            "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
+            Effect(fewer.resources, {**fewer.waits, **waits}),
+            {site: site.executed for site in keeping},
+            {"loop_instructions": len(inside), "loop_overhead_pct": share},
+        )
+
+
+def _hot_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
+    """Yields the instructions of the loop without loops inside that more than half of all is executed in."""
     for loops in evidence.loops.values():
         for loop in loops:
             inside = evidence.inside(loop)
-            if any(
-                other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops
-            ):
-                continue  # loops around others spend their time inside
-            if inside and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
-                counted = [site for site in inside if site in addresses and site.kind == "integer"]
-                found |= dict.fromkeys([*_keeping(inside), *counted], _UNROLLED)
-                loads = [site for site in inside if site.kind == "shared load"]
-                waiting |= {site: _UNROLLED for site in loads if not is_chased(evidence, site)}
-                length = len(inside)
-    if found:
-        share = 100 * evidence.share_executed(found)
-        fewer = evidence.without(found)
-        # The copies of an unrolled loop issue their loads together, and wait once for all.
-        together = evidence.waiting_for(waiting, "short_scoreboard")
-        yield Candidate(
-            "loop-overhead",
-            f"{share:.0f} % of the executed instructions only keep a loop of {length} instructions going.",
-            "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
-            Effect(
-                fewer.resources,
-                {
-                    **fewer.waits,
-                    **{one: max(part, fewer.waits.get(one, 0.0)) for one, part in together.items()},
-                },
-            ),
-            {site: site.executed for site in found},
-            {"loop_instructions": length, "loop_overhead_pct": share},
-        )
+            is_innermost = not any(
+                other is not loop and loop.start <= other.start and other.end <= loop.end for other in loops
+            )
+            if is_innermost and sum(site.executed for site in inside) > evidence.executed / 2:
+                yield inside
 
 
 def _keeping(inside: Iterable[Site]) -> list[Site]:
@@ -216,14 +211,15 @@ def _keeping(inside: Iterable[Site]) -> list[Site]:
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
+    """Names conversions between types, other than those by which integers are divided."""
     dividing = _dividing(evidence)
     sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
         share = 100 * evidence.share_executed(sites)
-        fewer = evidence.without(dict.fromkeys(sites, 0.9))
+        fewer = evidence.without(dict.fromkeys(sites, 1.0))
         # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
         once = [site for site in sites if not _is_of_round_trip(evidence, site)]
-        issue = evidence.without(dict.fromkeys(once, 0.9)).resources.get("issue", 0.0)
+        issue = evidence.without(dict.fromkeys(once, 1.0)).resources.get("issue", 0.0)
         yield Candidate(
             "type-conversions",
             f"{share:.0f} % of the executed instructions convert between types.",
@@ -251,6 +247,7 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
+    """Names double-precision arithmetic, with the conversions and moves that serve it."""
     sites = evidence.of("fp64")
     if not sites:
         return
@@ -267,7 +264,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         "fp64-arithmetic",
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
         "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
-        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(fractions | dict.fromkeys(sites, 0.8))),
+        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0))),
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
@@ -300,12 +297,9 @@ def _upper_half(register: str) -> str:
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
-    fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 0.9)
+    fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
     fractions = _spare(evidence, _evaluates, _EVALUATING) | fractions
-    special = [site for site in evidence.of("special") if site not in _dividing(evidence)]
     busy = evidence.model.busy.get("xu", 0.0)
-    if busy == evidence.model.busiest[1]:  # then the units themselves are too few, however well they are used
-        fractions = dict.fromkeys(special, 0.5) | fractions
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)

@@ -11,10 +11,9 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES
 
-_LANES_MISSING = 0.03
+_LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
-_COUNTED_BY_INSTRUCTIONS = 0.85
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -67,13 +66,16 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing for lanes that act only.
 
-    What L1 and L2 do is done for the lanes that act, and stays. Where L1 is as busy as the load/store pipe, it is the
-    number of instructions that keeps it so.
+    What L1 and L2 do is done for the lanes that act, and stays; but a pass through shared memory is made for however few.
+    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
     """
-    effect, busy = evidence.without(fractions), evidence.model.busy
-    kept = {"l2": 0.0, "l1": 0.0}
-    if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
-        kept["l1"] = effect.resources.get("lsu", 0.0)
+    effect = evidence.without(fractions)
+    alone_in_a_pass = {
+        site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
+        for site, part in fractions.items()
+        if site.passes and site.ideal_passes
+    }
+    kept = {"l2": 0.0, "l1": evidence.part_of_l1(alone_in_a_pass)}
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept},
@@ -94,8 +96,8 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             for one in since
             if one in fractions and one.executed * (1.0 - one.idle_share) < site.executed / 2
         ]
-        working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
-        everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)
+        working = sum(one.executed + evidence.charged[one].total for one in lonely)
+        everything = sum(one.executed + evidence.charged[one].total for one in since)
         if everything:
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []
@@ -127,11 +129,7 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
         ]
         if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
             return True
+    here = site.lanes or 0.0
     return any(
-        other.lanes is not None
-        and other.function == site.function
-        and abs(other.position - site.position) < 400
-        and abs(other.lanes + (site.lanes or 0.0) - LANES) < 1.0
-        and other.lanes < LANES * (1 - _LANES_MISSING)
-        for other in evidence.sites
+        abs(lanes + here - LANES) < 1.0 for lanes in evidence.lane_counts[site.function] if lanes < LANES - 1
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting import find_lonely_loads
+from profiler.analyse.causes.detectors.waiting import ENOUGH_LOADS, find_lonely_loads
 from profiler.analyse.causes.evidence.dataflow import find_block_independent
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
@@ -17,13 +17,11 @@ _SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
 _SOME_WAVES = 2.0
-# Instructions of a warp that lives for one round of loads: an address, the loads, what is done with them. Then replacing
-# its block takes a part of the time that more work for each thread would save; a warp that loops amortises it.
-_SHORT_LIFE = 200.0
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
 def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a launch of which starting and ending is a third or more."""
     duration = evidence.find("duration_ns")
     if duration and duration < _SHORT_NS:
         yield Candidate(
@@ -31,11 +29,12 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
             f"The launch takes {duration / 1000:.1f} us, of which starting and ending it is about {START_NS / 1000:.0f} us.",
             "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
             evidence={"duration_ns": duration, "start_ns": START_NS},
-            saves=min(0.9, START_NS / duration),
+            saves=min(1.0, START_NS / duration),
         )
 
 
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
     blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
     if not blocks or not sms or waves is None or waves >= 1.0:
         return
@@ -59,13 +58,14 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "idle_sms_pct": 100 * idle,
             "empty_places_pct": 100 * (1 - waves),
         },
-        saves=max(idle, latency * 0.9),
+        saves=max(idle, latency),
     )
 
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a last round of blocks that leaves places empty."""
     waves = evidence.find("waves")
-    if waves and 1.0 < waves < _MANY_WAVES and (idle := 1 - waves / math.ceil(waves)) > 0:
+    if waves and waves > 1.0 and (idle := 1 - waves / math.ceil(waves)) > 0:
         yield Candidate(
             "uneven-last-wave",
             f"The grid fills the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
@@ -87,6 +87,7 @@ def _spread(evidence: Evidence) -> float:
 
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
+    """Names work that keeps some SMs, or some warps, busy for longer than the others."""
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     waves = evidence.find("waves") or 0.0
     short_lived = _is_short_lived(evidence)
@@ -104,7 +105,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - blocks / sms)
     unexplained = max(0.0, missing - last_wave)
     saves = max(
-        between - last_wave if waves < _MANY_WAVES else between,
+        between - last_wave,
         unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
     )
     if saves > 0:
@@ -125,8 +126,8 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         return
     each = evidence.executed / warps
     alike = [site for site in find_block_independent(evidence) if site.kind not in ("barrier", "control")]
-    # Blocks can do more each until the GPU is filled a few times only; beyond sixteen-fold, what is left is little.
-    fewer = evidence.without(dict.fromkeys(alike, 1 - max(1 / 16, _SOME_WAVES / waves)))
+    # Blocks can do more each until the GPU is filled twice only.
+    fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
     starting = (
         {reason: _missing_warps(evidence) for reason in (*_LATENCY, NO_WARP)}
         if _is_short_lived(evidence)
@@ -141,15 +142,18 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
         Effect(fewer.resources, waits),
-        {site: site.executed + sum(evidence.charged[site].values()) for site in alike},
+        {site: site.executed + evidence.charged[site].total for site in alike},
         {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )
 
 
 def _is_short_lived(evidence: Evidence) -> bool:
-    """Returns whether blocks end so soon, and are so many, that warps are missing because new blocks come too slowly."""
+    """Returns whether blocks are so many, and end so soon, that warps are missing because new blocks come too slowly.
+
+    A warp ends soon that executes no instruction twice; one that loops makes up for its start.
+    """
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
-    return bool(warps) and waves >= _MANY_WAVES and evidence.executed / warps < _SHORT_LIFE
+    return bool(warps) and waves >= _MANY_WAVES and evidence.executed <= warps * len(evidence.sites)
 
 
 def _missing_warps(evidence: Evidence) -> float:
@@ -163,7 +167,7 @@ def _missing_warps(evidence: Evidence) -> float:
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     """Names what limits the warps of an SM, where more of them would hide waiting."""
     limit = evidence.find("occupancy_limit_pct")
-    if not limit or limit >= 95:
+    if not limit or limit >= 100:
         return
     limits = {  # of equal limits, the first is the simplest to change
         "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
@@ -181,8 +185,8 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     alone = evidence.waiting_for(dict.fromkeys(find_lonely_loads(evidence), 1.0), "long_scoreboard").get(
         "long_scoreboard", 0.0
     )
-    waits = dict.fromkeys((*_LATENCY, NO_WARP), 0.25 * share)
-    waits["long_scoreboard"] = share * (alone + 0.25 * (1 - alone))
+    waits = dict.fromkeys((*_LATENCY, NO_WARP), share / ENOUGH_LOADS)
+    waits["long_scoreboard"] = share * (alone + (1 - alone) / ENOUGH_LOADS)
     if name == "block-too-small" and _is_short_lived(evidence):
         waits = dict.fromkeys(waits, max(share, _missing_warps(evidence)))
     yield Candidate(
@@ -224,7 +228,7 @@ def _limit_text(evidence: Evidence, name: str) -> str:
 
 def _busiest_code(evidence: Evidence) -> dict[Site, float]:
     """Returns where warps are most of the time: the work that is to be shared out."""
-    return {site: sum(evidence.charged[site].values()) for site in evidence.sites}
+    return {site: evidence.charged[site].total for site in evidence.sites}
 
 
 def _blocks(evidence: Evidence) -> float:

@@ -22,6 +22,7 @@ _WAITS = ("short_scoreboard", "mio_throttle")
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses to shared memory that take more passes than their bytes need."""
     sites = {site: ways for site in evidence.of("shared load", "shared store") if (ways := _ways(site)) > 1.0}
     fractions = {site: 1 - 1 / ways for site, ways in sites.items()}
     if not fractions:
@@ -30,10 +31,8 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     worst = max(weights, key=lambda site: weights[site])
     waits = evidence.waiting_for(fractions, *_WAITS)
     # Warps wait at barriers for those that wait for shared memory: these waits shrink alike.
-    behind = evidence.time_of(dict.fromkeys(evidence.of(*SHARED), 1.0), *_WAITS)
-    barrier = behind / (
-        behind + evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard") or 1.0
-    )
+    behind = evidence.time_of(evidence.of(*SHARED), *_WAITS)
+    barrier = behind / (behind + evidence.time_of(evidence.of("global load"), "long_scoreboard") or 1.0)
     waits["barrier"] = barrier * max(waits.values(), default=0.0)
     yield Candidate(
         "bank-conflicts",
@@ -68,14 +67,17 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         for site in evidence.of("global load")
         if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
     ]
-    if tensor and staged and evidence.model.busy.get("tensor", 0.0) < 0.5:
+    if tensor and staged:
         stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
+        # A tile of twice as many results takes half the loads for each; the arithmetic stays.
+        halved = dict.fromkeys([*staged, *stores, *(one for one in tensor if one.passes)], 0.5)
+        fewer = evidence.without(halved)
         yield Candidate(
             "too-little-reuse",
             f"The tensor cores are used {100 * evidence.model.busy.get('tensor', 0.0):.0f} % of the time, while tiles are loaded and staged for them.",
             "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
-            evidence.without(dict.fromkeys([*staged, *stores, *(one for one in tensor if one.passes)], 0.5)),
-            {site: sum(evidence.charged[site].values()) or site.executed for site in [*staged, *stores]},
+            Effect({**fewer.resources, "tensor": 0.0}, fewer.waits),
+            {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
             {"tensor_pct": 100 * evidence.model.busy.get("tensor", 0.0)},
         )
 

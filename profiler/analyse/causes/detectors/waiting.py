@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
@@ -14,12 +14,11 @@ from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.metrics import LANES
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
-_ENOUGH_LOADS = 4
-_REACH = 128  # instructions around a load in which others are taken to be under way with it
-# Of the waiting for one load at a time, what goes when eight are under way.
-_HIDDEN = 7 / 8
-# The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA
-# Volta GPU Architecture via Microbenchmarking", 2018).
+ENOUGH_LOADS = 4
+# Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+# Microbenchmarking", 2018). Of a wait behind a scoreboard, which takes longer, four chains leave a quarter.
+_FOUR_CHAINS = 3 / 4
+# The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., as above).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
 # Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
@@ -29,13 +28,14 @@ _SCHEDULERS = 4  # of an SM, each with its own warps (CUDA C++ Programming Guide
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads from global memory that warps wait for, most of all where few are under way at once."""
     loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
     under_way = {site: _under_way(evidence, site) for site in loads}
     fractions = {}
     for site in loads:
         useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
-        fractions[site] = useful * (_HIDDEN if under_way[site] < _ENOUGH_LOADS else 0.25)
-    waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
+        fractions[site] = useful * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS else 1 / ENOUGH_LOADS)
+    waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass.
@@ -64,7 +64,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_lonely_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory that a warp issues alone or with few others before it waits."""
-    return [site for site in evidence.of("global load") if _under_way(evidence, site) < _ENOUGH_LOADS]
+    return [site for site in evidence.of("global load") if _under_way(evidence, site) < ENOUGH_LOADS]
 
 
 def _under_way(evidence: Evidence, site: Site) -> int:
@@ -72,8 +72,7 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     function = evidence.around(site)
     here = function.index(site)
     count = 1
-    ahead = range(here + 1, min(len(function), here + _REACH))
-    for direction in (ahead, range(here - 1, max(-1, here - _REACH), -1)):
+    for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:
             one = function[index]
             if one.kind == "global load":
@@ -87,28 +86,30 @@ def _barrier_behind(evidence: Evidence) -> dict[str, float]:
     """Returns what goes of the waiting at barriers, where warps wait for others that wait for loads."""
     behind = {site: 1.0 - part for site, part in _own_part(evidence).items()}
     return {
-        reason: _HIDDEN * part for reason, part in evidence.waiting_for(behind, "barrier", "membar").items()
+        reason: EIGHTFOLD * part for reason, part in evidence.waiting_for(behind, "barrier", "membar").items()
     }
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads whose address comes from the load before; without any, arithmetic that waits for the result before."""
     chased = [site for site in evidence.of("global load", "shared load") if is_chased(evidence, site)]
-    waiting = 100 * evidence.time_of(dict.fromkeys(chased, 1.0), "long_scoreboard", "short_scoreboard")
+    waiting = 100 * evidence.time_of(chased, "long_scoreboard", "short_scoreboard")
     if chased and waiting:
         yield Candidate(
             "dependent-chain",
             f"Each of these loads takes its address from the one before it; warps spend {waiting:.0f} % of their time waiting for them.",
             "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
             Effect(
-                waits=evidence.waiting_for(dict.fromkeys(chased, 0.75), "long_scoreboard", "short_scoreboard")
+                waits=evidence.waiting_for(
+                    dict.fromkeys(chased, _FOUR_CHAINS), "long_scoreboard", "short_scoreboard"
+                )
             ),
-            {site: sum(evidence.charged[site].values()) for site in chased},
+            {site: evidence.charged[site].total for site in chased},
             {"waiting_pct": waiting},
         )
         return
-    # Arithmetic has its result after four cycles: four chains fill them. Units behind a scoreboard take longer.
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
-    waiting = 100 * evidence.time_of(dict.fromkeys(results, 1.0), "wait", "short_scoreboard")
+    waiting = 100 * evidence.time_of(results, "wait", "short_scoreboard")
     if waiting:
         yield Candidate(
             "dependent-chain",
@@ -116,7 +117,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
             Effect(
                 waits=evidence.waiting_for(dict.fromkeys(results, 1.0), "wait")
-                | evidence.waiting_for(dict.fromkeys(results, 0.75), "short_scoreboard")
+                | evidence.waiting_for(dict.fromkeys(results, _FOUR_CHAINS), "short_scoreboard")
             ),
             {site: evidence.charged[site]["wait"] for site in results},
             {"waiting_pct": waiting},
@@ -124,11 +125,12 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
+    """Names barriers, except for the waiting that is for loads since the barrier before."""
     sites = evidence.of("barrier")
-    waiting = evidence.time_of(dict.fromkeys(sites, 1.0), "barrier", "membar")
+    waiting = evidence.time_of(sites, "barrier", "membar")
     if not waiting:
         return
-    fractions = {site: _HIDDEN * part for site, part in _own_part(evidence).items()}
+    fractions = {site: EIGHTFOLD * part for site, part in _own_part(evidence).items()}
     # Barriers keep the warps of a block in step: for what these load first after one, they all wait at once. An operation has two
     # operands; with more loads behind a barrier, warps drift apart.
     in_step = 1.0 / _blocks_an_sm(evidence)
@@ -208,14 +210,15 @@ def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
 
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
+    """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
     size = _INSTRUCTION_BYTES * len(evidence.sites)
-    waiting = 100 * evidence.time_of(dict.fromkeys(evidence.sites, 1.0), "no_instruction")
+    waiting = 100 * evidence.time_of(evidence.sites, "no_instruction")
     if waiting and size > _CACHE_BYTES:
         yield Candidate(
             "instruction-cache-misses",
             f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
             "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
-            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, _HIDDEN), "no_instruction")),
+            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), "no_instruction")),
             {site: evidence.charged[site]["no_instruction"] for site in evidence.sites},
             {"waiting_pct": waiting, "code_bytes": size},
         )

@@ -18,6 +18,10 @@ from profiler.analyse.code.registers import read_registers, written_registers
 class Waits(dict[str, float]):
     """Waiting by stall reason; none where a reason is not there."""
 
+    @property
+    def total(self) -> float:
+        return sum(self.values())
+
     def __missing__(self, reason: str) -> float:
         return 0.0
 

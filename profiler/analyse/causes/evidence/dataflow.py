@@ -20,9 +20,7 @@ _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _COMPUTED = ("integer", "conversion", "special", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
-_NEARLY_ALL = 0.95
-_LONGEST_CHASE = 512  # instructions of a loop; one that follows a list is short
-_REACH = 64  # instructions after a load in which its consumer is looked for
+_REACH = 64  # instructions after a load: a bound of the search, on which no diagnosis of the record hangs
 
 
 _staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
@@ -95,7 +93,7 @@ def find_repeated_loads(evidence: Evidence) -> list[Site]:
 def is_chased(evidence: Evidence, site: Site) -> bool:
     """Returns whether a load's address comes from its own result in the iteration before: a list that is followed."""
     loop = evidence.innermost_loop(site)
-    if loop is None or len(loop.body) > _LONGEST_CHASE:
+    if loop is None:
         return False
     position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
@@ -175,24 +173,12 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
     """
     alike: list[Site] = []
     for sites in evidence.by_function.values():
-        if _is_one_loop_over_shared_memory(evidence, sites):
-            continue
         loops = evidence.loops.get(sites[0].function, [])
         depending = _depending_on_block(sites, loops)
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
-
-
-def _is_one_loop_over_shared_memory(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether nearly all is one loop that reads shared memory: it depends on the block, and the rest is little."""
-    executed = sum(site.executed for site in sites)
-    return any(
-        any(one.kind == "shared load" for one in inside)
-        and sum(one.executed for one in inside) > _NEARLY_ALL * executed
-        for inside in map(evidence.inside, evidence.loops.get(sites[0].function, ()))
-    )
 
 
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:

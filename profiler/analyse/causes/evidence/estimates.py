@@ -14,7 +14,6 @@ _SECTORS_A_CYCLE = 4.0
 _LEAST_CYCLES = 4.0
 _FILLED_A_CYCLE = 64.0
 _SPARE = 1.25
-_MOSTLY_SHARED = 50.0
 _NEARLY_ALIKE = 1.1  # counts of different passes of the profiler
 
 
@@ -22,8 +21,8 @@ def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
     """Fills in passes and sectors from the kernel's totals, where they were not counted for each instruction."""
     for kind, name in (("shared load", "shared_load"), ("shared store", "shared_store")):
         _estimate_passes([site for site in sites if site.kind == kind], name, figures)
-    shared = figures.get("shared_of_l1_pct", 0.0)
-    cycles = figures.get("l1_cycles_per_access", 0.0) if shared < _MOSTLY_SHARED else 0.0
+    not_shared = max(0.0, 1 - figures.get("shared_of_l1_pct", 0.0) / 100)
+    cycles = not_shared * figures.get("l1_cycles_per_access", 0.0)
     accesses = [site for site in sites if site.kind in ("global load", "global store") and site.width]
     executed = sum(site.executed for site in accesses)
     filling = (

@@ -106,6 +106,14 @@ class Evidence:
                 found[loop] = sites[bisect_left(offsets, loop.start) : bisect_right(offsets, loop.end)]
         return found
 
+    @cached_property
+    def lane_counts(self) -> dict[int, set[float]]:
+        """The numbers of lanes with which instructions of each function were executed on average."""
+        return {
+            function: {site.lanes for site in sites if site.lanes is not None}
+            for function, sites in self.by_function.items()
+        }
+
     def inside(self, loop: Loop) -> list[Site]:
         """Returns the instructions of a loop that ran."""
         return self._by_loop[loop]
@@ -146,9 +154,9 @@ class Evidence:
         }
         return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
-    def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
-        """Returns the part of its warps' time in which they wait for these parts of the sites."""
-        waits = self.waiting_for(fractions, *reasons)
+    def time_of(self, sites: Iterable[Site], *reasons: str) -> float:
+        """Returns the part of its warps' time in which they wait for these sites."""
+        waits = self.waiting_for(dict.fromkeys(sites, 1.0), *reasons)
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
@@ -242,17 +250,13 @@ def _has_costs(sites: Iterable[Site]) -> bool:
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
-    names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
+    names = {"dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
     busy = {resource: figures[name] / 100 for resource, name in names.items() if name in figures}
     if "dram" in busy:
         busy["dram"] /= reachable_of_dram(
             figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
         )
-    if "l2_throughput_pct" in figures:
-        # It also counts an activity of L2 that no other counter shows; the busiest of all memory units is not exceeded.
-        units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
-        busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
         for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):

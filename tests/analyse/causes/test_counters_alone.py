@@ -1,0 +1,98 @@
+"""A diagnosis from counters alone, without instructions, as `ncu` records them by default."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.headline import headline_of
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME
+
+COUNTERS = Path(__file__).parents[2] / "data" / "counters"
+TABLES = {
+    path.stem: {row["kernel"]: row for row in csv.DictReader(path.read_text().splitlines())}
+    for path in sorted(COUNTERS.glob("*.csv"))
+}
+RECORDED = [(table, kernel) for table, kernels in TABLES.items() for kernel in kernels]
+
+
+def counters_of(table, kernel):
+    """The recorded means by ncu's names."""
+    return {
+        BY_NAME[name].ncu[0] if name in BY_NAME else name: float(value)
+        for name, value in TABLES[table][kernel].items()
+        if name != "kernel" and value
+    }
+
+
+@pytest.fixture
+def diagnosis_of(make_run):
+    return lambda counters: diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k"))
+
+
+def causes_in(diagnosis):
+    return [cause.cause for cause in diagnosis.causes]
+
+
+@pytest.mark.parametrize(
+    ("table", "kernel", "cause"),
+    [
+        ("bound", "hbm", "at-memory-bandwidth"),
+        ("bound", "fma", "at-fma-rate"),
+        ("bound", "tail", "uneven-last-wave"),
+        ("bound", "brief", "launch-too-short"),
+        ("frameworks", "gelu", "at-memory-bandwidth"),
+        ("frameworks", "sum", "at-memory-bandwidth"),
+        ("frameworks", "mm", "at-tensor-rate"),
+        ("frameworks", "softmax16", "at-memory-bandwidth"),
+    ],
+)
+def test_ceilings_and_the_launch_need_no_instructions(diagnosis_of, table, kernel, cause):
+    assert causes_in(diagnosis_of(counters_of(table, kernel)))[0] == cause
+
+
+def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
+    profile = profile_kernel(
+        make_run({"kernel": "k", "metrics": counters_of("bound", "shared_loads<8>")}), "k"
+    )
+    headline = headline_of(profile, diagnose(profile))
+    assert headline.why.endswith("Not recorded: which instructions ran how often, where warps wait.")
+    assert headline.next == "Record it with `prof collect --preset source`."
+
+
+@pytest.mark.parametrize(("table", "kernel"), [one for one in RECORDED if one != ("bound", "brief")])
+def test_twice_the_work_in_twice_the_time_has_the_same_causes(diagnosis_of, table, kernel):
+    counters = counters_of(table, kernel)
+    counted = {
+        metric.ncu[0]
+        for metric in BY_NAME.values()
+        if metric.ncu and metric.unit in ("ns", "cycle", "inst", "wavefront", "byte")
+    }
+    doubled = {name: value * (2 if name in counted else 1) for name, value in counters.items()}
+    assert causes_in(diagnosis_of(counters)) == causes_in(diagnosis_of(doubled))
+
+
+VALUES = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, 1.0, 100.0])
+
+
+@given(values=st.lists(VALUES, min_size=len(BY_NAME), max_size=len(BY_NAME)))
+def test_no_value_breaks_the_diagnosis(make_run, values):
+    counters = {
+        metric.ncu[0]: value for metric, value in zip(BY_NAME.values(), values, strict=True) if metric.ncu
+    }
+    for cause in diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")).causes:
+        assert cause.saves_pct.expected <= cause.saves_pct.at_most
+
+
+@given(data=st.data())
+def test_whatever_is_missing_the_rest_is_judged(make_run, data):
+    counters = counters_of(*data.draw(st.sampled_from(RECORDED)))
+    kept = data.draw(st.sets(st.sampled_from(sorted(counters))))
+    run = make_run({"kernel": "k", "metrics": {name: counters[name] for name in kept}})
+    diagnosis = diagnose(profile_kernel(run, "k"))
+    assert diagnosis.can_look or not diagnosis.causes
