@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from profiler.commands.shared.options import Format, FormatOption, Given, GlobalRunsOption, LadderOption
+from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
 from profiler.machine import require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -41,7 +42,7 @@ VERBS = {
     "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
     "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
     "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
-    "show": ("reading.show", "Show one recording: provenance, kernels, metrics, rules."),
+    "show": ("reading.show", "Show one recording: why it takes its time, and what to try."),
     "sass": ("reading.sass", "Show the machine code of a hot loop, or of two side by side."),
     "report": ("reading.report", "Write the page: one HTML file with everything in it."),
     "list": ("reading.list_runs", "List what is stored."),
@@ -126,7 +127,7 @@ app = typer.Typer(
     name="prof",
     cls=_Verbs,
     help="Did my kernel change do what I believe it did?\n\nReads Nsight Compute reports, keeps them as Parquet, and compares kernels.",
-    epilog="Two reports, nothing stored:  prof compare before.ncu-rep after.ncu-rep",
+    epilog="One report:  prof show a.ncu-rep    Two:  prof compare a.ncu-rep b.ncu-rep",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -306,9 +307,7 @@ def _discard_output() -> None:
 
 
 def _refuse_wrong_turn(words: list[str]) -> None:
-    """Fails with a hint where the words mean something else; a verb that exists imports nothing for it."""
-    if words and words[0] in VERBS and not {f"--{one}" for one in Format} & set(words):
-        return
+    """Fails with a hint where the words mean something else."""
     from profiler.commands.shared.wrong_turns import hint_for
 
     if hint := hint_for(words, VERBS):
@@ -320,12 +319,17 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
     from profiler.text import printable
 
     lines = [f"prof: {error.message}", *error.details]
-    if verbose:
-        lines = [*_traceback_lines(error), *lines]
     if error.remedy:
         lines.append(f"      {error.remedy}")
     secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
-    text = "\n".join(printable(without_secrets(line, secrets)) for line in lines)
+    if verbose:
+        lines = [*_traceback_lines(error), *lines]
+    lines = [printable(without_secrets(line, secrets)) for line in lines]
+    if sys.stderr.isatty() and not verbose:
+        from profiler.present.render.terminal_table import folded
+
+        lines = [folded(line, shutil.get_terminal_size().columns, " " * 6) for line in lines]
+    text = "\n".join(lines)
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:  # the exit code remains

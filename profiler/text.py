@@ -92,6 +92,14 @@ def half_width(ci: tuple[float, float] | None) -> str:
     return text.rstrip("0") if "." in text and "e" not in text else text
 
 
+def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
+    """Returns a change in percent, and half the width of its interval if it has one."""
+    change = (
+        "0" if change_pct == 0 else f"{change_pct:+.2f}" if abs(change_pct) < 1000 else f"{change_pct:+,.0f}"
+    )
+    return f"{change} %" if ci_pct is None else f"{change} ± {(ci_pct[1] - ci_pct[0]) / 2:,.2f} %"
+
+
 def percent(value: float) -> str:
     """Returns a percentage with two decimals below 10, else with one."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"

@@ -45,7 +45,7 @@ def test_without_a_verb_the_help_is_shown(prof_here):
 def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
     page = prof_here("--help").stdout
     assert all(f"\n  {verb} " in page for verb in VERBS)
-    assert "prof compare before.ncu-rep after.ncu-rep" in page
+    assert "prof compare a.ncu-rep b.ncu-rep" in page
 
 
 def examples_of(verb):
@@ -321,6 +321,19 @@ def test_colour_is_for_terminals(recorded, prof):
     assert "\x1b[32m" in on_a_terminal(*arguments, **clean)
     assert "\x1b" not in on_a_terminal(*arguments, **{**clean, "NO_COLOR": "1"})
     assert "\x1b" not in prof(*arguments).stdout
+
+
+@pytest.mark.parametrize("asked", ["show 6", "compare 5 6", "check 6 --baseline 5", "ladder"])
+def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(recorded, asked):
+    verb, *arguments = asked.split()
+    given = ("--no-pager", "--runs", recorded.root, verb, *arguments)
+    assert max(map(len, on_a_terminal(*given, width=80, NO_COLOR="1").splitlines())) <= 80
+    assert len(on_a_terminal(*given, "--brief", width=80, NO_COLOR="1").splitlines()) <= 24
+
+
+def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(recorded):
+    page = on_a_terminal("--runs", recorded.root, "check", "6", "--baseline", "5", width=80, NO_COLOR="1")
+    assert re.search(r"gemm-6.* -\d+\.\d\d ± \d\.\d\d % ", page)
 
 
 def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, shipped):

@@ -8,7 +8,17 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.text import duration, half_width, number, printable, relative, shortened, signed, size
+from profiler.text import (
+    change_text,
+    duration,
+    half_width,
+    number,
+    printable,
+    relative,
+    shortened,
+    signed,
+    size,
+)
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -119,6 +129,19 @@ def test_a_relative_change_has_the_sign_of_the_change(before, after):
 )
 def test_a_relative_change(before, after, shown):
     assert relative(before, after) == shown
+
+
+@pytest.mark.parametrize(
+    ("change", "interval", "shown"),
+    [
+        (14.14, (13.58, 14.70), "+14.14 ± 0.56 %"),
+        (-3.0, None, "-3.00 %"),
+        (0.0, (-0.1, 0.1), "0 ± 0.10 %"),
+        (2345.6, None, "+2,346 %"),
+    ],
+)
+def test_a_change_stands_beside_half_its_interval(change, interval, shown):
+    assert change_text(change, interval) == shown
 
 
 def test_small_forms():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+ALL_KERNELS = 200  # an importance above that of any detail
 
 _CLOCK = "sm_frequency_hz"
 
@@ -239,9 +240,10 @@ def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[st
     return 3 if delta.reason == "too_few_launches" else None
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Struct, frozen=True, kw_only=True):
     """`causes` are those of the second side; of the first, those that are `gone` had mattered, of the second those `new`."""
 
+    headline: Headline | None = None
     schema_version: int
     before: Side
     after: Side
@@ -256,7 +258,6 @@ class Comparison(Struct, frozen=True):
     attribution: Annotated[Attribution | None, Importance(97)]
     instructions: Instructions
     attribution_missing: Annotated[list[MissingMetric], Importance(96, each=0.5)] = []
-    headline: Headline | None = None
     causes: Annotated[list[Cause], Importance(95, each=7)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     causes_gone: list[str] = []
@@ -279,9 +280,22 @@ def _time_changed_ns(comparison: Comparison, *_: object) -> float:
     )
 
 
-class Comparisons(Struct, frozen=True):
-    """Every common kernel of two recordings (`prof compare --all`)."""
+class ComparedKernel(Struct, frozen=True):
+    """A kernel with the time that all its launches take on each side; the change is that of its mean duration."""
 
+    kernel: str
+    before_ns: float
+    after_ns: float
+    change_pct: float
+    ci_pct: CI | None
+    verdict: VerdictName
+
+
+class Comparisons(Struct, frozen=True, kw_only=True):
+    """Every common kernel of two recordings (`prof compare --all`), with the largest change of time first."""
+
+    headline: Headline | None
+    index: Annotated[list[ComparedKernel], Importance(ALL_KERNELS, keeps_order=True)]
     schema_version: int
     comparisons: Annotated[
         list[Comparison], Importance(100, each=0.4, by=_time_changed_ns, largest_first=True)

@@ -7,6 +7,7 @@ would always pass, so a folder as its own baseline, or the same run on both side
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
@@ -78,9 +79,9 @@ def find_newer(store: RunStore, baseline: Run, gpu: str | None = None) -> Run:
 
 
 def title_of(run: Run) -> str:
-    """Returns a run's name and workload, or a report's path."""
+    """Returns a run's name and workload, or a report's file name."""
     if not run.stored:
-        return run.label
+        return PurePath(run.label).name
     workload = run.manifest.workload
     return f"{run.manifest.name}, {size_text(workload)}" if workload else run.manifest.name
 

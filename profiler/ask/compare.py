@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.every import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
-from profiler.analyse.findings import Comparison
+from profiler.analyse.findings import Comparison, Comparisons
 from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
@@ -44,6 +45,11 @@ def compare(
         return compare_runs(
             left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force
         )
+
+
+def answer_of(comparisons: list[Comparison], *, every: bool) -> Comparison | Comparisons:
+    """Returns the one comparison, or those of `every` kernel with an index and a headline."""
+    return sum_up(comparisons) if every else comparisons[0]
 
 
 def compare_runs(

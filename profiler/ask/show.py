@@ -42,7 +42,12 @@ def show(
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
-    sheets = [sheet_of(run, kernel, settings, full=full) for kernel in kernels]
+    sheets: list[Sheet] = []
+    for kernel in kernels:
+        if len(kernels) > 1:
+            settings.progress(f"examining {len(sheets) + 1} of {len(kernels)} kernels")
+        sheets.append(sheet_of(run, kernel, settings, full=full))
+    settings.progress("")
     return Recording(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
 
 

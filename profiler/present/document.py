@@ -53,11 +53,11 @@ Cell = Value | Linked
 class Column(Struct, frozen=True):
     """A column of a table: its title, the kind of its values, and how it behaves in a narrow window.
 
-        A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
-        a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
-        it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
-        that is not there. A terminal shortens the texts of the column that `shrinks`. A page draws the figures that are `bars`,
-    of 100. A page marks rows that are good or bad in the column that `judges`.
+    A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
+    a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
+    it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
+    that is not there. A terminal shortens the texts of the column that `shrinks`. A page draws the figures that
+    are `bars`, of 100. A page marks rows that are good or bad in the column that `judges`.
     """
 
     title: str
@@ -111,7 +111,7 @@ class Caution(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """Names with what is known about each: one value that stays whole, or several lines of text."""
+    """Names with what is known about each: one line, or several."""
 
     rows: Sequence[tuple[str, str | Sequence[str]]]
 

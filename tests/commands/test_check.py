@@ -44,7 +44,7 @@ def test_the_same_speed_passes(record, check):
     record("runs", "k", 1.001)
     result = check("--baseline", baseline)
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[-1] == "passed: no regression in 1 kernel"
+    assert result.stdout.splitlines()[0] == "✅ passed: no regression in 1 kernel"
 
 
 def test_slower_is_1_and_nothing_on_standard_error(record, check):
@@ -52,7 +52,7 @@ def test_slower_is_1_and_nothing_on_standard_error(record, check):
     record("runs", "k", 1.1)
     result = check("--baseline", baseline)
     assert (result.returncode, result.stderr) == (1, "")
-    assert "+10.00 %" in result.stdout
+    assert "+10.00 ± " in result.stdout
 
 
 def test_not_measured_alike_is_31_with_the_reason(record, check):
@@ -135,7 +135,7 @@ def test_a_change_that_records_nothing_passes_and_says_that_nothing_was_checked(
     shutil.copytree(tmp_path / "runs", tmp_path / "main")
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 0
-    assert result.stdout.splitlines()[-1] == "passed: nothing was recorded anew, so nothing was checked"
+    assert result.stdout.splitlines()[0] == "✅ passed: nothing was recorded anew, so nothing was checked"
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//skipped")) == 2
 
 
@@ -152,7 +152,8 @@ def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, che
         in told
     )
     assert (
-        told[-1] == "passed: no regression in 1 kernel; 2 of 3 not checked, the same recording on both sides"
+        told[0]
+        == "✅ passed: no regression in 1 kernel; 2 of 3 not checked, the same recording on both sides"
     )
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//skipped")) == 2
 
@@ -246,7 +247,7 @@ def test_timings_alone_are_checked(prof_here, recorded, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = prof_here("--runs", recorded.root, "check", "--baseline", "gemm-5-timed", "gemm-6-timed")
     assert result.returncode == 0
-    assert "duration_ns (unprofiled)" in result.stdout
+    assert "duration_ns (timed)" in result.stdout
 
 
 def test_a_damaged_run_is_refused(record, check, tmp_path):
@@ -421,7 +422,7 @@ def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, chec
     again = check("--baseline", baseline)
     assert again.returncode == 0
     assert "the mask costs 10 %" in again.stdout
-    assert again.stdout.splitlines()[-1] == "passed: no regression but those accepted in 1 kernel"
+    assert again.stdout.splitlines()[0] == "✅ passed: no regression but those accepted in 1 kernel"
 
 
 def test_an_accepted_change_allows_no_further_one(record, check):
@@ -470,8 +471,8 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     record("runs", "k", launches=launches("kept", "new", "same"))
     result = check("--baseline", baseline, "--all")
     assert (
-        result.stdout.splitlines()[-1]
-        == "passed: no regression in 2 kernels; 1 kernel of the baseline is gone"
+        result.stdout.splitlines()[0]
+        == "✅ passed: no regression in 2 kernels; 1 kernel of the baseline is gone"
     )
     assert "in the baseline only, so not checked: k, m=4096: old" in result.stdout
     assert "only in the candidate, so not checked: new" in result.stdout

@@ -15,6 +15,8 @@ import pytest
         ("diff 5 6", "prof compare 5 6"),
         ("show 6 --json", "--format json"),
         ("--json show 6", "--format json"),
+        ("build 6", "prof build --kernel 6"),
+        ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
     ],
 )
 def test_what_was_meant_is_said(prof_here, typed, hint):

@@ -17,8 +17,9 @@ from msgspec.structs import fields, replace
 
 from profiler.analyse.code.machine_code import MachineCode, view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.every import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
-from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
+from profiler.analyse.findings import Comparison
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
@@ -80,7 +81,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
     rung, timed = recorded.find("6", "gemm"), recorded.find("gemm-6-timed", "gemm")
     return [
         comparisons[5],
-        Comparisons(SCHEMA_VERSION, comparisons[:5]),
+        sum_up(comparisons[:5]),
         Recording(rung, [derive_sheet(rung, profiles[6], full=False)], None).finding,
         derive_timing_sheet(timed, None),
         compare_timings(timed, timed),
@@ -113,7 +114,7 @@ def test_names_of_any_length_and_kind_fit(hostile_store):
     ]
     for one in comparisons:
         assert printed(brief(one))["speedup"]["ratio"] == rounded(one.speedup.ratio)
-    every = printed(brief(Comparisons(SCHEMA_VERSION, comparisons)))
+    every = printed(brief(sum_up(comparisons)))
     assert len(every["comparisons"]) + every["left_out"].get("comparisons", 0) == len(comparisons)
     sheets = [derive_sheet(before, profile_kernel(before, one.name), True) for one in before.manifest.kernels]
     assert printed(brief(Recording(before, sheets, None).finding))["index"]

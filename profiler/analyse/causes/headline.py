@@ -43,11 +43,9 @@ def _time(profile: Profile, diagnosis: Diagnosis) -> str:
         return f"{duration(median(profile.timings_ns))} without the profiler"
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
     some = diagnosis.launches and diagnosis.launches < profile.launches
-    of = (
-        f", in the {diagnosis.launches} of its {profile.launches} launches that take most of the time,"
-        if some
-        else ""
-    )
+    which = "that one" if diagnosis.launches == 1 else f"those {diagnosis.launches}"
+    take = "takes" if diagnosis.launches == 1 else "take"
+    of = f", in {which} of its {profile.launches} launches that {take} most of the time," if some else ""
     return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 

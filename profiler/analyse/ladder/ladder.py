@@ -143,7 +143,7 @@ def on_another_gpu(finding: LadderFinding) -> LadderElsewhere:
     return LadderElsewhere(finding.gpu, rungs)
 
 
-class LadderFinding(Struct, frozen=True):
+class LadderFinding(Struct, frozen=True, kw_only=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
     `elsewhere` has the same rungs on the other GPUs that runs of this workload are stored of.
@@ -151,6 +151,7 @@ class LadderFinding(Struct, frozen=True):
     `missing` are the ladder's other rungs.
     """
 
+    headline: Headline | None = None
     schema_version: int
     ladder: str
     title: str
@@ -164,7 +165,6 @@ class LadderFinding(Struct, frozen=True):
     missing: MissingRungs = []
     elsewhere: Annotated[list[LadderElsewhere], Importance(94, each=2)] = []
     left_out: LeftOut = {}
-    headline: Headline | None = None
 
     def branches(self) -> dict[int, list[int]]:
         """Returns the rungs that follow another than the one above them, by the rung that they follow."""

@@ -15,7 +15,6 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, place_text
 from profiler.text import counted, duration
 
-ALL_KERNELS = 200  # an importance above that of any detail
 _ARGUMENTS = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)")
 _MOST = 0.8
 
@@ -31,6 +30,8 @@ class Indexed(Protocol):
     def nvtx(self) -> list[str]: ...
     @property
     def causes(self) -> list[Cause]: ...
+    @property
+    def headline(self) -> Headline | None: ...
     @property
     def total_ns(self) -> float | None: ...
 
@@ -87,24 +88,20 @@ def headline_of_index(
     what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
     name = base_name(top.kernel)
-    return Headline(
-        what, _why(name, timed[0], top.causes, has_counters=has_counters), _next(label, name, top.causes)
-    )
+    return Headline(what, _why(name, timed[0], top.causes, top.headline), _next(label, name, top))
 
 
-def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], *, has_counters: bool) -> str:
+def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], said: Headline | None) -> str:
     share = f"{name} takes {entry.share_pct:.0f} % of the time"
     if not causes:
-        lacks = "no cause was found in it" if has_counters else "no counters were recorded that could say why"
-        return f"{share}, and {lacks}."
+        return f"{share}. {said.why}" if said else f"{share}."
     where = f" at {entry.where}" if entry.where else ""
     return f"{share}, by {causes[0].cause}{where}: {causes[0].sentence}"
 
 
-def _next(label: str, name: str, causes: Sequence[Cause]) -> str:
-    ask = f"`prof show {label} -k {name}` shows all about it."
-    open_ones = [one for one in causes[:1] if not one.is_ceiling]
-    return f"{open_ones[0].try_} {ask}" if open_ones else ask
+def _next(label: str, name: str, top: Indexed) -> str:
+    try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
+    return f"{try_} `prof show {label} -k {name}` shows all about it.".lstrip()
 
 
 def base_name(kernel: str) -> str:

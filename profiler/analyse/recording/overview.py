@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
-from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
+from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.index import ALL_KERNELS, IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.recording.source_lines import find_source_lines
@@ -189,6 +189,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
     if full:
         catalogued = {one.ncu for one in series}
         series += [one for name, one in sorted(profile.raw.items()) if name not in catalogued]
+    run = profile.run or run
     rules = _rules(run, profile.kernel)
     diagnosis = diagnose(profile)
     return Sheet(

@@ -117,7 +117,11 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
     """Returns the one kernel meant, or raises an error that lists the candidates."""
     ((name, *others),) = choose_kernels([run], pattern)
     if others:
-        raise KernelAmbiguous(f"{run.label}: holds {1 + len(others)} kernels", details=_listing(run, pattern))
+        raise KernelAmbiguous(
+            f"{run.label}: holds {1 + len(others)} kernels",
+            details=_listing(run, pattern),
+            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time.",
+        )
     return name
 
 
@@ -157,6 +161,8 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         if launch["kernel"] == kernel and (among is None or launch["launch"] in among)
     ]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
+    if len(chosen) < len(launches):
+        run = run.of_launches(process_of)
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
     raw, numberless = _series(run.table("metrics"), process_of)
     opcodes = _opcodes_by_launch(run, process_of)

@@ -180,8 +180,8 @@ def collect(
     from profiler.commands.measuring.collect_targets import collect_targets, profiled_targets
     from profiler.commands.measuring.targets import program_target, rung_targets
     from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.collect.dry_run import dry_run_lines
     from profiler.measure.tools.ncu import NcuOptions, nvtx_words
-    from profiler.present.documents.dry_run import dry_run_lines
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)

@@ -16,14 +16,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
+from profiler.analyse.findings import Comparison, Comparisons, LeftOut
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.code import find_machine_code
-from profiler.ask.compare import compare
+from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
 from profiler.ask.show import show
@@ -40,8 +40,8 @@ Begin with `list` (what is recorded) or `ladder` (every kernel of a series at on
 one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
 .ncu-rep file below the folders that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
-An answer of `show` begins with `headline` (what, why, next) and `index`, every kernel by its share of the time: ask for \
-one with `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`.
+An answer begins with `headline` (what, why, next); `show`, and `compare` of `all`, go on with `index`: every kernel by its \
+share of the time, or by its change. Ask for one with `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot decide it, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
@@ -196,8 +196,7 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         force=given.force,
         size=given.size,
     )
-    finding = Comparisons(SCHEMA_VERSION, comparisons) if given.all else comparisons[0]
-    return json_answer(finding, given.full, given.metric)
+    return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric)
 
 
 def _ladder(given: LadderInput, settings: VerbSettings) -> str:

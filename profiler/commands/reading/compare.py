@@ -106,7 +106,9 @@ def compare(
     if other_gpu is not None:
         after = after or before
     if before is None or after is None:
-        raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
+        raise typer.BadParameter(
+            "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep"
+        )
     picture = chart_file(chart, dark)
     if picture is not None and every:
         raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
@@ -153,12 +155,20 @@ def _print(
     wanted: tuple[str, ...],
     brief: bool,
 ) -> None:
-    from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
+    from profiler.analyse.findings import Comparisons
+    from profiler.ask.compare import answer_of
     from profiler.present.documents.comparison import comparison_document
+    from profiler.present.documents.comparisons import comparisons_document
+
+    finding = answer_of(comparisons, every=every)
 
     print_answer(
-        Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0],
-        lambda: [comparison_document(one, full=full, wanted=wanted) for one in comparisons],
+        finding,
+        lambda: [
+            comparisons_document(finding, full=full, wanted=wanted)
+            if isinstance(finding, Comparisons) and len(comparisons) > 1
+            else comparison_document(comparisons[0], full=full, wanted=wanted)
+        ],
         format,
         full=full,
         wanted=wanted,

@@ -76,8 +76,10 @@ def report(
             found = report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
         else:
             found = report_ladder(settings, title)
+        settings.progress("drawing the page")
         page = draw_page(found, drawing)
         html = page_html(page, drawing.look.result()).encode()
+        settings.progress("")
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)

@@ -58,9 +58,9 @@ def show(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Show one recording: provenance, kernels, metrics, rules.
+    """Show one recording: why it takes its time, and what to try.
 
-    For a run of `prof time`, shows its timings.
+    Of a recording with several kernels, lists all by their share of the time; -k chooses one. For a run of `prof time`, shows its timings.
 
     Examples:
 
@@ -76,7 +76,9 @@ def show(
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))
         return
     if source is None:
-        raise typer.BadParameter("give a recording to show, for example: prof show 6")
+        raise typer.BadParameter(
+            "give a recording to show, for example: prof show 6, or prof show mine.ncu-rep"
+        )
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format, gpu)

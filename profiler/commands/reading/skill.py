@@ -19,7 +19,8 @@ Repeat this loop. Change one thing at a time, so that each difference has one re
 3. **Change.** Do what `try` says at the line in `where`, and nothing else. Check that the result is still correct.
 4. **Compare.** Record again under another name, then `prof compare before.ncu-rep after.ncu-rep --format json`.
    `speedup.ratio` with its interval `speedup.ci` decides, not a utilisation. A `verdict` of `unclear` is no success:
-   record more launches. Keep the change only if the whole interval is above 1.
+   record more launches. Keep the change only if the whole interval is above 1. Of several kernels, `--all` compares each,
+   and `index` lists them by how much their time changed.
 5. **Check.** `prof check --baseline before.ncu-rep after.ncu-rep --max-slower 2%` exits 0 if nothing got worse, 1 if
    something did; then `pairs[].why` says what, and `next` what to change.
 

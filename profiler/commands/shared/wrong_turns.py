@@ -15,6 +15,7 @@ _MEANT = {
     "open": "show",
 }
 _FORMATS = ("json", "csv", "markdown")
+_BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
 
 
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
@@ -26,6 +27,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         if f"--{name}" in options:
             return f"there is no --{name}: give --format {name}"
     first = words[0]
+    if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
+        return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
     if first in verbs or first.startswith("-"):
         return None
     if first.endswith((".ncu-rep", ".ncu-rep.zst")):

@@ -46,6 +46,7 @@ def examine(
     `progress` receives a line about what is still being checked a few times a second, and an empty one at the end.
     """
     parts: dict[str, Callable[[], list[HealthCheck]]] = {
+        "NVIDIA's reader": lambda: [check_reader(smallest_report(root)), check_containment()],
         "the folders": lambda: check_folders(root, machine),
         "the compiler": lambda: check_building(machine),
         "the GPU and ncu": lambda: check_measuring(machine),
@@ -53,11 +54,10 @@ def examine(
     executor = ThreadPoolExecutor(len(parts))
     try:
         under_way = {name: executor.submit(part) for name, part in parts.items()}
-        checks = [check_reader(smallest_report(root)), check_containment()]
         while waiting := [name for name, part in under_way.items() if not part.done()]:
             progress(f"checking {', '.join(waiting)}")
             wait(under_way.values(), timeout=_LATEST_S)
-        return [*checks, *(check for part in under_way.values() for check in part.result())]
+        return [check for part in under_way.values() for check in part.result()]
     except BaseException:
         end_all()
         raise

@@ -21,16 +21,15 @@ from profiler.present.document import (
     Tone,
 )
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, duration, number, relative, shortened
+from profiler.text import change_text, counted, duration, number, relative, shortened
 
 _COLUMNS = (
-    Column("kernel"),
+    Column("kernel", shrinks=True),
     Column("metric"),
-    Column("baseline", stays=1, right=True),
-    Column("candidate", stays=2, right=True),
-    Column("change", right=True),
-    Column("95 % interval", stays=0, right=True),
-    Column("allowed", right=True),
+    Column("baseline", stays=0, right=True),
+    Column("candidate", stays=1, right=True),
+    Column("change ± 95 %", right=True),
+    Column("allowed", stays=2, right=True),
     Column("outcome", folds=True),
 )
 _NAME_WIDTH = 60
@@ -53,11 +52,12 @@ def check_document(finding: CheckFinding) -> Document:
     """Returns a row for each limit; a pair that is not comparable has one row without figures."""
     lines = list(check_lines(finding))
     rows = [
-        Row(limit_cells(pair, one), _TONE[pair.outcome if one is None else one.outcome])
+        Row((pair_name(pair), *limit_cells(pair, one)), _TONE[pair.outcome if one is None else one.outcome])
         for pair, one in lines
     ]
+    reasons = _reasons(finding)
     sections: list[Section] = [
-        _reasons(finding),
+        reasons,
         _sides(finding),
         [Table(_COLUMNS, rows)],
         [Text(note, wraps=False) for note in _notes(finding)],
@@ -67,7 +67,8 @@ def check_document(finding: CheckFinding) -> Document:
         f"{_SIGN[finding.outcome]} {verdict}",
         sections,
         Records(_HEADER, [_record(pair, one) for pair, one in lines]),
-        closing=Text(verdict, _TONE[finding.outcome], strong=True, wraps=False),
+        closing=Text(verdict, _TONE[finding.outcome], strong=True, wraps=False) if reasons else None,
+        titled=not reasons,
     )
 
 
@@ -139,20 +140,20 @@ def pair_name(pair: PairCheck) -> str:
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
-    """Returns the texts of a row; figures are in the unit of their metric."""
+    """Returns the texts of a row behind the kernel's name; figures are in the unit of their metric."""
     if one is None:
-        return (pair_name(pair), "", "", "", "", "", "", "not comparable")
-    metric = f"{one.metric} (unprofiled)" if one.basis == "unprofiled" else one.metric
+        return ("", "", "", "", "", "not comparable")
+    metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric
     reason = f"accepted by {one.accepted}" if one.accepted else ""
     if one.outcome != "passed":
         reason = REASONS[one.reason]
     return (
-        pair_name(pair),
         metric,
         _value(one.before, one.unit),
         _value(one.after, one.unit),
-        relative(one.before, one.after) if one.change_pct is None else _percent(one.change_pct),
-        "" if one.ci_pct is None else f"{_percent(one.ci_pct[0])} to {_percent(one.ci_pct[1])}",
+        relative(one.before, one.after)
+        if one.change_pct is None
+        else change_text(one.change_pct, one.ci_pct),
         f"{'+' if one.way == 'rise' else '-'}{one.limit_pct:g} %",
         _ITSELF if is_itself(pair) else f"{one.outcome} ({reason})" if reason else one.outcome,
     )
@@ -160,12 +161,6 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
 
 def _value(value: float, unit: str) -> str:
     return duration(value) if unit == "ns" else number(value)
-
-
-def _percent(value: float) -> str:
-    if value == 0:
-        return "0 %"
-    return f"{value:+.2f} %" if abs(value) < 1000 else f"{value:+.3g} %"
 
 
 def _notes(finding: CheckFinding) -> list[str]:

@@ -37,14 +37,16 @@ from profiler.text import counted, duration, number, shortened, unit_for_people
 _NVTX_WIDTH = 110
 _STEADY_MHZ = 15.0  # one step of the clock
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
-_MOST_RULES = 8
+_MOST_RULES = 4
+_LEAST_STALL = 0.01  # of the time between two instructions of a warp
+_MOST_REASONS = 2
 _LINE_COLUMNS = (
     Column("waiting", right=True),
     Column("source line"),
-    Column("reasons"),
+    Column("reasons", stays=0),
     Column("text", prose=True),
 )
-_MOST_ROWS = 36  # so that the whole answer has at most 60 lines
+_MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
     Column("share", right=True),
     Column("total", "duration"),
@@ -134,7 +136,7 @@ def kernel_sections(
     """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
-    the findings of Nsight Compute with the smallest estimates are only counted.
+    small stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
     """
     facts = [*profiled_facts(sheet), *(("launched", text) for text in shape_lines(sheet))]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
@@ -163,9 +165,9 @@ def _metric_sections(
 ) -> Iterator[Section]:
     """Yields the headline metrics in their order, the stall reasons with the longest first, and the others."""
     first = sorted((one for one in metrics if one.name in headline), key=lambda one: headline.index(one.name))
-    stalls = sorted(
-        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
-    )
+    found = [one for one in metrics if one.name in STALLS and one.mean > 0]
+    least = 0.0 if full else _LEAST_STALL * sum(one.mean for one in found)
+    stalls = sorted((one for one in found if one.mean >= least), key=lambda one: -one.mean)
     shown = {one.name for one in (*first, *stalls)}
     others = [one for one in metrics if one.name not in shown]
     if first:
@@ -263,7 +265,7 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
             (
                 f"{one.share_pct:.0f} %",
                 f"{one.file}:{one.line}",
-                ", ".join(f"{why} {share:.0f} %" for why, share in one.stalls.items()),
+                ", ".join(f"{why} {share:.0f} %" for why, share in _waits(one)),
                 one.text,
             )
         )
@@ -272,11 +274,17 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
     return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True)] if rows else []
 
 
+def _waits(line: HotLine) -> list[tuple[str, float]]:
+    """Returns the main reasons to wait at a line; a warp that is selected does not wait."""
+    return [(why, share) for why, share in line.stalls.items() if why != "selected"][:_MOST_REASONS]
+
+
 def rule_lines(sheet: Sheet, most: int | None = None) -> list[str]:
     """Returns the findings of Nsight Compute's own rules, `most` of them, with its estimates of the speedup."""
     lines = [f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message}" for rule in sheet.rules[:most]]
     if left_out := sheet.rules_left_out + len(sheet.rules) - len(lines):
-        lines.append(f"and {counted(left_out, 'more finding', 'more findings')} of Nsight Compute")
+        how = "" if most is None else ", with --full"
+        lines.append(f"and {counted(left_out, 'more finding', 'more findings')} of Nsight Compute{how}")
     return lines
 
 

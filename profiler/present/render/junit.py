@@ -41,6 +41,5 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
 def _message(pair: PairCheck, one: MetricCheck | None) -> str:
     if one is None:
         return printable("; ".join(pair.refused))
-    _, metric, before, after, change, interval, allowed, outcome = limit_cells(pair, one)
-    bounds = f", 95 % interval {interval}" if interval else ""
-    return printable(f"{metric}: {before} to {after}, {change}{bounds}; allowed {allowed}: {outcome}")
+    metric, before, after, change, allowed, outcome = limit_cells(pair, one)
+    return printable(f"{metric}: {before} to {after}, {change}; allowed {allowed}: {outcome}")

@@ -120,10 +120,7 @@ class _Printer:
         lines = []
         for name, known in block.rows:
             start = f"{name:<{self.name_width}}"
-            if isinstance(known, str):
-                lines.append(start + printable(known))  # whole, so that a user can copy it
-                continue
-            for line in known:
+            for line in [known] if isinstance(known, str) else known:
                 lines.append(self._line(start + line, "", " " * self.name_width))
                 start = " " * self.name_width
         return "\n".join(lines)
@@ -141,11 +138,11 @@ class _Printer:
             [[row[place] for place in shown] for row in texts],
             right=[place for place, one in enumerate(shown) if columns[one].is_right],
             styles=[_STYLES[row.tone] if self.window.colour else "" for row in block.rows],
-            fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
+            fold=next((place for place, one in enumerate(shown) if columns[one].folds and not prose), None),
             optional=[place for _, place in giving],
             shrink=next((place for place, one in enumerate(shown) if columns[one].shrinks), None),
             colour=self.window.colour,
-            width=None if prose else self.window.width,
+            width=self.window.width,
         )
         self.hidden = {columns[place].title for place in shown} - set(table.titles)
         return self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
@@ -156,10 +153,10 @@ class _Printer:
             return table
         header, *rows = table.split("\n")
         lines = [header]
-        for row, below in zip(rows, texts, strict=True):
+        for row, below in zip(rows, texts, strict=False):
             lines.append(row)
             lines += [wrapped(_BELOW + printable(one), self.window.width, _BELOW) for one in below if one]
-        return "\n".join(lines)
+        return "\n".join([*lines, *rows[len(texts) :]])  # what had no room stands below
 
     @text.register
     def _(self, block: Legend) -> str:

@@ -22,6 +22,9 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterat
     reports = run.manifest.reports
     if not run.stored:
         raise ReportNotFound(f"{run.path}: a report file, not a run: it can be opened as it is", remedy="")
+    if run.reports_gone:
+        gone = ", ".join(run.reports_gone)
+        raise ReportNotFound(f"{run.label}: the stored report is missing ({gone})", remedy="")
     for process, report in enumerate(reports):
         number = f"-{process}" if len(reports) > 1 else ""
         target = folder / f"{run.manifest.name}{number}{REPORT_SUFFIX}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +16,7 @@ from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.bounds import read_table
-from profiler.store.tables.schema import arrow_schema, check_table, upgraded
+from profiler.store.tables.schema import TABLES, arrow_schema, check_table, upgraded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,7 @@ class Run:
     # Stored reports that were looked for and are missing.
     reports_gone: list[str] = field(default_factory=list)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _spans_of: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict, repr=False)
     _files: RunFiles | None = field(default=None, repr=False)
     _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
 
@@ -64,6 +66,28 @@ class Run:
         if name not in self._tables:
             self._tables[name] = self._decoded(name, self.table_bytes(name))
         return self._tables[name]
+
+    def of_launches(self, launches: Collection[int]) -> Run:
+        """Returns this run with the rows of these launches alone."""
+        import pyarrow as pa
+
+        tables = {name: self.table(name) for name in TABLES if name != "timings"}
+        for name, table in tables.items():
+            spans = [span for launch in sorted(launches) for span in self._spans(name).get(launch, ())]
+            parts = [table.slice(start, length) for start, length in spans] or [table.slice(0, 0)]
+            tables[name] = pa.concat_tables(parts).combine_chunks()
+        return replace(self, _tables={**self._tables, **tables}, _spans_of={})
+
+    def _spans(self, name: str) -> dict[int, list[tuple[int, int]]]:
+        """Returns where the rows of each launch are in a table: starts and lengths."""
+        if name not in self._spans_of:
+            spans = self._spans_of[name] = {}
+            start = 0
+            for launch, rows in groupby(self.table(name).column("launch").to_pylist()):
+                length = sum(1 for _ in rows)
+                spans.setdefault(launch, []).append((start, length))
+                start += length
+        return self._spans_of[name]
 
     def with_times_of(self, timed: Run) -> Run:
         """Returns this run with the times of another run of the same program."""

@@ -82,6 +82,9 @@ def labels_of(table: pa.Table, column: str) -> list[Any]:
     """Return a text column as strings and None; many times faster than `to_pylist`."""
     labels: list[Any] = []
     for chunk in table.column(column).chunks:
+        if len(chunk) < len(chunk.dictionary):  # a part of a table: most of its texts are not needed
+            labels += chunk.dictionary.take(chunk.indices).to_pylist()
+            continue
         text = chunk.dictionary.to_pylist()
         labels += [None if code is None else text[code] for code in chunk.indices.to_pylist()]
     return labels

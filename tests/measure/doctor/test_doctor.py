@@ -37,8 +37,11 @@ def states(checks: list[HealthCheck]) -> dict[str, str]:
 
 
 def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine: Machine) -> None:
-    checks = examine(recorded.root, machine)
+    shown: list[str] = []
+    checks = examine(recorded.root, machine, shown.append)
 
+    assert "NVIDIA's reader" in shown[0]
+    assert shown[-1] == ""
     assert states(checks) == {
         "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "stored runs": "ok", "unfinished": "ok", "private paths": "ok",
         "nvcc": "missing", "GPU": "missing", "ncu": "missing",
@@ -250,22 +253,18 @@ def test_what_the_reader_cannot_be_kept_from_is_said(files: bool, calls: bool, f
 # All together
 
 
-def test_an_interrupt_ends_the_programs_that_are_asked(
-    machine: Machine, script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_the_programs_that_are_asked(machine: Machine, script, tmp_path: Path) -> None:
     started = tmp_path / "started"
     script("nvidia-smi", f'echo > "{started}"; exec {shutil.which("sleep")} 600')
 
-    def interrupted(report: Path | None) -> HealthCheck:
-        while not started.exists():
-            time.sleep(0.01)
-        raise KeyboardInterrupt
+    def interrupted(line: str) -> None:
+        if line and started.exists():
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("profiler.measure.doctor.doctor.check_reader", interrupted)
     begun = time.monotonic()
 
     with pytest.raises(KeyboardInterrupt):
-        examine(tmp_path / "runs", machine)
+        examine(tmp_path / "runs", machine, interrupted)
 
     assert time.monotonic() - begun < 30
 

@@ -10,6 +10,8 @@ from profiler.errors import ReportDamaged
 from profiler.store.cache import cache_root
 from profiler.store.runs import loose
 from profiler.store.runs.loose import open_report, open_reports
+from profiler.store.tables.columns import labels_of
+from profiler.store.tables.launch_choice import rows_of_launches
 
 
 @pytest.fixture
@@ -39,6 +41,23 @@ def reads(monkeypatch):
 @pytest.fixture
 def mine(reports, tmp_path):
     return shutil.copy(reports / "several.ncu-rep", tmp_path / "mine.ncu-rep")
+
+
+@pytest.mark.parametrize("report", ["processes", "several"])
+def test_the_part_of_a_run_that_a_kernel_launched_has_its_rows_alone(reports, report):
+    run = open_report(reports / f"{report}.ncu-rep")
+    names = labels_of(run.table("launches"), "kernel")
+    for kernel in set(names):
+        launches = [number for number, name in enumerate(names) if name == kernel]
+        part = run.of_launches(launches)
+        for table in ("launches", "metrics", "instances", "instructions", "rules"):
+            expected = rows_of_launches(run.table(table), launches)
+            assert part.table(table).to_pylist() == expected.to_pylist()
+            assert all(
+                labels_of(part.table(table), column) == expected.column(column).to_pylist()
+                for column in ("kernel", "metric", "sass")
+                if column in expected.column_names
+            )
 
 
 def test_a_report_that_was_read_once_is_not_read_again(kept, reads, mine):

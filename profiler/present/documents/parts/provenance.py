@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePath
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.measure.tools.process import brief_word
 from profiler.store.runs.manifest import Manifest, Provenance, StoredReport
-from profiler.text import size
+from profiler.text import shortened, size
 
 _HASH_CHARACTERS = 12
+_COMMAND_WIDTH = 300
 
 
 def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> list[tuple[str, str]]:
@@ -70,11 +72,11 @@ def _preset(manifest: Manifest) -> str:
 
 
 def _brief(command_line: str) -> str:
-    """Returns the command without its long list of metrics, which `--format json` has."""
-    try:
-        return shlex.join(map(brief_word, shlex.split(command_line)))
-    except ValueError:
-        return command_line
+    """Returns the start and the end of the command, without its long list of metrics; `--format json` has all of it."""
+    with suppress(ValueError):
+        program, *words = shlex.split(command_line)
+        command_line = shlex.join(map(brief_word, [PurePath(program).name, *words]))
+    return shortened(command_line, _COMMAND_WIDTH)
 
 
 def _compiler(facts: Provenance) -> str:

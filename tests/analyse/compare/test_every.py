@@ -1,0 +1,62 @@
+"""All kernels that two recordings share: an index with the largest change of time first, and a headline."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+DURATION = "gpu__time_duration.sum"
+
+
+@pytest.fixture
+def compared(make_run, prof_here, tmp_path):
+    """Compares two recordings of kernels, each given with the times of its launches in ns, before and after."""
+
+    def compare(kernels, *arguments):
+        for place, name in enumerate(("old", "new")):
+            launches = [
+                {"kernel": kernel, "metrics": {DURATION: ns}}
+                for kernel, times in kernels.items()
+                for ns in times[place]
+            ]
+            make_run(*launches, name=name, root=tmp_path)
+        return prof_here("--runs", tmp_path, "compare", "old", "new", "--all", *arguments).stdout
+
+    return compare
+
+
+STEADY = (1000.0, 1001.0, 1002.0)
+SLOWER = (2000.0, 2001.0, 2002.0)
+MIXED = {"same(int)": (STEADY, STEADY), "void slow<float>(int)": (STEADY, SLOWER), "few": ((10.0,), (12.0,))}
+
+
+def test_the_kernel_whose_time_changed_most_comes_first(compared):
+    found = json.loads(compared(MIXED, "--format", "json", "--full"))
+    assert list(found)[:2] == ["headline", "index"]
+    assert [(one["kernel"], one["before_ns"], one["after_ns"], one["verdict"]) for one in found["index"]] == [
+        ("void slow<float>(int)", 3003.0, 6003.0, "worse"),
+        ("few", 10.0, 12.0, "unclear"),
+        ("same(int)", 3003.0, 3003.0, "same"),
+    ]
+    assert [one["after"]["kernel_name"] for one in found["comparisons"]] == [
+        one["kernel"] for one in found["index"]
+    ]
+
+
+def test_the_answer_is_the_time_of_all_the_kernel_that_changed_most_and_how_to_ask_about_it(compared):
+    text = " ".join(compared(MIXED, "--brief").split())
+    assert "The 3 kernels that both have take 6.016 us before and 9.018 us after, +49.9 %." in text
+    assert "Why: slow changed most: new takes 1.999x as long as old" in text
+    assert "-k slow` shows all about it." in text
+
+
+def test_kernels_with_too_few_launches_are_unclear_and_not_called_equal(compared):
+    text = compared({"a": ((10.0,), (20.0,)), "b": ((10.0,), (11.0,))}, "--brief")
+    assert "2 are unclear, and a may have changed most" in text
+
+
+def test_a_hundred_kernels_take_a_line_each_and_60_lines_at_most(compared):
+    text = compared({f"kernel_{n}": (STEADY, SLOWER) for n in range(100)})
+    assert len(text.splitlines()) <= 60
+    assert "60 kernels with smaller changes" in text
