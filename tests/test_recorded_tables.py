@@ -62,5 +62,5 @@ def test_every_step_with_a_claim_is_one_row(rows_ladder):
     ]
     assert [row[6] for row in rows] == ["holds", "holds"]
     assert rows[0][5].startswith("1.256x ± ")
-    assert rows[0][7] == "DRAM 81 % busy both before and after; loads 32 -&gt; 128 bits"
+    assert rows[0][7] == "launch-too-short before and after; loads 32 -&gt; 128 bits"
     assert rows[1][5].endswith(" =")
