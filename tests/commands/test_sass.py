@@ -1,4 +1,4 @@
-"""`prof sass`: every source and format, and windows of every width."""
+"""`prof sass`: every source and format, windows of every width, and the reveal."""
 
 from __future__ import annotations
 
@@ -116,6 +116,8 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
     ("arguments", "code", "words"),
     [
         ([], 2, "prof sass 5 6"),
+        (["5", "--reveal"], 2, "it shows two kernels"),
+        (["5", "6", "--reveal", "--format", "json"], 2, "it shows two kernels"),
         (["5", "6", "--listing", "--format", "json"], 2, "--format csv --listing"),
         (["99"], 21, "no run of kernel 99"),
         (["gemm-5-timed"], 25, "timings alone"),
@@ -150,7 +152,7 @@ def test_names_out_of_reports_act_on_nothing(prof_here, make_run, hostile_names,
 
 
 class Terminal:
-    """`prof` on a terminal of its own, and what it has written so far."""
+    """`prof` on a terminal of its own: what it has written so far, and keys to press."""
 
     def __init__(self, *arguments, width=100, **environment):
         self._ours, theirs = pty.openpty()
@@ -179,6 +181,9 @@ class Terminal:
             self._bytes += chunk
         return self.written
 
+    def press(self, keys):
+        os.write(self._ours, keys)
+
     def end(self):
         """Its exit code, once it has ended by itself."""
         try:
@@ -196,6 +201,41 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from profiler.cli import main
 main()
 """
+
+
+@pytest.mark.parametrize("key", [b" ", b"\x1b[C"], ids=["space", "arrow"])
+def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded, key):
+    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal", NO_COLOR="1")
+    first = terminal.read_until("any key shows gemm 6")
+    assert "A operand: 8 LDS per k-step" in first
+    assert "LDS.128 per k-step\n  ████ ████" in first
+    assert "06_vectorized" not in first
+    assert terminal.child.poll() is None
+    terminal.press(key)
+    assert terminal.end() == 0
+    second = terminal.written.removeprefix(first)
+    assert "A operand: 2 LDS.128 per k-step" in second
+    assert STORY[0] in second
+
+
+def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
+    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal")
+    terminal.read_until("any key shows")
+    terminal.press(b"\x03")
+    assert terminal.end() == 130
+    assert "06_vectorized" not in terminal.written
+
+
+@pytest.mark.parametrize("given", [subprocess.DEVNULL, subprocess.PIPE], ids=["null", "pipe"])
+def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given):
+    command = [*START, "--runs", str(recorded.root), "sass", "5", "6", "--reveal"]
+    with forked.Popen(
+        command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        out = child.stdout.read()
+        assert child.wait(timeout=30) == 0
+    assert STORY[0] in out
+    assert "any key" not in out
 
 
 @pytest.mark.parametrize("width", [60, 100])

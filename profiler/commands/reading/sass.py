@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+import termios
+import tty
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +22,11 @@ from profiler.commands.shared.options import (
     SchemaOption,
     settings_of,
 )
-from profiler.commands.shared.output import print_answer
+from profiler.commands.shared.output import print_answer, print_document
+from profiler.text import printable
+
+if TYPE_CHECKING:
+    from profiler.analyse.code.machine_code import View
 
 
 def sass(
@@ -41,6 +49,9 @@ def sass(
     listing: Annotated[
         bool, typer.Option("--listing", help="Show every instruction instead of counts by opcode.")
     ] = False,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
+    ] = False,
     schema: SchemaOption = False,
     gpu: GpuOption = None,
     runs: RunsOption = None,
@@ -62,6 +73,8 @@ def sass(
       prof sass before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
       prof sass before.cubin after.cubin
+
+      prof sass 5 6 --reveal
     """
     if schema:
         from profiler.analyse.code.machine_code import MachineCode
@@ -75,11 +88,45 @@ def sass(
     from profiler.ask.code import find_machine_code
 
     settings = settings_of(context, runs, ladder, format, gpu)
+    if reveal and (after is None or settings.format is not Format.table):
+        raise typer.BadParameter(
+            "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"
+        )
     if listing and settings.format is Format.json:
         raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
     view = find_machine_code(
         before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
     )
+    if reveal:
+        _reveal(view, listing)
+        return
     from profiler.present.documents.code import code_document
 
     print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
+
+
+def _reveal(view: View, listing: bool) -> None:
+    """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
+    from profiler.present.documents.code import changes_document, code_document
+
+    print_document(code_document(view.side(0), listing=listing), format=Format.table)
+    sys.stdout.flush()
+    _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
+    print()
+    print_document(code_document(view.side(1), listing=listing), format=Format.table)
+    print()
+    print_document(changes_document(view.finding), format=Format.table)
+
+
+def _wait_for_key(prompt: str) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    keyboard, prompt = sys.stdin.fileno(), printable(prompt)
+    before = termios.tcgetattr(keyboard)
+    try:
+        tty.setcbreak(keyboard)  # a key without Enter; interrupts still work
+        print(prompt, end="", file=sys.stderr, flush=True)
+        os.read(keyboard, 1)
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSAFLUSH, before)  # drops the rest of what the key sent
+        print("\r" + " " * len(prompt), end="\r", file=sys.stderr, flush=True)

@@ -103,6 +103,11 @@ def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
     return f"{', '.join(texts)}{more}"
 
 
+def changes_document(code: MachineCode) -> Document:
+    """Returns only the changes to the loads."""
+    return Document("", [load_blocks(code)])
+
+
 def side_titles(code: MachineCode) -> tuple[str, ...]:
     """Returns a title for each side."""
     return ("before", "after") if len(code.kernels) > 1 else ("kernel",)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from profiler.analyse.code.machine_code import count_side_by_side, view_machine_code
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
-from profiler.present.documents.code import code_document, figures_table, load_blocks, side_titles
+from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
 from profiler.present.documents.parts.code_rows import count_code, count_records
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
@@ -43,7 +43,7 @@ def figures_text(view):
 
 
 def loads_text(view, window=PLAIN):
-    return document_text(Document("", [load_blocks(view.finding)]), window)
+    return document_text(changes_document(view.finding), window)
 
 
 def counts_text(view, window=PLAIN):
