@@ -76,7 +76,7 @@ def backwards(sheet, roofline):
 
     def measured(rung, other):
         metrics = {**other.metrics, "duration_ns": 1.05 * other.metrics["duration_ns"]}
-        return replace(other, kernel=rung.kernel, name=rung.name, metrics=metrics)
+        return replace(other, kernel=rung.kernel, name=rung.name, before=rung.before, metrics=metrics)
 
     numbers = [rung.kernel for rung in sheet.ladder.kernels]
     turned = [measured(*pair) for pair in zip(sheet.ladder.kernels, sheet.ladder.kernels[::-1], strict=True)]
