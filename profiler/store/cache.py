@@ -100,7 +100,7 @@ class Cache:
 
 
 def _require_private(folder: Path) -> None:
-    """Raise PermissionError unless this user alone can write to the folder."""
+    """Raises PermissionError unless this user alone can write to the folder."""
     status = folder.stat()
     if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(folder)

@@ -63,7 +63,7 @@ class Fault:
 
     @property
     def is_wrong(self) -> bool:
-        """Return whether this store is not as it should be, and nothing was done about it."""
+        """Returns whether this store is not as it should be, and nothing was done about it."""
         return self.kind not in ("scratch", "note") and not self.done
 
 
@@ -78,7 +78,7 @@ class Examined:
 
 
 def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lambda: None) -> Iterator[Fault]:
-    """Read everything, and yield what is wrong. Counts in `counts`, and calls `advance` for each folder that was read."""
+    """Reads everything, and yields what is wrong. Counts in `counts`, and calls `advance` for each folder that was read."""
     place = store.place
     for name in place.names():
         if RunId.parse(name):
@@ -100,7 +100,7 @@ def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lam
 
 
 def examine_briefly(store: RunStore) -> Iterator[Fault]:
-    """Yield the runs and packs that cannot be opened, and what killed processes left in the store.
+    """Yields the runs and packs that cannot be opened, and what killed processes left in the store.
 
     Reads no table and no report.
     """
@@ -113,13 +113,13 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
 
 
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
-    """Return the faults of a run in a folder of its own."""
+    """Returns the faults of a run in a folder of its own."""
     manifest, found = _open_folder(place, name, counts)
     return faults_of_run(manifest, FolderFiles(place, name, manifest.tables)) if manifest else found
 
 
 def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[ProfError]]:
-    """Return the manifest of a run in a folder of its own, or what is wrong with it."""
+    """Returns the manifest of a run in a folder of its own, or what is wrong with it."""
     file = f"{name}/{MANIFEST_FILE}"
     try:
         manifest = decode_manifest(place.read(file), place.shown(file))
@@ -130,7 +130,7 @@ def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | 
 
 
 def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
-    """Return the faults of a run whose manifest is whole."""
+    """Returns the faults of a run whose manifest is whole."""
     if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
         return [RunDamaged("the folder and its manifest do not belong together")]
     run = Run(files.where, manifest, _files=files)
@@ -148,12 +148,12 @@ def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
 
 
 def is_damage(error: ProfError) -> bool:
-    """Return whether the thing is surely not whole. Any other error leaves that open: no permission, no memory, no room."""
+    """Returns whether the thing is surely not whole. Any other error leaves that open: no permission, no memory, no room."""
     return isinstance(error, _DAMAGE)
 
 
 def open_pack(place: Place, name: str) -> Pack:
-    """Return the pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
+    """Returns the pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
     try:
         return _read_surely(place, f"{name}/{PACK_FILE}", lambda: Pack.read(place, name))
     except RunDamaged:
@@ -161,7 +161,7 @@ def open_pack(place: Place, name: str) -> Pack:
 
 
 def _read_surely(place: Place, file: str, read: Callable[[], _Read]) -> _Read:
-    """Read a file; RunDamaged when it is not there or not as written, and another error when it cannot be read."""
+    """Reads a file; RunDamaged when it is not there or not as written, and another error when it cannot be read."""
     try:
         return read()
     except OSError as error:
@@ -169,7 +169,7 @@ def _read_surely(place: Place, file: str, read: Callable[[], _Read]) -> _Read:
 
 
 def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
-    """Yield each run's id, its manifest, the manifest as written, and its files; or what is wrong instead of the manifest.
+    """Yields each run's id, its manifest, the manifest as written, and its files; or what is wrong instead of the manifest.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
     """
@@ -196,7 +196,7 @@ def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes,
 
 
 def orphans(place: Place) -> dict[str, list[str]]:
-    """Return the files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
+    """Returns the files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
     if not isinstance(place, ObjectPlace):
         return {}
     folders: dict[str, list[str]] = {}
@@ -259,7 +259,7 @@ def _left_in(folders: Iterable[Path], kind: Kind) -> Iterator[Fault]:
 
 
 def left_claims(place: Place) -> list[str]:
-    """Return the files by which killed uploads claim a report: those for which no other client would wait any more."""
+    """Returns the files by which killed uploads claim a report: those for which no other client would wait any more."""
     if not isinstance(place, ObjectPlace):
         return []
     oldest = datetime.now(UTC) - timedelta(seconds=CLAIM_S)
@@ -303,7 +303,7 @@ def _check_manifests(pack: Pack) -> None:
 
 
 def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:
-    """Run a check of a folder, and return its error."""
+    """Runs a check of a folder, and returns its error."""
     try:
         check(*given)
     except (ProfError, OSError) as error:
@@ -312,7 +312,7 @@ def _checked(place: Place, name: str, check: Callable[..., object], *given: obje
 
 
 def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
-    """Return the error of a folder without the folder's path, which the row names."""
+    """Returns the error of a folder without the folder's path, which the row names."""
     if isinstance(error, OSError):
         return unreadable(error, Path(error.filename or f"{name}/{MANIFEST_FILE}").name)
     return error.changed(error.message.replace(f"{place.shown(name)}/", ""))

@@ -18,7 +18,7 @@ _COMMAND_WIDTH = 60
 
 
 def try_lock(path: Path) -> int | None:
-    """Take the lock on a file or a folder, and return it open.
+    """Takes the lock on a file or a folder, and returns it open.
 
     None when another process holds it, or the file is another user's, who may be at work.
     """
@@ -39,7 +39,7 @@ def try_lock(path: Path) -> int | None:
 
 @contextmanager
 def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
-    """Hold the lock; waits for another process or thread that has it, but not for ever. The file stays."""
+    """Holds the lock; waits for another process or thread that has it, but not for ever. The file stays."""
     descriptor = _open_lock(path)
     try:
         _wait_for(descriptor, path, limit_s)
@@ -49,7 +49,7 @@ def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
 
 
 def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
-    """Take the lock within this time; StoreLocked names who holds it."""
+    """Takes the lock within this time; StoreLocked names who holds it."""
     deadline = time.monotonic() + limit_s
     while not _taken(descriptor):
         if time.monotonic() >= deadline:
@@ -58,7 +58,7 @@ def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
 
 
 def _taken(descriptor: int) -> bool:
-    """Take the lock if nobody has it. Its error is not passed on: it would read as a lack of processes (EAGAIN)."""
+    """Takes the lock if nobody has it. Its error is not passed on: it would read as a lack of processes (EAGAIN)."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -67,7 +67,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """Return the process that holds the lock, as far as the system knows it."""
+    """Returns the process that holds the lock, as far as the system knows it."""
     inode = str(os.fstat(descriptor).st_ino)
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():
@@ -84,7 +84,7 @@ def _holder(descriptor: int) -> str:
 
 
 def _open_lock(path: Path) -> int:
-    """Open what is to be locked: read access is enough for another user's file, and for a folder.
+    """Opens what is to be locked: read access is enough for another user's file, and for a folder.
 
     A link is an error: it could make a file anywhere.
     """

@@ -124,7 +124,7 @@ def _wait(thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, tas
 
 
 def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Return a header and one row for each column of each table."""
+    """Returns a header and one row for each column of each table."""
     rows: list[tuple[Any, ...]] = [
         (table.name, column.name, column.unit, column.doc)
         for table in TABLES.values()
@@ -135,14 +135,14 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 
 def _named_tables(sql: str) -> list[str]:
-    """Return the tables that the statement names; all when it names none, since it may ask which there are."""
+    """Returns the tables that the statement names; all when it names none, since it may ask which there are."""
     words = set(re.findall(r"\w+", sql.lower()))
     named = words & set(_NAMES)
     return [name for name in TABLES if name in named or not named]
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """Return the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
+    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given
@@ -152,7 +152,7 @@ def _hints(message: str, given: list[str]) -> list[str]:
 
 
 def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnection:
-    """Connect DuckDB to `tables` alone, verified as recorded, and to the list of runs."""
+    """Connects DuckDB to `tables` alone, verified as recorded, and to the list of runs."""
     runs = store.open_all(store.ids())
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -250,7 +250,7 @@ def _values(connection: duckdb.DuckDBPyConnection, column: pa.Array) -> list[Any
 
 
 def _plain(value: Any) -> Any:
-    """Turn Decimals into numbers: a sum of integers comes as a Decimal, which JSON would hold as text."""
+    """Turns Decimals into numbers: a sum of integers comes as a Decimal, which JSON would hold as text."""
     if isinstance(value, Decimal):
         return float(value) if value.as_tuple().exponent else int(value)
     if isinstance(value, dict):
@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Make names distinct, since a JSON object holds each once: `a`, `a`, `a` become `a`, `a_2`, `a_3`."""
+    """Makes names distinct, since a JSON object holds each once: `a`, `a`, `a` become `a`, `a_2`, `a_3`."""
     given = list(names)
     taken: dict[str, None] = {}
     for name in given:

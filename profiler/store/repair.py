@@ -44,7 +44,7 @@ _POLL_S = 0.02
 
 
 def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
-    """Repair what `examine` found, and yield each fault with what was done about it."""
+    """Repairs what `examine` found, and yields each fault with what was done about it."""
     try:
         with alone(store.local), Staging(store.local) as staging:
             for fault in faults:
@@ -97,7 +97,7 @@ def _set_claim_aside(store: RunStore, name: str) -> str:
 
 
 def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
-    """Move a run or a pack out of the way, and return where it is now."""
+    """Moves a run or a pack out of the way, and returns where it is now."""
     if not isinstance(store.place, ObjectPlace):
         return str(staging.set_aside(name, why))
     place, files = store.place, store.place.listing(f"{name}/")
@@ -116,7 +116,7 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
 
 
 def _write_again(store: RunStore, staging: Staging, name: str) -> str:
-    """Write a new pack of the runs that are whole in a damaged one, and nowhere else; returns what was done."""
+    """Writes a new pack of the runs that are whole in a damaged one, and nowhere else; returns what was done."""
     publisher = publisher_for(store.place, staging)
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
@@ -142,7 +142,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
 
 
 def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
-    """Return the runs of the pack that are whole in a folder of their own, or in another pack."""
+    """Returns the runs of the pack that are whole in a folder of their own, or in another pack."""
     ids = {run_id for run_id, *_ in runs_of_pack(open_pack(store.place, name))}
     found: set[str] = set()
     for other in store.place.names():

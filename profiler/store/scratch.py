@@ -20,7 +20,7 @@ _NEW_S = 10  # whoever makes a folder may not have its lock yet
 
 
 def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:
-    """Make a folder in `place`, and return it with the lock that its owner keeps open."""
+    """Makes a folder in `place`, and returns it with the lock that its owner keeps open."""
     folder = Path(tempfile.mkdtemp(_LOCKED, _PREFIX, place))
     with suppress(OSError):  # a file system without locks
         return folder, try_lock(folder)
@@ -35,7 +35,7 @@ def end_scratch(folder: Path, lock: int | None) -> None:
 
 @contextmanager
 def scratch_folder(place: Path | None = None) -> Iterator[Path]:
-    """Yield a folder in `place` that is removed at the end."""
+    """Yields a folder in `place` that is removed at the end."""
     folder, lock = make_scratch(place)
     try:
         yield folder
@@ -44,7 +44,7 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
 
 
 def find_left_scratch() -> list[Path]:
-    """Return the folders that this user's killed processes left."""
+    """Returns the folders that this user's killed processes left."""
     found: list[Path] = []
     try:
         folders = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCKED}"))

@@ -128,7 +128,7 @@ class UnfinishedSweep(UnfinishedCollection):
     """The visits of an unfinished sweep, for one prof at a time."""
 
     def visit(self, stage: Stage, process: int, settings: Mapping[str, int], code: str) -> Visit | None:
-        """Return the visit of an earlier call; None when there is none, or the program has changed since."""
+        """Returns the visit of an earlier call; None when there is none, or the program has changed since."""
         known = self._read(_visit_file(stage, process, settings), Visit)
         return known if known is not None and known.code == code else None
 
@@ -151,12 +151,12 @@ class SweepStore:
         return UnfinishedSweep(self.root, key)
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
-        """Return the whole sweeps with this name and key, newest first."""
+        """Returns the whole sweeps with this name and key, newest first."""
         whole = (one for one in self._manifests(name) if not isinstance(one, RunUnusable))
         return [manifest for manifest in whole if manifest.collection == key]
 
     def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
-        """Return the newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
+        """Returns the newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
         manifests: list[SweepManifest] = []
         for manifest in self._manifests(name):
             if isinstance(manifest, RunUnusable):
@@ -172,7 +172,7 @@ class SweepStore:
         )
 
     def _manifests(self, name: str) -> Iterator[SweepManifest | RunUnusable]:
-        """Yield the manifests of the sweeps with this name, newest first, and the errors of damaged ones."""
+        """Yields the manifests of the sweeps with this name, newest first, and the errors of damaged ones."""
         for run_id in reversed(RunStore(self.root).ids()):
             if run_id.name == name:
                 try:
@@ -181,7 +181,7 @@ class SweepStore:
                     yield error
 
     def open(self, run_id: str) -> StoredSweep:
-        """Open and verify a sweep; RunDamaged when its table is not the one recorded."""
+        """Opens and verifies a sweep; RunDamaged when its table is not the one recorded."""
         path = self.root / run_id
         manifest = _read_manifest(path)
         data, stored = Run(path, manifest).table_bytes(POINTS.name), manifest.tables[POINTS.name]
@@ -194,7 +194,7 @@ class SweepStore:
         return StoredSweep(path, manifest, points)
 
     def commit(self, measured: MeasuredSweep) -> str:
-        """Commit a sweep and return its id."""
+        """Commits a sweep and returns its id."""
         sha256 = hashlib.sha256(msgspec.json.encode(measured)).hexdigest()
         run_id = RunId.make(measured.recorded, sweep_name(measured.ladder, measured.kernel), sha256)
         with Staging(self.root) as staging:

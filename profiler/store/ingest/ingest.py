@@ -49,7 +49,7 @@ class Ingested:
 
 
 def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOptions) -> Iterator[Ingested]:
-    """Store every report, and yield the outcomes as they come.
+    """Stores every report, and yields the outcomes as they come.
 
     A bad report does not stop the others; a full disk does.
     """
@@ -88,7 +88,7 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
 def request_for(
     report: Report, folder: Path, options: IngestOptions, stored_hashes: frozenset[str], copied: bool = False
 ) -> Request:
-    """Make the request to read a report.
+    """Makes the request to read a report.
 
     With `copied`, or for a URL, a copy is read, of which only the name is known yet.
     """
@@ -123,7 +123,7 @@ class RunCommitter:
         self._lock = Lock()
 
     def folder(self) -> Path:
-        """Return the path of a new folder for one run; whoever fills it creates it."""
+        """Returns the path of a new folder for one run; whoever fills it creates it."""
         with self._lock:
             return self._staging.folder()
 
@@ -136,7 +136,7 @@ class RunCommitter:
         return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
-        """Return the outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
+        """Returns the outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
         run = self._store.open(run_id) if run_id is not None else None
         if run is None or run.manifest.sha256 != sha256:

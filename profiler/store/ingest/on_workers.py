@@ -75,7 +75,7 @@ def ingest_on_workers(
     observer: IngestObserver | None = None,
     alone_s: float = ALONE_S,
 ) -> Iterator[Ingested]:
-    """Store every report, like `ingest_reports`, and yield the outcomes.
+    """Stores every report, like `ingest_reports`, and yields the outcomes.
 
     Raises errors that concern all reports: the scheduler is gone, runs cannot be written, or there has been
     no worker for `alone_s` seconds.
@@ -131,7 +131,7 @@ class _Ingestion:
             yield outcome
 
     def stop(self) -> None:
-        """Wait for commits under way. A call under way ends with its worker's next message, or when the pool closes."""
+        """Waits for commits under way. A call under way ends with its worker's next message, or when the pool closes."""
         self._queue.close()
         with self._idle:
             self._stopped.set()
@@ -139,7 +139,7 @@ class _Ingestion:
         self._committers.shutdown(wait=False, cancel_futures=True)
 
     def _hire(self) -> int:
-        """Start one driver for each thread that a worker offers; returns how many drivers are at work."""
+        """Starts one driver for each thread that a worker offers; returns how many drivers are at work."""
         self._drivers = [driver for driver in self._drivers if driver[1].is_alive()]
         at_work, now = Counter(worker for worker, _ in self._drivers), time.monotonic()
         fresh = [
@@ -174,7 +174,7 @@ class _Ingestion:
             self._outcomes.put(InternalError(f"{type(error).__name__}: {error}"))
 
     def _serve(self, worker: Worker, taken: list[QueuedReport]) -> bool:
-        """Have the worker read these reports; returns whether it may get more."""
+        """Has the worker read these reports; returns whether it may get more."""
         tasks = self._tasks(taken)
         if not tasks:
             return True
@@ -223,7 +223,7 @@ class _Ingestion:
         return True
 
     def _tasks(self, taken: list[QueuedReport]) -> list[tuple[QueuedReport, ReadTask]]:
-        """Return the reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
+        """Returns the reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
         tasks = []
         for queued in taken:
             if self._stopped.is_set():
@@ -286,7 +286,7 @@ class _Ingestion:
             return Ingested(report, "failed", error=error)
 
     def _lose(self, worker: Worker, taken: list[QueuedReport], error: ProfError) -> None:
-        """Return the reports to the queue. The worker may come back: perhaps only its connection broke."""
+        """Returns the reports to the queue. The worker may come back: perhaps only its connection broke."""
         self._resting[worker] = time.monotonic() + _REST_S
         self._observer.lost(worker, len(taken), error)
         for queued in self._queue.lose(taken):
@@ -298,7 +298,7 @@ class _Ingestion:
             self._finish(Ingested(queued.report, "failed", error=failure))
 
     def _discharge(self, worker: Worker, taken: list[QueuedReport], error: ProfError) -> bool:
-        """Use the worker no more: one that fails at once would otherwise take most of the reports."""
+        """Uses the worker no more: one that fails at once would otherwise take most of the reports."""
         self._unfit[worker] = error
         self._observer.lost(worker, len(taken), error)
         self._queue.put_back(taken)
@@ -306,7 +306,7 @@ class _Ingestion:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise _IngestStopped once `stop` was called: from then on the staging folder may be gone."""
+        """Raises _IngestStopped once `stop` was called: from then on the staging folder may be gone."""
         with self._idle:
             if self._stopped.is_set():
                 raise _IngestStopped
@@ -329,7 +329,7 @@ class _Ingestion:
 
 
 def _located(read: ReadResult, worker: Worker) -> ReadResult:
-    """Add the worker's name to errors about URLs: each worker has its own network and credentials."""
+    """Adds the worker's name to errors about URLs: each worker has its own network and credentials."""
     error = read.error
     if not isinstance(error, RemoteDenied | RemoteFailed):
         return read

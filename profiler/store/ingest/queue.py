@@ -40,7 +40,7 @@ class ReportQueue:
         self._changed = Condition()
 
     def take(self, drivers: int) -> list[QueuedReport]:
-        """Take a batch; empty when all reports are finished.
+        """Takes a batch; empty when all reports are finished.
 
         Waits while others work, since their reports may come back.
         """
@@ -55,13 +55,13 @@ class ReportQueue:
             return [self._suspects.popleft()]
 
     def finish(self) -> None:
-        """Count one report as finished."""
+        """Counts one report as finished."""
         with self._changed:
             self._unfinished -= 1
             self._changed.notify_all()
 
     def put_back(self, reports: Iterable[QueuedReport]) -> None:
-        """Return reports that no worker has begun to read."""
+        """Returns reports that no worker has begun to read."""
         with self._changed:
             for one in reports:
                 if one.suspect:
@@ -72,7 +72,7 @@ class ReportQueue:
             self._changed.notify_all()
 
     def lose(self, reports: Sequence[QueuedReport]) -> list[QueuedReport]:
-        """Return reports whose worker was lost. Any may have killed it, so each goes alone from now on, after
+        """Returns reports whose worker was lost. Any may have killed it, so each goes alone from now on, after
         all others.
 
         Returns those that have lost so many workers that they are given up.
@@ -95,7 +95,7 @@ class ReportQueue:
             self._changed.notify_all()
 
     def _batch(self, drivers: int) -> list[QueuedReport]:
-        """Take a batch that leaves enough for the other drivers, so that all of them end together."""
+        """Takes a batch that leaves enough for the other drivers, so that all of them end together."""
         most_bytes = min(BATCH_BYTES, UNDER_WAY_BYTES // drivers, self._fresh_bytes // (2 * drivers))
         most_reports = min(BATCH_REPORTS, -(-len(self._fresh) // (2 * drivers)))
         batch = [self._fresh.popleft()]

@@ -62,7 +62,7 @@ class ReadResult:
 
 
 def read_batch(batch: Batch) -> list[ReadResult]:
-    """Read the reports in order; returns fewer than asked for when time or size of the result is used up."""
+    """Reads the reports in order; returns fewer than asked for when time or size of the result is used up."""
     sandbox = _sandbox(batch.readers, batch.memory_bytes)
     started_s = sent_s = time.monotonic()
     stopped, results, result_bytes = Event(), list[ReadResult](), 0
@@ -82,7 +82,7 @@ def read_batch(batch: Batch) -> list[ReadResult]:
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
-    """Write the files of a run that came from a worker into a new folder, and flush them to the disk."""
+    """Writes the files of a run that came from a worker into a new folder, and flushes them to the disk."""
     try:
         folder.mkdir(parents=True)
         for name, data in files.items():
@@ -120,7 +120,7 @@ def _read_in(scratch: Path, task: ReadTask, sandbox: Sandbox) -> ReadResult:
 
 @cache
 def _sandbox(readers: int, memory_bytes: int) -> Sandbox:
-    """Return the worker's readers, kept for as long as it lives: starting one takes longer than reading a report."""
+    """Returns the worker's readers, kept for as long as it lives: starting one takes longer than reading a report."""
     sandbox = Sandbox(readers, memory_bytes=memory_bytes or None)
     Finalize(None, sandbox.stop, exitpriority=100)
     return sandbox

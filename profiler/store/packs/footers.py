@@ -46,11 +46,11 @@ class JoinedFooter:
         return len(self._groups)
 
     def fits(self, footer: Struct) -> bool:
-        """Return whether a file with this footer may be appended."""
+        """Returns whether a file with this footer may be appended."""
         return self._first is None or footer[_SCHEMA] == self._first[_SCHEMA]
 
     def append(self, footer: Struct, offset: int) -> None:
-        """Add the row groups of a file that lies at `offset` of the joined one, except those without rows."""
+        """Adds the row groups of a file that lies at `offset` of the joined one, except those without rows."""
         if self._first is None:
             self._first = footer
         for group in footer[_GROUPS][1][1]:
@@ -60,7 +60,7 @@ class JoinedFooter:
                 self._rows += group[_GROUP_ROWS][1]
 
     def encode(self) -> bytes:
-        """Return the bytes that end the joined file."""
+        """Returns the bytes that end the joined file."""
         assert self._first is not None
         footer = self._first | {_ROWS: (I64, self._rows), _GROUPS: (LIST, (STRUCT, self._groups))}
         out = encode_struct(footer)
@@ -68,7 +68,7 @@ class JoinedFooter:
 
 
 def read_footer(data: bytes) -> Struct:
-    """Decode the footer of a whole Parquet file; ValueError when there is none that can be joined."""
+    """Decodes the footer of a whole Parquet file; ValueError when there is none that can be joined."""
     if len(data) < _TAIL_BYTES or data[-4:] != MAGIC:
         raise ValueError("not a Parquet file")
     (length,) = struct.unpack_from("<I", data, len(data) - _TAIL_BYTES)
@@ -83,7 +83,7 @@ def read_footer(data: bytes) -> Struct:
 
 
 def _move(group: Struct, offset: int, ordinal: int) -> None:
-    """Shift all offsets of a row group, which count from the start of the file; an offset of 0 means that
+    """Shifts all offsets of a row group, which count from the start of the file; an offset of 0 means that
     there is none.
     """
     group.pop(_ORDINAL, None)

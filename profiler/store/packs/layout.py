@@ -100,7 +100,7 @@ class Pack:
 
     @classmethod
     def read(cls, place: Place, name: str) -> Pack:
-        """Read and check `pack.json`; FileNotFoundError when a larger pack has replaced this one."""
+        """Reads and checks `pack.json`; FileNotFoundError when a larger pack has replaced this one."""
         file = f"{name}/{PACK_FILE}"
         data = place.read(file)
         if pack_name(name.split("-")[1], data) != name:
@@ -129,7 +129,7 @@ class Pack:
         return sum(file.bytes for file in self.index.files.values())
 
     def lines(self, run_ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the runs' lines of `manifests.jsonl` as they are now. `verified_line` refuses one that has changed."""
+        """Returns the runs' lines of `manifests.jsonl` as they are now. `verified_line` refuses one that has changed."""
         wanted = {run_id: self.index.runs[run_id] for run_id in run_ids}
         file = f"{self.name}/{MANIFESTS_FILE}"
         found: dict[str, bytes] = {}
@@ -145,14 +145,14 @@ class Pack:
         return found
 
     def verified_line(self, run_id: str, line: bytes) -> bytes:
-        """Return the line unchanged; RunDamaged when it is not the one written."""
+        """Returns the line unchanged; RunDamaged when it is not the one written."""
         if hashlib.sha256(line).hexdigest() != self.index.runs[run_id].sha256:
             where = self.shown(MANIFESTS_FILE)
             raise RunDamaged(f"{where}: the line of {run_id} is not the one written (its SHA-256 differs)")
         return line
 
     def verified_table(self, table: str) -> Path:
-        """Return the table of all runs as a file of this machine, whose hash is checked once."""
+        """Returns the table of all runs as a file of this machine, whose hash is checked once."""
         if table not in self._verified:
             name = table_file(table)
             path = self.place.file(f"{self.name}/{name}")
@@ -194,7 +194,7 @@ class PackedFiles(RunFiles):
 
 
 def packed_report(report: StoredReport) -> str:
-    """Return the name of a report within a pack: its hash, and the suffix that says whether it is compressed."""
+    """Returns the name of a report within a pack: its hash, and the suffix that says whether it is compressed."""
     assert report.file is not None
     return f"{REPORTS_FOLDER}/{report.sha256}{report_suffix(report.file)}"
 

@@ -60,7 +60,7 @@ class Compacted:
 
 
 def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
-    """Choose the runs to pack.
+    """Chooses the runs to pack.
 
     A small pack is rewritten only with at least as many other runs, so that few are copied often.
     """
@@ -86,7 +86,7 @@ def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | Non
 def compact(
     store: RunStore, plan: PackPlan, advance: Callable[[], None] = lambda: None, limits: Limits | None = None
 ) -> Compacted:
-    """Carry out the plan; calls `advance` for every run that was written or left alone."""
+    """Carries out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
     store.ids()  # list the runs as they are now
     try:
@@ -119,7 +119,7 @@ def _written(
     store: RunStore, run_ids: Sequence[RunId], staging: Staging, publisher: PackPublisher, limits: Limits,
     done: Compacted, advance: Callable[[], None],
 ) -> Iterator[PackWriter]:  # fmt: skip
-    """Yield each pack when it is full or gets no more runs.
+    """Yields each pack when it is full or gets no more runs.
 
     Several are open at once when the tables' columns differ.
     """
@@ -144,7 +144,7 @@ def _written(
 def _opened(
     store: RunStore, run_ids: Sequence[RunId], publisher: PackPublisher, done: Compacted
 ) -> Iterator[tuple[Run, bytes]]:
-    """Open each run that is whole, and yield it with its manifest as written. Requests several at once from a URL."""
+    """Opens each run that is whole, and yields it with its manifest as written. Requests several at once from a URL."""
     for start in range(0, len(run_ids), _AT_ONCE):
         some = run_ids[start : start + _AT_ONCE]
         store.read_ahead(some)
@@ -169,7 +169,7 @@ def _require_reports(run: Run, publisher: PackPublisher) -> None:
 
 
 def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """Return the folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
+    """Returns the folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
     visible = {(run_id.time, run_id.hash): run_id for run_id in store.ids()}
     safe = []
     for name in names:
@@ -195,7 +195,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Let one call at a time on this machine compact these runs."""
+    """Lets one call at a time on this machine compact these runs."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = try_lock(folder / _LOCK_FILE)
     if lock is None:

@@ -34,14 +34,14 @@ class FolderPublisher:
         self._staging = staging
 
     def has(self, name: str) -> bool:
-        """Return whether the place has a file with this name."""
+        """Returns whether the place has a file with this name."""
         return (self._root / name).exists()
 
     def tidy(self, packed: Iterable[str]) -> None:
         pass
 
     def publish(self, writer: PackWriter) -> str:
-        """Put the pack in place, whole, and return its name."""
+        """Puts the pack in place, whole, and returns its name."""
         folder = writer.folder
         if writer.reports:
             (folder / REPORTS_FOLDER).mkdir()
@@ -55,7 +55,7 @@ class FolderPublisher:
         return name
 
     def remove(self, folders: Sequence[str]) -> None:
-        """Remove runs and packs. Each disappears from listings at once, and from the disk after that."""
+        """Removes runs and packs. Each disappears from listings at once, and from the disk after that."""
         self._staging.take_away(folders)
 
 
@@ -71,7 +71,7 @@ class ObjectPublisher:
         return name in self._files
 
     def tidy(self, packed: Iterable[str]) -> None:
-        """Remove what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
+        """Removes what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
         oldest = id_time(datetime.now(UTC) - timedelta(days=_UNFINISHED_DAYS))
         held = set(packed)
         left: list[str] = []
@@ -124,7 +124,7 @@ def publisher_for(place: Place, staging: Staging) -> PackPublisher:
 
 
 def stored_files(place: Place) -> dict[str, int]:
-    """Return every file of runs and packs, with its size in bytes."""
+    """Returns every file of runs and packs, with its size in bytes."""
     if isinstance(place, ObjectPlace):
         return place.files()
     found: dict[str, int] = {}
@@ -139,7 +139,7 @@ def stored_files(place: Place) -> dict[str, int]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link a file under a second name, which costs nothing; copy it where the file system has no links."""
+    """Links a file under a second name, which costs nothing; copies it where the file system has no links."""
     try:
         os.link(source, target)
     except FileExistsError:

@@ -49,7 +49,7 @@ class PackWriter:
         return sum(table.file.size_bytes for table in self._tables.values())
 
     def add(self, run: Run, manifest: bytes) -> bool:
-        """Add a run; returns False, and adds nothing, when its tables have other columns than those of this pack."""
+        """Adds a run; returns False, and adds nothing, when its tables have other columns than those of this pack."""
         text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
         for table, stored in run.manifest.tables.items():
             if self._tables[table].place_of(stored.sha256) is None:
@@ -76,7 +76,7 @@ class PackWriter:
         return True
 
     def close(self) -> str:
-        """Finish the files, `pack.json` among them, and return the name of the pack."""
+        """Finishes the files, `pack.json` among them, and returns the name of the pack."""
         for table in self._tables.values():
             table.file.write(table.footer.encode())
         written = {table_file(table): writer.file for table, writer in self._tables.items()}
@@ -95,7 +95,7 @@ class _TableWriter:
         self._empty: dict[str, TableExtent] = {}
 
     def place_of(self, sha256: str) -> TableExtent | None:
-        """Return the place of a table that was written before: an empty table is the same file in every run and is
+        """Returns the place of a table that was written before: an empty table is the same file in every run and is
         written once.
         """
         return self._empty.get(sha256)
@@ -130,7 +130,7 @@ class _Hashed:
 
 
 def _one_line(manifest: bytes) -> bytes:
-    """Put the manifest on one line. Only white space changes, so a manifest of any version stays what it is."""
+    """Puts the manifest on one line. Only white space changes, so a manifest of any version stays what it is."""
     try:
         return msgspec.json.format(manifest, indent=-1)
     except msgspec.DecodeError as error:

@@ -27,7 +27,7 @@ _FREE_BYTES, _FREE_PART = 1 << 30, 10  # what copies leave free: a gigabyte, or 
 
 
 def most_bytes(name: str, most: int | None = None) -> int:
-    """Return how large a file with this name may be that is read as a whole, and at most as large as `most`."""
+    """Returns how large a file with this name may be that is read as a whole, and at most as large as `most`."""
     largest = _MOST_BYTES if name.endswith((".parquet", ".jsonl")) else _MOST_OTHER_BYTES
     return largest if most is None else min(largest, most)
 
@@ -44,7 +44,7 @@ class FileTooLarge(OSError):
 
 
 def bounded_copy(folder: Path) -> Callback:
-    """Return what a file system reports its progress to, and which stops it when the file is too large.
+    """Returns what a file system reports its progress to, and which stops it when the file is too large.
 
     Many files may be below that: it also stops one that would leave too little of the disk with `folder`.
     """
@@ -62,7 +62,7 @@ def bounded_copy(folder: Path) -> Callback:
 
 @cache
 def bounded_response() -> type[Any]:
-    """Return the kind of answer from a web server that is read as a whole only if it is not too large."""
+    """Returns the kind of answer from a web server that is read as a whole only if it is not too large."""
     from aiohttp import ClientResponse
 
     class Bounded(ClientResponse):
@@ -83,6 +83,6 @@ def bounded_response() -> type[Any]:
 
 
 def _end_asked(response: ClientResponse) -> int | None:
-    """Return where the request's range of bytes ends; a server that ignores it sends the file from its start."""
+    """Returns where the request's range of bytes ends; a server that ignores it sends the file from its start."""
     asked = re.fullmatch(r"bytes=\d+-(\d+)", response.request_info.headers.get("Range", ""))
     return int(asked[1]) + 1 if asked else None

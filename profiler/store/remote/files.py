@@ -44,7 +44,7 @@ def is_url(place: object) -> bool:
 
 
 def public_url(url: str) -> str:
-    """Return the URL without user and password; a web address also loses what follows `?`, which may be a signature."""
+    """Returns the URL without user and password; a web address also loses what follows `?`, which may be a signature."""
     match = _URL.fullmatch(url)
     if match is None:
         return url
@@ -55,7 +55,7 @@ def public_url(url: str) -> str:
 
 
 def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
-    """Return a file system and the path in it. Credentials come as usual for it: for S3, as for every AWS tool."""
+    """Returns a file system and the path in it. Credentials come as usual for it: for S3, as for every AWS tool."""
     match = _URL.fullmatch(url)
     assert match is not None, url
     protocol = match["protocol"].lower()
@@ -75,7 +75,7 @@ def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
 
 @contextmanager
 def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[None]:
-    """Translate what a file system raises into a one-line error about `url`; a missing file raises `missing`.
+    """Translates what a file system raises into a one-line error about `url`; a missing file raises `missing`.
 
     Without `missing`, FileNotFoundError passes; FileExistsError and FileTooLarge always do. Do no work on local files in here, or a
     full disk would look like a remote failure.
@@ -127,14 +127,14 @@ def _translated(url: str, error: Exception) -> ProfError:
 
 
 def error_text(url: str, error: Exception) -> str:
-    """Return the error's message on one line, without the secrets of `url` or of any other URL in it."""
+    """Returns the error's message on one line, without the secrets of `url` or of any other URL in it."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = without_secrets(text, secrets_of([url], {}))
     return re.sub(r"\?[^\s'\"]+", "", text)[:_MESSAGE_CHARACTERS]
 
 
 def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
-    """Return the users, passwords and signatures in URLs, and the secrets of the environment, the longest first."""
+    """Returns the users, passwords and signatures in URLs, and the secrets of the environment, the longest first."""
     found = {
         value for name, value in environment.items() if _SECRET_NAME.search(name) and len(value) > _A_WORD
     }
@@ -152,7 +152,7 @@ def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return the text without these secrets, and without users, passwords and signatures of any URL in it."""
+    """Returns the text without these secrets, and without users, passwords and signatures of any URL in it."""
     for secret in secrets:
         before, after = (r"(?<!\w)" if secret[0].isalnum() else "", r"(?!\w)" if secret[-1].isalnum() else "")
         text = re.sub(before + re.escape(secret) + after, "" if secret.endswith("@") else "…", text)
@@ -161,7 +161,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _user_info(url: str) -> str:
-    """Return `user:password@`, or an empty text."""
+    """Returns `user:password@`, or an empty text."""
     match = _URL.fullmatch(url)
     found = _USER_INFO.match(match["rest"]) if match else None
     return found[0] if found else ""

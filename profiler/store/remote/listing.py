@@ -20,7 +20,7 @@ _DEEPEST = 20
 def list_files(
     system: AbstractFileSystem, folder: str, where: object, start: str = "", deepest: int = _DEEPEST
 ) -> Iterator[dict[str, Any]]:
-    """Yield each file in the folder, as fsspec describes it; of a bucket in S3, only those that begin with `start`.
+    """Yields each file in the folder, as fsspec describes it; of a bucket in S3, only those that begin with `start`.
 
     Raises RemoteFailed, which names `where`, when more names are listed than prof would give. Folders are searched to a
     depth where each takes a request.
@@ -38,7 +38,7 @@ def list_files(
 def find_matches(
     system: AbstractFileSystem, pattern: str, where: object
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each file and folder that a pattern may name, with the part of its path that the pattern matches.
+    """Yields each file and folder that a pattern may name, with the part of its path that the pattern matches.
 
     `**` stands for folders in folders: everything below is listed then, and else as many levels as the pattern has.
     """
@@ -77,7 +77,7 @@ def _in_folders(system: Any, folder: str, deepest: int) -> Iterator[dict[str, An
 
 
 def _in_bucket(system: Any, start: str, levels: int, delimiter: str = "") -> Iterator[dict[str, Any]]:
-    """Yield what begins with `start`, page by page: `find` would hold all names, and each of the folders in them."""
+    """Yields what begins with `start`, page by page: `find` would hold all names, and each of the folders in them."""
     bucket, _, key = start.partition("/")
     ahead = [key]
     for _ in range(levels):
@@ -104,7 +104,7 @@ def _pages(system: Any, bucket: str, prefix: str, delimiter: str) -> Iterator[di
 
 
 def _finds_at_once(system: Any) -> bool:
-    """Return whether a file system has a search of its own, which takes few requests for many folders."""
+    """Returns whether a file system has a search of its own, which takes few requests for many folders."""
     from fsspec.asyn import AbstractFileSystem, AsyncFileSystem  # type: ignore[import-untyped]
 
     kind = type(system)
@@ -113,7 +113,7 @@ def _finds_at_once(system: Any) -> bool:
 
 
 def _count_matched(pattern: list[str], names: list[str]) -> int:
-    """Return how many of the first names the pattern matches, as few as it can; 0 when it matches none.
+    """Returns how many of the first names the pattern matches, as few as it can; 0 when it matches none.
 
     Holds the places in the pattern that the names so far may have reached, so no pattern takes exponential time.
     """

@@ -39,7 +39,7 @@ class ObjectPlace:
         return state_folder(self._url)
 
     def names(self) -> list[str]:
-        """Return the folders that are whole. Takes one listing of everything, since nothing else shows which are."""
+        """Returns the folders that are whole. Takes one listing of everything, since nothing else shows which are."""
         split = (name.split("/") for name in self.listing(""))
         return sorted(
             parts[0]
@@ -48,11 +48,11 @@ class ObjectPlace:
         )
 
     def listing(self, start: str) -> list[str]:
-        """Return the names of all files that begin with `start`."""
+        """Returns the names of all files that begin with `start`."""
         return list(self.files(start))
 
     def files(self, start: str = "") -> dict[str, int]:
-        """Return the names of all files that begin with `start`, with their sizes in bytes.
+        """Returns the names of all files that begin with `start`, with their sizes in bytes.
 
         Leaves out names that prof cannot have given, and stops at more than it would ever give.
         """
@@ -125,7 +125,7 @@ class ObjectPlace:
             self._system.pipe_file(self._path(name), data)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Write a file unless the name is taken; returns False when it is. S3 decides that itself, in one
+        """Writes a file unless the name is taken; returns False when it is. S3 decides that itself, in one
         request.
 
         On a store without such a request, another client's file may slip in between the check and the write.
@@ -166,13 +166,13 @@ class ObjectPlace:
             self._system.cp_file(self._path(source), self._path(target))
 
     def modified(self, name: str) -> datetime:
-        """Return the time of the last change of a file."""
+        """Returns the time of the last change of a file."""
         with self._explained():
             found: datetime = self._system.modified(self._path(name))
             return found
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; ignores missing ones."""
+        """Removes files; ignores missing ones."""
         paths = [self._path(name) for name in names]
         if not paths:
             return
@@ -190,7 +190,7 @@ class ObjectPlace:
 
     @cached_property
     def _spool(self) -> Path:
-        """Return the folder for fetched files, which lasts as long as this object."""
+        """Returns the folder for fetched files, which lasts as long as this object."""
         from profiler.store.scratch import end_scratch, make_scratch
 
         folder, lock = make_scratch()
@@ -198,7 +198,7 @@ class ObjectPlace:
         return folder
 
     def _copy_of(self, name: str) -> Path:
-        """Return the path on this machine for a file of the place."""
+        """Returns the path on this machine for a file of the place."""
         return self._spool / inside(name)
 
     @cached_property
@@ -211,7 +211,7 @@ class ObjectPlace:
         return self._connected[0]
 
     def _require_answer(self, folder: str) -> None:
-        """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
+        """Raises RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
         if is_web(self._system):
             try:
                 with remote_errors(self._url, missing=RemoteFailed):
@@ -223,7 +223,7 @@ class ObjectPlace:
         return f"{self._connected[1]}/{inside(name)}"
 
     def _end(self, name: str, start: int | None, end: int | None, most: int | None) -> int | None:
-        """Return where to stop: at the latest one byte after what a file may have. A web server may ignore it."""
+        """Returns where to stop: at the latest one byte after what a file may have. A web server may ignore it."""
         beyond = (start or 0) + most_bytes(name, most) + 1
         if end is None:
             return None if is_web(self._system) and most is None else beyond
@@ -243,7 +243,7 @@ class ObjectPlace:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Translate errors of the file system: FileNotFoundError stays, but a missing bucket becomes RemoteFailed."""
+        """Translates errors of the file system: FileNotFoundError stays, but a missing bucket becomes RemoteFailed."""
         try:
             with remote_errors(self._url):
                 yield
@@ -272,13 +272,13 @@ def _is_bucket_missing(error: FileNotFoundError) -> bool:
 
 
 def _is_empty_file(error: Exception) -> bool:
-    """Return whether a store answered 416: an empty file has no first byte that could be asked for."""
+    """Returns whether a store answered 416: an empty file has no first byte that could be asked for."""
     return 416 in (getattr(error, name, None) for name in ("status", "code", "status_code")) or (
         "InvalidRange" in str(error.__cause__)
     )
 
 
 def _is_precondition(error: OSError) -> bool:
-    """Return whether S3 answered 412 (the name is taken) or 409 (another client is writing it this moment)."""
+    """Returns whether S3 answered 412 (the name is taken) or 409 (another client is writing it this moment)."""
     text = str(error.__cause__)
     return "PreconditionFailed" in text or "ConditionalRequestConflict" in text

@@ -39,12 +39,12 @@ _NOT_AS_WRITTEN = (
 
 
 def stays_inside(name: str) -> bool:
-    """Return whether a relative name with forward slashes stays within the folder that it is joined to."""
+    """Returns whether a relative name with forward slashes stays within the folder that it is joined to."""
     return "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
 
 
 def inside(name: str) -> str:
-    """Return the name unchanged; RunDamaged when it leads out of the folder that it is to be joined to."""
+    """Returns the name unchanged; RunDamaged when it leads out of the folder that it is to be joined to."""
     if not stays_inside(name):
         raise RunDamaged(f"{name!r}: a name that leads out of the runs")
     return name
@@ -55,19 +55,19 @@ class Place(Protocol):
 
     @property
     def root(self) -> Location:
-        """Return the place as messages name it, without secrets."""
+        """Returns the place as messages name it, without secrets."""
 
     @property
     def local(self) -> Path:
         """A folder of this machine for unfinished work: `root` itself when that is a folder."""
 
     def names(self) -> list[str]:
-        """Return the folders that may be runs or packs, in order; those that begin with a dot are left out."""
+        """Returns the folders that may be runs or packs, in order; those that begin with a dot are left out."""
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes: ...
 
     def read_all(self, pieces: Sequence[Piece], most: int | None = None) -> list[bytes | OSError]:
-        """Read several pieces at once; a piece that cannot be read, or is larger than `most`, is returned as its error."""
+        """Reads several pieces at once; a piece that cannot be read, or is larger than `most`, is returned as its error."""
 
     def file(self, name: str) -> Path:
         """A file of this machine with the same content."""
@@ -76,10 +76,10 @@ class Place(Protocol):
         """A file of this machine with the same content, which was just read as `data`."""
 
     def forget(self, name: str) -> None:
-        """Remove the copy that `file` or `keep` made on this machine, if they made one."""
+        """Removes the copy that `file` or `keep` made on this machine, if they made one."""
 
     def shown(self, name: str) -> str:
-        """Return the path or URL of a file, for messages."""
+        """Returns the path or URL of a file, for messages."""
 
 
 class FolderPlace:
@@ -144,13 +144,13 @@ class FolderPlace:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hash of a regular file."""
+    """Returns the hash of a regular file."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file to read it; OSError for anything else. A pipe would be waited for, and a device has no end."""
+    """Opens a regular file to read it; OSError for anything else. A pipe would be waited for, and a device has no end."""
     try:
         file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
     except OSError as error:
@@ -164,7 +164,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def unreadable(error: OSError, where: str) -> RunUnusable:
-    """Return the error for a file of a run: it is damaged when it is missing or no such file, else it may be whole."""
+    """Returns the error for a file of a run: it is damaged when it is missing or no such file, else it may be whole."""
     kind = (
         RunDamaged
         if isinstance(error, FileNotFoundError) or error.errno in _NOT_AS_WRITTEN
@@ -178,7 +178,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def location_of(given: Location) -> Location:
-    """Return a path as a path and a URL as text; a `file://` URL becomes the path that it names."""
+    """Returns a path as a path and a URL as text; a `file://` URL becomes the path that it names."""
     if isinstance(given, Path) or not is_url(given):
         return Path(given)
     if given.startswith("file://"):
@@ -187,7 +187,7 @@ def location_of(given: Location) -> Location:
 
 
 def state_folder(url: str) -> Path:
-    """Return the folder of this machine that keeps unfinished work for the runs at a URL, from one call to the next."""
+    """Returns the folder of this machine that keeps unfinished work for the runs at a URL, from one call to the next."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     shown = public_url(url)
     slug = re.sub(r"[^a-z0-9]+", "-", shown.lower()).strip("-")[:60]

@@ -67,7 +67,7 @@ class UploadStaging(Staging):
         return committed
 
     def _is_known(self, run: RunId, folder: Path) -> bool:
-        """Return whether there is a run of the same report.
+        """Returns whether there is a run of the same report.
 
         Lists all runs once; `_upload` finds those that were added since.
         """
@@ -78,7 +78,7 @@ class UploadStaging(Staging):
 
 
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:
-    """Upload a run and return where it is; None when there is a run of the same report already."""
+    """Uploads a run and returns where it is; None when there is a run of the same report already."""
     manifest = read_manifest(folder)
     files = [path for path in folder.iterdir() if path.name != MANIFEST_FILE]
     while _claim(place, run, manifest.sha256):
@@ -93,7 +93,7 @@ def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:
 
 
 def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
-    """Claim the report; returns False when there is a run of it, and raises IdTaken when there is one of another."""
+    """Claims the report; returns False when there is a run of it, and raises IdTaken when there is one of another."""
     deadline, before = time.monotonic() + CLAIM_S, ""
     while not place.put_new(_claim_file(run), str(run).encode()):
         claimant = _claimant(place, run)
@@ -129,7 +129,7 @@ def _claim_file(run: RunId) -> str:
 
 
 def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
-    """Return the visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
+    """Returns the visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
 
     Lists only names that begin with the run's time.
     """
@@ -143,7 +143,7 @@ def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
 
 
 def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
-    """Upload a file and return its name, which is made from its content when its own is taken by something else."""
+    """Uploads a file and returns its name, which is made from its content when its own is taken by something else."""
     if place.put_new_file(f"{run}/{path.name}", path):
         return path.name
     ours, theirs = (sha256_of(one) for one in (path, place.file(f"{run}/{path.name}")))

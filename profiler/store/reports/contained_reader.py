@@ -89,7 +89,7 @@ class ContainedReader:
         part: Part,
         count: Callable[[], None] = lambda: None,
     ) -> Decoded:
-        """Decode the reports, `count` each launch, and check the answer; ends this process when the reader ends."""
+        """Decodes the reports, calls `count` for each launch, and checks the answer; ends this process when the reader ends."""
         try:
             answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files, count)
         except (EOFError, OSError):
@@ -158,7 +158,7 @@ class ContainedReader:
         os._exit(code)
 
     def _live(self, pipe: Connection, parent: int) -> None:
-        """Restrict this process, the new one, and serve until the pipe is closed."""
+        """Restricts this process, the new one, and serves until the pipe is closed."""
         try:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
@@ -184,7 +184,7 @@ _code_reader: ContainedReader | None = None
 
 
 def start_reader() -> None:
-    """Fork the process for machine code, where this system has what it needs; call this while there is one thread."""
+    """Forks the process for machine code, where this system has what it needs; call this while there is one thread."""
     global _code_reader  # noqa: PLW0603
     if sys.platform == "linux" and _DESCRIPTORS.exists():
         # Another release may call it otherwise: every process then takes 0.1 s to load it.
@@ -197,7 +197,7 @@ def start_reader() -> None:
 def decode_contained(
     files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None] = lambda: None
 ) -> Decoded:
-    """Decode the reports of a run in contained processes, or in this one where there are none; `count` each launch."""
+    """Decodes the reports of a run in contained processes, or in this one where there are none; calls `count` for each launch."""
     if _code_reader is None:
         sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
         return decode_reports(sources, run_id, omitted, count=count)

@@ -70,7 +70,7 @@ class Restricted:
 
 
 def restrict(readable: Sequence[Path] = ()) -> Restricted:
-    """Restrict this process for good to reading these folders and its open descriptors.
+    """Restricts this process for good to reading these folders and its open descriptors.
 
     What the system does not offer is left out. Call this before threads start, since those keep their rights.
     """
@@ -110,7 +110,7 @@ def _restrict_calls(libc: ctypes.CDLL) -> bool:
 
 
 def filter_program(machine: str, process: int) -> bytes:
-    """Return the filter of system calls, as the kernel runs it."""
+    """Returns the filter of system calls, as the kernel runs it."""
     column, architecture = _MACHINES[machine]
     conditions = _conditions(process)
     steps = [
@@ -141,7 +141,7 @@ def filter_program(machine: str, process: int) -> bytes:
 
 
 def _conditions(process: int) -> dict[str, tuple[int, int, int]]:
-    """Return the calls that are allowed only if an argument, under a mask, has a value: (argument, mask, value)."""
+    """Returns the calls that are allowed only if an argument, under a mask, has a value: (argument, mask, value)."""
     return {
         "clone": (0, _NEW_THREAD, _NEW_THREAD),
         "open": (1, _WRITING, 0),

@@ -23,7 +23,7 @@ class Controls:
 
 
 def derive_controls(command_line: str, ncu_version: str) -> Controls:
-    """Return the settings on the command line, or the defaults of that version of ncu."""
+    """Returns the settings on the command line, or the defaults of that version of ncu."""
     try:
         words = shlex.split(command_line)
     except ValueError:
@@ -39,7 +39,7 @@ def derive_controls(command_line: str, ncu_version: str) -> Controls:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """Return '2025.3.1.0' as (2025, 3, 1, 0), and () for a text without a version."""
+    """Returns '2025.3.1.0' as (2025, 3, 1, 0), and () for a text without a version."""
     parts = []
     for part in text.split("."):
         if not part.isdigit():
@@ -56,7 +56,7 @@ def _default_clock(ncu_version: str) -> str:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """Return the options of ncu itself. They end at the program: the first word that is no option and no value of one."""
+    """Returns the options of ncu itself. They end at the program: the first word that is no option and no value of one."""
     options: dict[str, str] = {}
     position = 0
     while position < len(words) and words[position].startswith("-"):

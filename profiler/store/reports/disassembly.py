@@ -48,7 +48,7 @@ def disassemble(action: Any, starts: Sequence[int], start: int, known: Iterable[
 
 
 def still_the_same(action: Any, starts: Sequence[int], start: int, function: Function) -> bool:
-    """Return whether the same code is at that address, judged by five instructions: another process may load
+    """Returns whether the same code is at that address, judged by five instructions: another process may load
     other code there.
     """
     last = len(function.offsets) - 1

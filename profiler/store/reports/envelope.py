@@ -68,7 +68,7 @@ class _Walk:
 
 
 def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
-    """Walk the whole file; raise for anything that is not a complete report.
+    """Walks the whole file; raises an error for anything that is not a complete report.
 
     `name` is only used in messages. A cut exactly between two results leaves a shorter
     but complete report, which no reader can tell from a recording of fewer launches;
@@ -162,7 +162,7 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
 
 
 def _entries(payload: memoryview, start: int) -> Iterator[memoryview]:
-    """Yield the length-prefixed messages of a payload, which they must fill exactly."""
+    """Yields the length-prefixed messages of a payload, which they must fill exactly."""
     position = 0
     while position < len(payload):
         entry, position = _sized(payload, position, f"an entry of the block at byte {start:,}")
@@ -170,7 +170,7 @@ def _entries(payload: memoryview, start: int) -> Iterator[memoryview]:
 
 
 def _check_order(result: memoryview, walk: _Walk) -> None:
-    """Raise _Malformed unless the launch comes after the one before it in the same process."""
+    """Raises _Malformed unless the launch comes after the one before it in the same process."""
     process = launch = None
     for number, wire, value in _fields(result):
         if wire == _VARINT and number == _RESULT_PROCESS:
@@ -189,7 +189,7 @@ def _check_order(result: memoryview, walk: _Walk) -> None:
 
 
 def _check_complete(walk: _Walk, name: str) -> None:
-    """Raise unless the report ends where it should: format 7 writes the session's details, command line last,
+    """Raises unless the report ends where it should: format 7 writes the session's details, command line last,
     after a result.
     """
     if walk.pending_sources:
@@ -237,7 +237,7 @@ def _timestamp(seconds: int) -> int:
 
 
 def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]:
-    """Return the length-prefixed bytes at `position`, and where they end."""
+    """Returns the length-prefixed bytes at `position`, and where they end."""
     start = position + 4
     if start > len(view):
         raise _Malformed(f"it ends inside {what}")
@@ -248,7 +248,7 @@ def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """Yield the fields of a protobuf message as (number, wire type, value)."""
+    """Yields the fields of a protobuf message as (number, wire type, value)."""
     position = 0
     while position < len(message):
         key, position = _varint(message, position)

@@ -55,7 +55,7 @@ _MOST_NAMES, _NAME_WIDTH = 20, 100
 
 
 def extract_report(request: Request) -> Manifest | AlreadyStored:
-    """Fill `request.folder`, and flush every file to the disk before returning."""
+    """Fills `request.folder`, and flushes every file to the disk before returning."""
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
         return _extract(request)
@@ -104,7 +104,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
 
 
 def _keep_chosen(request: Request, decoded: Decoded) -> None:
-    """Keep the launches that were asked for alone."""
+    """Keeps the launches that were asked for alone."""
     table = decoded.tables["launches"]
     try:
         launches = request.choice.launches(table)
@@ -133,7 +133,7 @@ def _counter(request: Request, files: Sequence[ReportFile]) -> Callable[[], None
 
 
 def _require_consistent(files: Sequence[ReportFile], decoded: Decoded) -> None:
-    """Raise ReportDamaged when a launch contradicts itself."""
+    """Raises ReportDamaged when a launch contradicts itself."""
     launches = decoded.tables["launches"].select(["launch", "process"]).to_pylist()
     paths = dict(enumerate(file.path for file in files))
     for launch, how in find_contradictions(decoded.tables):
@@ -149,7 +149,7 @@ def _timings(request: Request, run_id: str) -> pa.Table:
 
 
 def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
-    """Return the metrics asked for that no launch has, since ncu ignores unknown names. Raises for required ones."""
+    """Returns the metrics asked for that no launch has, since ncu ignores unknown names. Raises for required ones."""
     collected = request.collected
     if collected is None:
         return []

@@ -53,7 +53,7 @@ class ReportFile:
     stamp: tuple[int, ...]
 
     def check_unchanged(self) -> None:
-        """Raise unless `path` is still the file that was hashed."""
+        """Raises unless `path` is still the file that was hashed."""
         try:
             stamp = _stamp(os.stat(self.path))
         except OSError:
@@ -66,7 +66,7 @@ class ReportFile:
 
 
 def identify_report(path: Path, scratch: Path) -> ReportFile:
-    """Open, hash and check `path`; a compressed report is unpacked into the folder `scratch`."""
+    """Opens, hashes and checks `path`; a compressed report is unpacked into the folder `scratch`."""
     plain = path
     with _opened(path) as descriptor:
         stamp = _stamp(os.fstat(descriptor))
@@ -88,7 +88,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
 
 
 def sha256_of_report(path: Path) -> str:
-    """Return the hash of a stored report's uncompressed bytes."""
+    """Returns the hash of a stored report's uncompressed bytes."""
     digest = hashlib.sha256()
     for chunk in read_plain(path):
         digest.update(chunk)
@@ -96,7 +96,7 @@ def sha256_of_report(path: Path) -> str:
 
 
 def read_plain(path: Path) -> Iterator[bytes]:
-    """Yield the bytes that ncu wrote, piece by piece. Unpacks compressed content, whatever the file is called.
+    """Yields the bytes that ncu wrote, piece by piece. Unpacks compressed content, whatever the file is called.
 
     ReportTooLarge when they are more than a report can have: a few megabytes may unpack to a full disk.
     """
@@ -114,7 +114,7 @@ def read_plain(path: Path) -> Iterator[bytes]:
 
 
 def pack_report(plain: Path, packed: Path) -> None:
-    """Compress a report, which shrinks it many times: reports repeat whole cubins and metric names.
+    """Compresses a report, which shrinks it many times: reports repeat whole cubins and metric names.
 
     Writes frames of bounded size, which zstd reads as one file. Arrow's own stream knows only the fastest
     level, which gives twice the size.
@@ -128,14 +128,14 @@ def pack_report(plain: Path, packed: Path) -> None:
 
 
 def copy_report(source: Path, target: Path) -> None:
-    """Copy a report as it is, compressed or not."""
+    """Copies a report as it is, compressed or not."""
     with target.open("wb") as file:
         for chunk in _chunks(source):
             file.write(chunk)
 
 
 def unpack_report(source: Path, target: Path) -> None:
-    """Unpack a report. One that the disk has no room for is too large, which stops no other report."""
+    """Unpacks a report. One that the disk has no room for is too large, which stops no other report."""
     with target.open("wb") as file:
         for chunk in read_plain(source):
             try:
@@ -149,7 +149,7 @@ def unpack_report(source: Path, target: Path) -> None:
 
 
 def _chunks(path: Path, *, unpack: bool = False, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
-    """Yield a file in chunks. Errors while reading become ReportErrors; the caller's own stay OSErrors."""
+    """Yields a file in chunks. Errors while reading become ReportErrors; the caller's own stay OSErrors."""
     import pyarrow as pa
 
     try:
@@ -165,7 +165,7 @@ def _chunks(path: Path, *, unpack: bool = False, size: int = _CHUNK_BYTES) -> It
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """Open a regular file and yield its descriptor; never blocks on a pipe or a device."""
+    """Opens a regular file and yields its descriptor; never blocks on a pipe or a device."""
     if any("\ud800" <= character <= "\udfff" for character in str(path)):
         raise ReportUnreadable(
             f"{path}: the path is not valid Unicode, which NVIDIA's reader and a manifest need",

@@ -47,7 +47,7 @@ Report = Path | RemoteReport
 
 
 def find_reports(places: list[str]) -> list[Report]:
-    """Find reports: files as given, folders searched to the bottom, patterns expanded; each file once.
+    """Finds reports: files as given, folders searched to the bottom, patterns expanded; each file once.
 
     A place that cannot be listed stays in the result, and reading it gives the error.
     """
@@ -63,7 +63,7 @@ def find_reports(places: list[str]) -> list[Report]:
 
 
 def size_bytes(report: Report) -> int:
-    """Return the size of a report; 0 when it is not known."""
+    """Returns the size of a report; 0 when it is not known."""
     if isinstance(report, RemoteReport):
         return report.bytes or 0
     try:
@@ -78,7 +78,7 @@ def fetch(
     go_on: Callable[[], bool] = lambda: True,
     limit_s: float = float("inf"),
 ) -> None:
-    """Fetch a report into a local file, piece by piece; raises when it is missing, denied or cut short."""
+    """Fetches a report into a local file, piece by piece; raises when it is missing, denied or cut short."""
     if report.trouble is not None:
         raise report.trouble
     filesystem, path = open_filesystem(report.url)
@@ -118,7 +118,7 @@ def _pieces(filesystem: Any, path: str, size: int) -> Generator[bytes]:
 
 
 def _streamed(filesystem: Any, path: str) -> Generator[bytes]:
-    """Yield a file whose size is unknown, as from some web servers, to its end."""
+    """Yields a file whose size is unknown, as from some web servers, to its end."""
     with filesystem.open(path, "rb") as stream:
         while piece := stream.read(_FETCH_BYTES):
             yield piece
@@ -147,7 +147,7 @@ def _reports_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_stored(folder: PurePath) -> bool:
-    """Return whether a folder holds reports that are stored already: a run's folder, or the reports of a pack."""
+    """Returns whether a folder holds reports that are stored already: a run's folder, or the reports of a pack."""
     return RunId.parse(folder.name) is not None or (
         folder.name == REPORTS_FOLDER and is_pack(folder.parent.name)
     )
@@ -157,7 +157,7 @@ def _is_stored(folder: PurePath) -> bool:
 
 
 def _reports_at(url: str) -> list[RemoteReport]:
-    """Find the reports at a URL.
+    """Finds the reports at a URL.
 
     A listing takes one request for about a thousand names, however deep the folders are.
     """
@@ -181,14 +181,14 @@ def _reports_at(url: str) -> list[RemoteReport]:
 
 
 def _is_pattern(url: str, path: str) -> bool:
-    """Return whether the path is a pattern; in a web address it never is, since `?` begins a query."""
+    """Returns whether the path is a pattern; in a web address it never is, since `?` begins a query."""
     return glob.has_magic(path) and not url.lower().startswith("http")
 
 
 def _files_below(
     filesystem: Any, url: str, place: str, info: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a file itself, or the reports in a folder that are neither hidden nor part of a run."""
+    """Yields a file itself, or the reports in a folder that are neither hidden nor part of a run."""
     if info["type"] != "directory":
         yield place, info
         return
@@ -198,7 +198,7 @@ def _files_below(
 
 
 def _files_of_pattern(filesystem: Any, url: str, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the files that a pattern names, and the reports in the folders that it names."""
+    """Yields the files that a pattern names, and the reports in the folders that it names."""
     for place, entry in find_matches(filesystem, pattern, public_url(url)):
         name = entry["name"].rstrip("/")
         if name == place:
@@ -208,14 +208,14 @@ def _files_of_pattern(filesystem: Any, url: str, pattern: str) -> Iterator[tuple
 
 
 def _is_report_in(place: str, name: str) -> bool:
-    """Return whether a file in a folder is a report that is neither hidden nor part of a run."""
+    """Returns whether a file in a folder is a report that is neither hidden nor part of a run."""
     *folders, file = PurePosixPath(name.removeprefix(place)).parts
     hidden = any(part.startswith(".") for part in folders)
     return file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent)
 
 
 def _url_of(name: str, url: str, path: str, filesystem: Any) -> str:
-    """Return the URL of a listed name. Listings leave out the protocol, and some the host; `url` has both."""
+    """Returns the URL of a listed name. Listings leave out the protocol, and some the host; `url` has both."""
     url, path = url.rstrip("/"), path.rstrip("/")
     if url.endswith(path):
         return url[: len(url) - len(path)] + name

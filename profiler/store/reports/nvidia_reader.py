@@ -78,7 +78,7 @@ def decode_reports(
     sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL,
     count: Callable[[], None] = lambda: None,
 ) -> Decoded:  # fmt: skip
-    """Read every launch of every range of every report, and `count` each; fail when the reader yields fewer than announced."""
+    """Reads every launch of every range of every report, and calls `count` for each; fails when the reader yields fewer than announced."""
     decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
         with _failures_named(path := source.path):
@@ -129,7 +129,7 @@ class _Launch:
     values: dict[str, Value] = field(default_factory=dict)
 
     def function_of(self, address: int) -> tuple[int, int] | None:
-        """Return the function that an address is in, and the offset from its start."""
+        """Returns the function that an address is in, and the offset from its start."""
         index = bisect_right(self.starts, address) - 1
         if index < 0 or address - self.starts[index] > LARGEST_FUNCTION_BYTES:
             return None
@@ -152,7 +152,7 @@ class _Decoder:
         return Decoded(tables, [valid_unicode(section) for section in self._sections])
 
     def read_all(self, process: int, context: Any, count: Callable[[], None]) -> int:
-        """Read every launch of every range of one report; returns how many there were."""
+        """Reads every launch of every range of one report; returns how many there were."""
         before = self._launches
         self._functions.clear()  # another process loads another function at the same address
         for range_index in range(context.num_ranges()):
@@ -300,7 +300,7 @@ class _Decoder:
         return self._omitted is Omitted.NOTHING
 
     def _function(self, launch: _Launch, index: int) -> Function:
-        """Return the function's code.
+        """Returns the function's code.
 
         Disassembling takes a millisecond for each instruction, so do it once a function.
         """
@@ -353,7 +353,7 @@ class _Decoder:
 
 
 def _is_of_code(metric: str) -> bool:
-    """Return whether the instances of the metric are counts of instructions that the table of the code holds."""
+    """Returns whether the instances of the metric are counts of instructions that the table of the code holds."""
     return metric == _EXECUTED or (metric.startswith(_SAMPLES) and not metric.endswith("_not_issued"))
 
 
@@ -365,7 +365,7 @@ def _function_starts(action: Any) -> list[int]:
 
 
 def _correlation_ids(metric: Any, count: int) -> tuple[str, list[Any]]:
-    """Return the ids of a metric's instances: ('name', texts), ('number', integers) or ('none', [])."""
+    """Returns the ids of a metric's instances: ('name', texts), ('number', integers) or ('none', [])."""
     ids = metric.correlation_ids() if metric.has_correlation_ids() else None
     if ids is None or ids.num_instances() != count:
         return "none", []

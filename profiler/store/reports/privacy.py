@@ -22,7 +22,7 @@ _LONGEST = 4096  # more than any match, so that none is cut by the end of a chun
 
 
 def find_home_directories(report: Path, own: Path | None = None) -> list[str]:
-    """Return the home directories that the report names, sorted; `own` is found wherever it lies.
+    """Returns the home directories that the report names, sorted; `own` is found wherever it lies.
 
     Raises a ReportError, also when a compressed report does not decompress.
     """

@@ -109,12 +109,12 @@ class Request:
 
     @property
     def report(self) -> Path:
-        """Return the first report, which stands for all of them in messages."""
+        """Returns the first report, which stands for all of them in messages."""
         return self.reports[0]
 
     @property
     def is_named(self) -> bool:
-        """Return whether the user chose the name; otherwise the run is named after the file."""
+        """Returns whether the user chose the name; otherwise the run is named after the file."""
         return self.name is not None or self.kernel is not None
 
     def run_name(self) -> str:
@@ -124,12 +124,12 @@ class Request:
         return preset_name(name, self.collected.preset) if self.collected else name
 
     def asking_less(self) -> Request | None:
-        """Return the request that leaves out one part more; None when only parts are left that a run needs."""
+        """Returns the request that leaves out one part more; None when only parts are left that a run needs."""
         rest = list(Omitted)[list(Omitted).index(self.omitted) + 1 :]
         return replace(self, omitted=rest[0]) if rest else None
 
     def about_original(self, error: ProfError) -> ProfError:
-        """Turn an error about the copy into one about the original, which the user knows."""
+        """Turns an error about the copy into one about the original, which the user knows."""
         if self.shown is None:
             return error
         copy = str(self.report)
@@ -138,7 +138,7 @@ class Request:
 
 
 def stem_of(name: str) -> str:
-    """Return the name of a report's file without its suffixes."""
+    """Returns the name of a report's file without its suffixes."""
     return name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
 
 

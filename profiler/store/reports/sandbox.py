@@ -80,7 +80,7 @@ class _Context(SpawnContext):
         return reader
 
     def end_readers(self) -> None:
-        """Kill the readers that the pool left behind: one that replaces a crashed one may only just have started.
+        """Kills the readers that the pool left behind: one that replaces a crashed one may only just have started.
 
         It would print an error when the locks that it shares with this process are gone.
         """
@@ -134,7 +134,7 @@ class Sandbox:
     def _settle(
         self, request: Request, limit_s: float, answer: Future[Extracted], reading: Future[Extracted]
     ) -> None:
-        """Set the answer, or read again with less. Runs in a thread of the pool, or in the one that stops it."""
+        """Sets the answer, or reads again with less. Runs in a thread of the pool, or in the one that stops it."""
         try:
             answer.set_result(reading.result())
         except (Exception, CancelledError) as error:
@@ -156,7 +156,7 @@ class Sandbox:
         self._join()
 
     def stop(self) -> None:
-        """Abandon whatever is being read."""
+        """Abandons whatever is being read."""
         self._pool.stop()
         self._join()
 
@@ -166,7 +166,7 @@ class Sandbox:
 
 
 def outcome(future: Future[Extracted], report: object) -> Extracted:
-    """Return the reader's result for a report, or raise the error that says what is wrong with the report."""
+    """Returns the reader's result for a report, or raises the error that says what is wrong with the report."""
     try:
         return future.result()
     except ProfError:
@@ -185,7 +185,7 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
 
 
 def _is_crash(error: BaseException) -> bool:
-    """Return whether native code crashed.
+    """Returns whether native code crashed.
 
     A reader that the system killed for its memory does not count, and is not tried again.
     """
@@ -200,7 +200,7 @@ def default_timeout_s(report: Path) -> float:
 
 
 def timeout_for_size_s(report_bytes: int) -> float:
-    """Return the time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
+    """Returns the time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
 
 
@@ -226,7 +226,7 @@ def _prepare(report: Path) -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block SIGINT. Threads of the pool that start in here inherit this, and so do the readers that they
+    """Blocks SIGINT. Threads of the pool that start in here inherit this, and so do the readers that they
     start.
 
     So a reader never sees an interrupt; the parent decides what to do about one.
@@ -241,7 +241,7 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def _ending_held() -> Iterator[None]:
-    """Delay SIGTERM until a reader has started, since a half-started one prints an error.
+    """Delays SIGTERM until a reader has started, since a half-started one prints an error.
 
     The signal is not blocked: a reader would inherit that, and outlive what ends it.
     """
@@ -275,7 +275,7 @@ def _enter_worker(memory_bytes: int) -> None:
 
 
 def _limit(what: int, limit: int) -> None:
-    """Lower a resource limit. A lower one that is set already stays, and a system without such a limit ignores this."""
+    """Lowers a resource limit. A lower one that is set already stays, and a system without such a limit ignores this."""
     with suppress(ValueError, OSError):
         _, hard = resource.getrlimit(what)
         lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)

@@ -58,7 +58,7 @@ class Staging:
         self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
-        """Return the path of a new folder for one run; whoever fills it creates it."""
+        """Returns the path of a new folder for one run; whoever fills it creates it."""
         self._count += 1
         return self._own / str(self._count)
 
@@ -66,7 +66,7 @@ class Staging:
         shutil.rmtree(folder, ignore_errors=True)
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
-        """Rename `folder` to its run and return where it is; None when there is a run of the same report already."""
+        """Renames `folder` to its run and returns where it is; None when there is a run of the same report already."""
         run = RunId.parse(run_id)
         assert run is not None, run_id
         target = self.root / run_id
@@ -84,7 +84,7 @@ class Staging:
         return target
 
     def _is_known(self, run: RunId, folder: Path) -> bool:
-        """Return whether there is a run of the same report as the one in `folder`.
+        """Returns whether there is a run of the same report as the one in `folder`.
 
         Lists the runs again only when another process has added one.
         """
@@ -94,7 +94,7 @@ class Staging:
         return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
     def _remember(self, run: RunId) -> None:
-        """Note our own commit, and give the folder a time of our choice.
+        """Notes our own commit, and give the folder a time of our choice.
 
         The file system's clock may stand still for milliseconds, and would then hide another process's commit
         right after ours.
@@ -108,7 +108,7 @@ class Staging:
                 self._changed_ns = now_ns
 
     def add(self, folder: Path, name: str) -> None:
-        """Rename a prepared folder, which need not be a run, into place."""
+        """Renames a prepared folder, which need not be a run, into place."""
         try:
             with locked(self.root / _LOCK_FILE):
                 flush(folder)
@@ -118,7 +118,7 @@ class Staging:
             raise storage_error(error, self.root) from error
 
     def take_away(self, names: Iterable[str]) -> None:
-        """Remove runs or packs. Each disappears by one rename, and from the disk after that."""
+        """Removes runs or packs. Each disappears by one rename, and from the disk after that."""
         away = self.folder()
         try:
             away.mkdir()
@@ -132,7 +132,7 @@ class Staging:
         self.discard(away)
 
     def set_aside(self, name: str, why: str) -> Path:
-        """Move a run or a pack to the folder of damaged ones, beside a file that says why, and return its new path.
+        """Moves a run or a pack to the folder of damaged ones, beside a file that says why, and returns its new path.
 
         The reason is written first: a call that is killed leaves at worst a reason without a run.
         """
@@ -165,13 +165,13 @@ class Staging:
 
 
 def damaged_folders() -> Iterator[str]:
-    """Yield the folders for what is set aside: the next one is for a name that is in those before it."""
+    """Yields the folders for what is set aside: the next one is for a name that is in those before it."""
     yield DAMAGED_FOLDER
     yield from (f"{DAMAGED_FOLDER}/{number}" for number in count(2))
 
 
 def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of runs by the hash in them."""
+    """Returns the names of runs by the hash in them."""
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(name[-HASH_CHARACTERS:], []).append(name)
@@ -192,7 +192,7 @@ def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort 
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
-    """Write a table of a run. The hash is taken before the bytes reach the disk, so it shows what was meant."""
+    """Writes a table of a run. The hash is taken before the bytes reach the disk, so it shows what was meant."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -206,7 +206,7 @@ def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
 
 
 def flush(path: Path) -> None:
-    """Flush a file or a folder to the disk."""
+    """Flushes a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -215,7 +215,7 @@ def flush(path: Path) -> None:
 
 
 def make_root(root: Path) -> None:
-    """Make the folder of runs, so that a power failure does not take it away with the first run."""
+    """Makes the folder of runs, so that a power failure does not take it away with the first run."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     root.mkdir(parents=True, exist_ok=True)
     for folder in missing:
@@ -223,7 +223,7 @@ def make_root(root: Path) -> None:
 
 
 def make_shared_folder(folder: Path, root: Path) -> None:
-    """Make a folder with the permissions of `root`, so that everybody who may add a run can prepare one.
+    """Makes a folder with the permissions of `root`, so that everybody who may add a run can prepare one.
 
     A link is an error: what is written and removed there could be anywhere.
     """
@@ -235,7 +235,7 @@ def make_shared_folder(folder: Path, root: Path) -> None:
 
 
 def find_left_staging(root: Path) -> list[Path]:
-    """Return the folders that dead processes left behind. A living process holds the lock on its owner file."""
+    """Returns the folders that dead processes left behind. A living process holds the lock on its owner file."""
     left = []
     with suppress(FileNotFoundError):
         for folder in sorted((root / STAGING_FOLDER).iterdir()):

@@ -14,7 +14,7 @@ from profiler.store.runs.run_store import Run
 
 
 def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Write each report under the run's name, numbered when there are several, and yield its path.
+    """Writes each report under the run's name, numbered when there are several, and yields its path.
 
     The caller has verified the run, so the files are as recorded. Each is written aside and renamed, so that
     no name ever holds half a report.

@@ -22,12 +22,12 @@ def table_file(table: str) -> str:
 
 
 def report_file(process: int, processes: int) -> str:
-    """Return the name of one process's report, numbered when there are several."""
+    """Returns the name of one process's report, numbered when there are several."""
     return f"report{f'-{process}' if processes > 1 else ''}{COMPRESSED_SUFFIX}"
 
 
 def own_name(file: str, sha256: str) -> str:
-    """Return the name, made from its content, that an uploaded file gets when its own is taken."""
+    """Returns the name, made from its content, that an uploaded file gets when its own is taken."""
     return f"{sha256[:HASH_CHARACTERS]}-{file}"
 
 
@@ -41,7 +41,7 @@ def is_report_file(file: str) -> bool:
 
 
 def report_suffix(file: str) -> str:
-    """Return the suffix of a stored report's name, which says whether it is compressed."""
+    """Returns the suffix of a stored report's name, which says whether it is compressed."""
     match = _REPORT.fullmatch(file)
     assert match is not None, file
     return match["suffix"]

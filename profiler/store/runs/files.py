@@ -30,12 +30,12 @@ class RunFiles(ABC):
 
     @property
     def where(self) -> Location:
-        """Return the run's own path or URL, for messages."""
+        """Returns the run's own path or URL, for messages."""
         root = self.place.root
         return root / self.name if isinstance(root, Path) else self.place.shown(self.name)
 
     def table(self, table: str) -> bytes:
-        """Return the table's Parquet file as it was recorded; RunDamaged when its SHA-256 differs."""
+        """Returns the table's Parquet file as it was recorded; RunDamaged when its SHA-256 differs."""
         if self._ahead is None and not isinstance(self.place.root, Path):
             read_ahead([self])
         data = self._ahead.pop(table, None) if self._ahead else None
@@ -48,7 +48,7 @@ class RunFiles(ABC):
         return data
 
     def shown_table(self, table: str) -> str:
-        """Return the table's file, for messages."""
+        """Returns the table's file, for messages."""
         return self.shown(self.stored[table].file)
 
     def report(self, report: StoredReport) -> Path:
@@ -57,7 +57,7 @@ class RunFiles(ABC):
 
     @abstractmethod
     def piece(self, table: str) -> Piece:
-        """Return the file and the range of bytes that hold the table, within the place."""
+        """Returns the file and the range of bytes that hold the table, within the place."""
 
     @abstractmethod
     def parquet(self, table: str) -> tuple[Path, range | None]:
@@ -69,7 +69,7 @@ class RunFiles(ABC):
 
     @abstractmethod
     def report_name(self, report: StoredReport) -> str:
-        """Return the name of the stored report within the place."""
+        """Returns the name of the stored report within the place."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class FolderFiles(RunFiles):
 
 
 def read_ahead(runs: Sequence[RunFiles], table: str | None = None) -> None:
-    """Fetch all tables that have rows, or the one called `table`, of several runs of one place in one round
+    """Fetches all tables that have rows, or the one called `table`, of several runs of one place in one round
     of requests.
 
     Ignores what cannot be read: whoever asks for it next gets the error.

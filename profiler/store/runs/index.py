@@ -39,7 +39,7 @@ class RunIndex:
 
     @property
     def folders(self) -> list[str]:
-        """Return the names of the runs' own folders, as last listed."""
+        """Returns the names of the runs' own folders, as last listed."""
         return [name for name in self._listed if RunId.parse(name)]
 
     @property
@@ -47,11 +47,11 @@ class RunIndex:
         return list(self._packs.values())
 
     def pack_of(self, name: str) -> Pack | None:
-        """Return the pack that a run is read from: the newest, when several hold it."""
+        """Returns the pack that a run is read from: the newest, when several hold it."""
         return self._packed.get(name)
 
     def names(self) -> list[str]:
-        """List the place: the names of all runs, in order, and of everything else in it.
+        """Lists the place: the names of all runs, in order, and of everything else in it.
 
         A pack that cannot be read is listed in `unusable`, and the runs of the others are found.
         """
@@ -79,7 +79,7 @@ class RunIndex:
         return sorted({*names, *self._packed})
 
     def find(self, name: str) -> Found:
-        """Find a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
+        """Finds a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
         try:
             return self._read(name)
         except FileNotFoundError:  # it may have moved into a pack since the listing
@@ -87,7 +87,7 @@ class RunIndex:
             return self._read(name)
 
     def holds(self, sha256: str, names: Iterable[str]) -> bool:
-        """Return whether one of these runs, whose ids end in the start of this hash, is of the same report.
+        """Returns whether one of these runs, whose ids end in the start of this hash, is of the same report.
 
         Raises IdTaken when all of them are of other reports, because an id must mean one report.
         """
@@ -105,7 +105,7 @@ class RunIndex:
         return bool(found)
 
     def read_ahead(self, names: Iterable[str]) -> None:
-        """Fetch the manifests that `find` will need next, in few requests. Ignores those that cannot be read."""
+        """Fetches the manifests that `find` will need next, in few requests. Ignores those that cannot be read."""
         folders: list[str] = []
         by_pack: dict[str, list[str]] = {}
         for name in names:

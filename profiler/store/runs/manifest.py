@@ -132,12 +132,12 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """Return the hash that the run's id ends in."""
+        """Returns the hash that the run's id ends in."""
         return self.content_sha256 or self.reports[0].sha256
 
     @property
     def is_sealed(self) -> bool:
-        """Return whether the manifest was written with a seal, which then fitted when it was read."""
+        """Returns whether the manifest was written with a seal, which then fitted when it was read."""
         return self.schema_version >= _SEALED_SINCE
 
     @property
@@ -158,7 +158,7 @@ _Kind = TypeVar("_Kind", bound=Manifest)
 
 
 def prof_version() -> str:
-    """Return the version of prof, also when it runs from a checkout and is not installed."""
+    """Returns the version of prof, also when it runs from a checkout and is not installed."""
     # Imported late: only commands that write a run need it.
     from importlib.metadata import PackageNotFoundError, version
 
@@ -180,7 +180,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> Path:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Encode and seal a manifest, in today's form even if it was read from an older one."""
+    """Encodes and seal a manifest, in today's form even if it was read from an older one."""
     today = msgspec.structs.replace(manifest, schema_version=SCHEMA_VERSION)
     return msgspec.json.format(sealed(msgspec.json.encode(today)), indent=2) + b"\n"
 
@@ -202,7 +202,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 @overload
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
-    """Decode and check a manifest.
+    """Decodes and checks a manifest.
 
     Raises RunDamaged when it changed, a name leads out of its folder, or the id does not fit the rest.
     """
@@ -223,7 +223,7 @@ def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) ->
 
 
 def _upgraded(raw: Any) -> Any:
-    """Convert version 1, which had one report or null."""
+    """Converts version 1, which had one report or null."""
     if isinstance(raw, dict) and raw.get("schema_version") == 1 and "report" in raw:
         raw["reports"] = [raw["report"]] if raw["report"] is not None else []
     return raw
@@ -239,7 +239,7 @@ def _require_known_schema(raw: Any, where: str) -> None:
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
-    """Yield the faults of all names that become paths, and of fields that contradict each other."""
+    """Yields the faults of all names that become paths, and of fields that contradict each other."""
     for table, stored in manifest.tables.items():
         if not is_table_file(stored.file, table):
             yield f"{stored.file!r} is no name of a file of table {table!r}"
@@ -257,7 +257,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_id(manifest: Manifest) -> Iterator[str]:
-    """Yield the faults of the run id, which is made again from the rest of the manifest and compared."""
+    """Yields the faults of the run id, which is made again from the rest of the manifest and compared."""
     stated = RunId.parse(manifest.run_id)
     if stated is None:
         yield f"{manifest.run_id!r} is no run id"
@@ -284,7 +284,7 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
-    """Yield the faults of ladder and kernel.
+    """Yields the faults of ladder and kernel.
 
     A run that prof measured is named after both; an ingested one may have any name.
     """

@@ -23,19 +23,19 @@ _UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
 
 def is_number(reference: str) -> bool:
-    """Return whether the text is the number of a kernel."""
+    """Returns whether the text is the number of a kernel."""
     return reference.isdecimal() and len(reference) <= _KERNEL_DIGITS
 
 
 def names_of(reference: str, ladder: str) -> list[str]:
-    """Return the names to look for, one after the other. A number means the kernel's profile first, then its timings."""
+    """Returns the names to look for, one after the other. A number means the kernel's profile first, then its timings."""
     if is_number(reference):
         return [name(ladder, int(reference)) for name in (rung_name, timed_name)]
     return [reference, path_name(reference)]
 
 
 def name_filter(reference: str | None, ladder: str, *, of_ladder: bool = False) -> Callable[[str], bool]:
-    """Return a test of whether a name is meant. None means every name; a number, all presets and timings of
+    """Returns a test of whether a name is meant. None means every name; a number, all presets and timings of
     that kernel.
 
     With `of_ladder`, only names of that ladder's kernels match. Raises RunNotFound for an overlong pattern.
@@ -62,12 +62,12 @@ def _is_meant(name: str, reference: str | None, ladder: str) -> bool:
 
 
 def _path_pattern(pattern: str) -> str:
-    """Reduce a pattern to the characters that `path_name` leaves in a name."""
+    """Reduces a pattern to the characters that `path_name` leaves in a name."""
     return _UNSAFE_IN_PATTERN.sub(lambda match: match["set"] or "-", pattern.strip().lower())
 
 
 def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder: bool) -> str:
-    """Return the error text for a name that matches no run, with a pattern that finds longer names."""
+    """Returns the error text for a name that matches no run, with a pattern that finds longer names."""
     if is_number(reference):
         return f"no run of kernel {reference} of ladder '{ladder}'"
     what = f"no run of ladder '{ladder}'" if of_ladder else "no run"
@@ -83,7 +83,7 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
 
 
 def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
-    """Return the error text for a name or a number that matches no run, with the names or numbers that come near."""
+    """Returns the error text for a name or a number that matches no run, with the names or numbers that come near."""
     names, name = sorted(set(all_names)), names_of(reference, ladder)[0]
     what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
     if not names:
@@ -102,19 +102,19 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
 
 
 def names_of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
-    """Return the names of that kernel's runs, of any preset."""
+    """Returns the names of that kernel's runs, of any preset."""
     pattern = _rung_pattern(ladder, str(number), any_preset=True)
     return sorted({name for name in names if pattern.fullmatch(name)})
 
 
 def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
-    """Return the numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
+    """Returns the numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
     pattern = _rung_pattern(ladder, r"(\d+)", any_preset=any_preset)
     return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
 
 
 def ladders_of(names: Iterable[str]) -> list[str]:
-    """Return the ladders that have runs, as the start of their runs' names shows."""
+    """Returns the ladders that have runs, as the start of their runs' names shows."""
     pattern = re.compile(rf"(.+)-\d+(?:{TIMED_SUFFIX})?")
     return sorted({match[1] for name in names if (match := pattern.fullmatch(name))})
 

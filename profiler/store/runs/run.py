@@ -54,7 +54,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """Return the run as a person calls it: its rung, its name, or the report's path."""
+        """Returns the run as a person calls it: its rung, its name, or the report's path."""
         manifest = self.manifest
         if not self.stored:
             return str(self.path)
@@ -97,14 +97,14 @@ class Run:
         return self.table(name).to_pandas()
 
     def verify(self) -> None:
-        """Raise RunDamaged unless the stored reports and every table are as recorded."""
+        """Raises RunDamaged unless the stored reports and every table are as recorded."""
         self.verify_reports()
         self.forget_reports()
         for name in self.manifest.tables:
             self.table_bytes(name)
 
     def verify_reports(self, *, left_elsewhere: bool = True, may_be_gone: bool = False) -> None:
-        """Raise RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that
+        """Raises RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that
         still exist too. A stored report that `may_be_gone` is noted in `reports_gone` instead.
         """
         if self.is_far:
@@ -120,7 +120,7 @@ class Run:
                     self.reports_gone.append(self.files.shown(report.file))
 
     def forget_reports(self) -> None:
-        """Remove the copies on this machine of reports at a URL."""
+        """Removes the copies on this machine of reports at a URL."""
         for report in self.manifest.reports:
             if report.file is not None:
                 self.files.place.forget(self.files.report_name(report))
@@ -132,18 +132,18 @@ class Run:
         return self._reading(lambda: self.files.report(report))
 
     def table_bytes(self, name: str) -> bytes:
-        """Return the Parquet file of a table; RunDamaged unless it is as recorded."""
+        """Returns the Parquet file of a table; RunDamaged unless it is as recorded."""
         return self._reading_table(name, lambda: self.files.table(name))
 
     def readable_bytes(self, name: str) -> bytes:
-        """Return the Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
+        """Returns the Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
         data = self.table_bytes(name)
         self._decoded(name, data)
         return data
 
     @property
     def is_far(self) -> bool:
-        """Return whether the run is at a URL, where every read is a request."""
+        """Returns whether the run is at a URL, where every read is a request."""
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
@@ -151,7 +151,7 @@ class Run:
         return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:
-        """Fetch all reports at once. Ignores failures: whoever needs the report next gets the error."""
+        """Fetches all reports at once. Ignores failures: whoever needs the report next gets the error."""
         from concurrent.futures import ThreadPoolExecutor
 
         def fetch(report: StoredReport) -> None:
@@ -190,7 +190,7 @@ class Run:
             raise unreadable(error, where) from error
 
     def _reading(self, read: Callable[[], _Read]) -> _Read:
-        """Read; when `prof compact` has moved the run since it was found, find it again and read once more."""
+        """Reads; when `prof compact` has moved the run since it was found, finds it again and reads once more."""
         try:
             return read()
         except FileNotFoundError:

@@ -43,12 +43,12 @@ class RunId(msgspec.Struct, frozen=True):
 
 
 def id_time(moment: datetime) -> str:
-    """Return a time as ids of runs and names of packs have it, so that they sort by it."""
+    """Returns a time as ids of runs and names of packs have it, so that they sort by it."""
     return moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
 
 
 def path_name(name: str) -> str:
-    """Turn any text into a name that is safe in a path: only [a-z0-9._-], no leading dot, never empty."""
+    """Turns any text into a name that is safe in a path: only [a-z0-9._-], no leading dot, never empty."""
     safe = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip(".-_")
     return safe[:_NAME_CHARACTERS].strip(".-_") or "report"
 
@@ -58,7 +58,7 @@ def rung_name(ladder: str, kernel: int) -> str:
 
 
 def timed_name(ladder: str, kernel: int) -> str:
-    """Return the name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
+    """Returns the name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
@@ -67,7 +67,7 @@ def sweep_name(ladder: str, kernel: int) -> str:
 
 
 def preset_name(name: str, preset: str) -> str:
-    """Return the name of a run that was collected with `preset`.
+    """Returns the name of a run that was collected with `preset`.
 
     Each preset has its own, since runs of one name can be compared.
     """
@@ -75,5 +75,5 @@ def preset_name(name: str, preset: str) -> str:
 
 
 def content_sha256(hashes: Sequence[str]) -> str:
-    """Combine the hashes of a run's reports: a single one stays what it is, several are hashed in their order."""
+    """Combines the hashes of a run's reports: a single one stays what it is, several are hashed in their order."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()

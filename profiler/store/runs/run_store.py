@@ -59,21 +59,21 @@ class RunStore:
 
     @property
     def root(self) -> Location:
-        """Return the place as messages name it."""
+        """Returns the place as messages name it."""
         return self.place.root
 
     @property
     def local(self) -> Path:
-        """Return the folder of this machine that holds unfinished work."""
+        """Returns the folder of this machine that holds unfinished work."""
         return self.place.local
 
     @property
     def packs(self) -> list[Pack]:
-        """Return the packs that `ids` found, oldest first."""
+        """Returns the packs that `ids` found, oldest first."""
         return self.index.packs
 
     def is_same_place(self, other: RunStore) -> bool:
-        """Return whether both stores are the same place, even by another path or a link."""
+        """Returns whether both stores are the same place, even by another path or a link."""
         here, there = (root.resolve() if isinstance(root, Path) else root for root in (self.root, other.root))
         return here == there
 
@@ -88,7 +88,7 @@ class RunStore:
         return Staging(self.local)
 
     def ids(self) -> list[RunId]:
-        """Return every run, oldest first. Reads only names.
+        """Returns every run, oldest first. Reads only names.
 
         Clients of an object store can commit the same report at once; of several ids with the same time and
         hash, every reader keeps only the first.
@@ -104,14 +104,14 @@ class RunStore:
         return list(self._ids)
 
     def sweep_ids(self) -> list[RunId]:
-        """Return the ids of the sweeps beside the runs, oldest first; none at a URL."""
+        """Returns the ids of the sweeps beside the runs, oldest first; none at a URL."""
         return RunStore(self.root / SWEEPS_FOLDER).ids() if isinstance(self.root, Path) else []
 
     def open(self, run_id: RunId) -> Run:
         return self.open_raw(run_id)[0]
 
     def open_raw(self, run_id: RunId) -> tuple[Run, bytes]:
-        """Open a run, and return its manifest as written too."""
+        """Opens a run, and returns its manifest as written too."""
         where = self.place.shown(f"{run_id}/{MANIFEST_FILE}")
         try:
             found = self.index.find(str(run_id))
@@ -129,11 +129,11 @@ class RunStore:
         return run, found.written
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:
-        """Fetch the manifests that `open` will need next, in one round of requests instead of many."""
+        """Fetches the manifests that `open` will need next, in one round of requests instead of many."""
         self.index.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
-        """Open several runs, and leave out the damaged ones; from a URL, all manifests are requested at once."""
+        """Opens several runs, and leave out the damaged ones; from a URL, all manifests are requested at once."""
         wanted = list(run_ids)
         self.read_ahead(wanted)
         runs = []
@@ -145,7 +145,7 @@ class RunStore:
         return runs
 
     def require_whole(self) -> None:
-        """Raise the error of what was left out; of several, one with a line for each, RunDamaged if one of them is."""
+        """Raises the error of what was left out; of several, one with a line for each, RunDamaged if one of them is."""
         errors = sorted(self.left_out.values(), key=lambda error: not isinstance(error, RunDamaged))
         if len(errors) > 1:
             raise type(errors[0])(
@@ -156,7 +156,7 @@ class RunStore:
             raise error
 
     def manifests(self) -> Iterator[Manifest]:
-        """Yield the manifests of all runs that are whole, oldest first."""
+        """Yields the manifests of all runs that are whole, oldest first."""
         ids = self.ids()
         for start in range(0, len(ids), _AT_ONCE):
             yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
@@ -168,7 +168,7 @@ class RunStore:
         return pd.DataFrame([msgspec.to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
-        """Find the newest run by a kernel number, a run id or the start of one, or a name.
+        """Finds the newest run by a kernel number, a run id or the start of one, or a name.
 
         A number means the kernel's profile, or its timings when it was never profiled.
         """
@@ -193,7 +193,7 @@ class RunStore:
         )
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunUnusable]:
-        """Yield every run that a number or a name means, newest first, timings after profiles.
+        """Yields every run that a number or a name means, newest first, timings after profiles.
 
         Yields errors for damaged ones.
         """
@@ -211,28 +211,28 @@ class RunStore:
                     yield run
 
     def knows_ladder(self, ladder: str) -> bool:
-        """Return whether there is a run of one of the ladder's kernels. Reads only names."""
+        """Returns whether there is a run of one of the ladder's kernels. Reads only names."""
         return bool(kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
 
     def ladders(self) -> list[str]:
-        """Return the ladders that have runs. Reads only names."""
+        """Returns the ladders that have runs. Reads only names."""
         return ladders_of(run_id.name for run_id in self._recent_ids())
 
     def with_hash(self, sha256: str) -> Run | None:
-        """Return the run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
+        """Returns the run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
         known = [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
         if not self.index.holds(sha256, map(str, known)):
             return None
         return next(run for run in self.open_all(known) if run.manifest.sha256 == sha256)
 
     def leave_out(self, name: str, error: RunUnusable) -> None:
-        """Note that a damaged run or pack is not part of the answer."""
+        """Notes that a damaged run or pack is not part of the answer."""
         if name not in self.left_out and self._note is not None:
             self._note(f"left out: {error.message}")
         self.left_out[name] = error
 
     def _recent_ids(self) -> list[RunId]:
-        """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""
+        """Lists the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids

@@ -14,19 +14,19 @@ _SEAL = re.compile(rb',"checksum":"(?P<sha256>[0-9a-f]{64})"\}')
 
 
 def sealed(data: bytes) -> bytes:
-    """Return the JSON object on one line with a new seal, in place of the one that it may have."""
+    """Returns the JSON object on one line with a new seal, in place of the one that it may have."""
     body = _parted(data)[0]
     return body[:-1] + b',"checksum":"%s"}' % _hash(body)
 
 
 def seal_of(data: bytes) -> bool | None:
-    """Return whether the seal of a JSON object fits it; None if it has no seal."""
+    """Returns whether the seal of a JSON object fits it; None if it has no seal."""
     body, stated = _parted(data)
     return stated == _hash(body) if stated is not None else None
 
 
 def _parted(data: bytes) -> tuple[bytes, bytes | None]:
-    """Return the object without its seal on one line, and the hash in the seal."""
+    """Returns the object without its seal on one line, and the hash in the seal."""
     text = msgspec.json.format(data, indent=-1)
     start = text.rfind(b',"checksum":"')
     match = _SEAL.fullmatch(text, start) if start >= 0 else None

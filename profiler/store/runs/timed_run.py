@@ -59,7 +59,7 @@ class Unprofiled:
     provenance: Provenance
 
     def facts(self, run_id: RunId, sha256: str) -> dict[str, Any]:
-        """Return the fields of its manifest; `sha256` is the hash of everything measured."""
+        """Returns the fields of its manifest; `sha256` is the hash of everything measured."""
         return {
             "schema_version": SCHEMA_VERSION,
             "run_id": str(run_id),
@@ -89,7 +89,7 @@ class TimedRun(Unprofiled):
 
 
 def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
-    """Commit the runs and return their ids."""
+    """Commits the runs and returns their ids."""
     with store.staging() as staging:
         return [stage_timings(staging, one) for one in timed]
 

@@ -59,7 +59,7 @@ class UnfinishedCollection:
             raise CollectBusy(f"{self.folder}: another prof collects the very same")
 
     def plan(self, fresh: CollectionPlan) -> CollectionPlan:
-        """Return the plan of an earlier call, or store and return this one.
+        """Returns the plan of an earlier call, or stores and returns this one.
 
         Discards what another GPU recorded, since no two GPUs are equally fast.
         """
@@ -72,7 +72,7 @@ class UnfinishedCollection:
         return known or fresh
 
     def report(self, process: int) -> Path | None:
-        """Return the report that this process recorded, or None when it is missing or not whole."""
+        """Returns the report that this process recorded, or None when it is missing or not whole."""
         for path in self.folder.glob(f"process-{process}-*{REPORT_SUFFIX}"):
             with suppress(ProfError):
                 if sha256_of_report(path) in path.name:
@@ -91,7 +91,7 @@ class UnfinishedCollection:
         self._write(f"timings-{process}.json", timings)
 
     def discard(self) -> None:
-        """Remove everything: the run is committed, or has to be measured again."""
+        """Removes everything: the run is committed, or has to be measured again."""
         try:
             for entry in self.folder.iterdir():
                 if entry.name != _OWNER_FILE:
@@ -119,7 +119,7 @@ class UnfinishedCollection:
         self._put(name, lambda aside: aside.write_bytes(sealed(msgspec.json.encode(value))))
 
     def _put(self, name: str, write: Callable[[Path], object]) -> Path:
-        """Write a file aside, flush it and rename it into place; returns its path."""
+        """Writes a file aside, flushes it and renames it into place; returns its path."""
         aside, target = self.folder / f".{name}.part", self.folder / name
         try:
             aside.unlink(missing_ok=True)  # it may be a link
@@ -133,7 +133,7 @@ class UnfinishedCollection:
 
 
 def discard_unfinished(root: Path, key: str) -> None:
-    """Discard a collection that is committed already: a kill came between its commit and its removal."""
+    """Discards a collection that is committed already: a kill came between its commit and its removal."""
     if _folder_of(root, key).exists():
         with suppress(CollectBusy), UnfinishedCollection(root, key) as unfinished:
             unfinished.discard()
@@ -144,13 +144,13 @@ def has_unfinished(root: Path) -> bool:
 
 
 def planned_gpu(root: Path, key: str) -> str:
-    """Return the UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
+    """Returns the UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
     plan = _read_sealed(_folder_of(root, key) / _PLAN_FILE, CollectionPlan)
     return plan.gpu_uuid if plan else ""
 
 
 def _read_sealed(path: Path, kind: type[_Stored]) -> _Stored | None:
-    """Decode a file; None when it is missing, or its seal does not fit."""
+    """Decodes a file; None when it is missing, or its seal does not fit."""
     with suppress(OSError, *NOT_DECODED):
         data = path.read_bytes()
         if seal_of(data):
@@ -163,7 +163,7 @@ def _folder_of(root: Path, key: str) -> Path:
 
 
 def _lock_folder(folder: Path, root: Path) -> int | None:
-    """Make and lock the folder; None when another prof holds it. Until then, its last owner may still remove it."""
+    """Makes and locks the folder; None when another prof holds it. Until then, its last owner may still remove it."""
     while True:
         with suppress(FileNotFoundError):
             make_root(root)

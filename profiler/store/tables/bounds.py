@@ -46,7 +46,7 @@ class Decoded:
 
 
 def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Table:
-    """Read a table; RunDamaged when it is not Parquet, has other rows than recorded, or would take too much memory."""
+    """Reads a table; RunDamaged when it is not Parquet, has other rows than recorded, or would take too much memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,7 +81,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
 def require_bounded(
     metadata: pq.FileMetaData, data: memoryview, rows: int, where: str, groups: Iterable[int] | None = None
 ) -> Decoded:
-    """Return what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
+    """Returns what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
     try:
         chosen = [
             metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
@@ -105,7 +105,7 @@ def require_bounded(
 
 
 def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> None:
-    """Add a column chunk, as the headers of its pages describe it."""
+    """Adds a column chunk, as the headers of its pages describe it."""
     position = chunk.data_page_offset
     if chunk.dictionary_page_offset and chunk.dictionary_page_offset < position:
         position = chunk.dictionary_page_offset
@@ -129,7 +129,7 @@ def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> N
 
 
 def _text_bytes(array: pa.Array) -> int:
-    """Return the bytes of all text in lists that were read as dictionaries."""
+    """Returns the bytes of all text in lists that were read as dictionaries."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

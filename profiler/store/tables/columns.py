@@ -54,7 +54,7 @@ class TableBuilder:
         }
 
     def append(self, **row: Any) -> None:
-        """Add one row, with null in the columns that are not named."""
+        """Adds one row, with null in the columns that are not named."""
         for name, column in self.columns.items():
             column.append(row.get(name))
 
@@ -79,7 +79,7 @@ class TableBuilder:
 
 
 def labels_of(table: pa.Table, column: str) -> list[Any]:
-    """Return a text column as strings and None; many times faster than `to_pylist`."""
+    """Returns a text column as strings and None; many times faster than `to_pylist`."""
     labels: list[Any] = []
     for chunk in table.column(column).chunks:
         if len(chunk) < len(chunk.dictionary):  # a part of a table: most of its texts are not needed
@@ -91,7 +91,7 @@ def labels_of(table: pa.Table, column: str) -> list[Any]:
 
 
 def text_array(values: Sequence[str]) -> pa.Array:
-    """Make an array of names.
+    """Makes an array of names.
 
     Parts that are not valid Unicode become U+FFFD, since names come from anybody's program.
     """
@@ -108,7 +108,7 @@ def valid_unicode(value: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Encode a value as JSON. Numbers that JSON cannot hold become null, and objects of other types text."""
+    """Encodes a value as JSON. Numbers that JSON cannot hold become null, and objects of other types text."""
 
     def finite(item: Any) -> Any:
         if isinstance(item, float) and not math.isfinite(item):
@@ -123,5 +123,5 @@ def json_text(value: Any) -> str:
 
 
 def _valid_ranges(cells: list[list[dict[str, str]]]) -> list[list[dict[str, str]]]:
-    """Make the text in NVTX ranges valid Unicode: it is the only text outside of Labels."""
+    """Makes the text in NVTX ranges valid Unicode: it is the only text outside of Labels."""
     return [[{key: valid_unicode(text) for key, text in one.items()} for one in cell] for cell in cells]

@@ -28,7 +28,7 @@ _Counts = dict[int, dict[str, float]]  # by launch, by name
 
 
 def find_contradictions(tables: Mapping[str, pa.Table]) -> Iterator[tuple[int, str]]:
-    """Yield each launch that contradicts itself, and how."""
+    """Yields each launch that contradicts itself, and how."""
     yield from _wrong_sums(tables["metrics"], tables["instances"])
     yield from _wrong_opcodes(tables["instances"], tables["instructions"])
 

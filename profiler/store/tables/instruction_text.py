@@ -11,13 +11,13 @@ _OPCODE = re.compile(r"^\s*(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
 def opcode_of(sass: str) -> str:
-    """Return the opcode with its modifiers: 'LDS.128' for '@!P0 LDS.128 R4, [R2]'."""
+    """Returns the opcode with its modifiers: 'LDS.128' for '@!P0 LDS.128 R4, [R2]'."""
     match = _OPCODE.match(sass)
     return match.group(1) if match else ""
 
 
 def rebase(sass: str, starts: Sequence[int], start: int, last: int) -> str:
-    """Replace absolute code addresses by offsets, so that two recordings compare equal.
+    """Replaces absolute code addresses by offsets, so that two recordings compare equal.
 
     `start` and `last` bound the function the instruction is in; an address in another of
     the launch's functions is written as `f1+0x40`. Surplus white space is removed.

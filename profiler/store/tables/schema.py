@@ -213,7 +213,7 @@ def _arrow_types() -> dict[str, pa.DataType]:
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """Return the Arrow schema of a run's table, with units and documentation as metadata."""
+    """Returns the Arrow schema of a run's table, with units and documentation as metadata."""
     return schema_of(TABLES[name])
 
 
@@ -236,7 +236,7 @@ def schema_of(table: TableSchema) -> pa.Schema:
 
 
 def upgraded(table: pa.Table, name: str) -> pa.Table:
-    """Add the columns to a table of an older schema version that have come since."""
+    """Adds the columns to a table of an older schema version that have come since."""
     import pyarrow as pa
 
     version = int((table.schema.metadata or {}).get(b"schema_version", SCHEMA_VERSION))
@@ -252,7 +252,7 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
 
 
 def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
-    """Return the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none may be."""
+    """Returns the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none may be."""
     expected = arrow_schema(name)
     if not table.schema.equals(expected, check_metadata=False):
         raise RunDamaged(f"{where}: the columns are not those of table '{name}', version {SCHEMA_VERSION}")

@@ -20,7 +20,7 @@ Struct = dict[int, tuple[int, Any]]
 
 
 def decode_struct(stream: BytesIO) -> Struct:
-    """Decode the struct at the stream's position; ValueError when there is none."""
+    """Decodes the struct at the stream's position; ValueError when there is none."""
     try:
         return _decode_struct(stream)
     except (EOFError, RecursionError) as error:
