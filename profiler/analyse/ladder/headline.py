@@ -41,11 +41,14 @@ def headline_of_ladder(
 
 
 def path_to(rungs: Sequence[RungFinding], last: RungFinding) -> list[RungFinding]:
-    """Returns the rungs from the first to the last, each followed by the one that was compared with it."""
-    by_number = {rung.kernel: rung for rung in rungs}
+    """Returns the rungs from the first to the last, each followed by the one that was compared with it.
+
+    A ladder that leads in a circle is followed once around.
+    """
+    others = {rung.kernel: rung for rung in rungs if rung.kernel != last.kernel}
     path = [last]
-    while (before := path[0].before) is not None and before in by_number:
-        path.insert(0, by_number[before])
+    while (before := path[0].before) is not None and before in others:
+        path.insert(0, others.pop(before))
     return path
 
 

@@ -50,6 +50,11 @@ def test_a_rung_that_was_reached_over_another_reference_is_no_part_of_the_climb(
     assert furthest_rung([SLOW, TILES, OTHER, back]) is TILES
 
 
+def test_a_ladder_whose_rungs_are_compared_in_a_circle_is_followed_once_around():
+    ahead = rung(1, 40.0, 3, 0.1)
+    assert headline([ahead, TILES, WORSE]).why.startswith("The largest gains: k2 (rung 2) 10x.")
+
+
 def test_a_ladder_of_one_rung_has_no_headline():
     assert furthest_rung([SLOW]) is None
 
