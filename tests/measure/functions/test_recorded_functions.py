@@ -88,7 +88,8 @@ def test_two_versions_of_a_matmul_are_compared(runs):
     found = profiler.compare(runs["small_tiles"], runs["matmul"])
     assert found.speedup.basis == "unprofiled"
     assert found.speedup.ci[0] > 2.5
-    assert "too-little-reuse" in found.headline.why
+    assert found.headline.why.startswith("gone: uneven-last-wave; new: barriers (matmul.py:28)")
+    assert profiler.show(runs["small_tiles"]).headline.why.startswith("too-little-reuse at matmul.py:29")
 
 
 def test_another_configuration_in_another_process_is_a_caution(runs):

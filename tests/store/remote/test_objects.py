@@ -136,8 +136,8 @@ def test_a_bucket_may_be_the_baseline_of_a_check(uploaded, some, prof_here, tmp_
     (tmp_path / "newer").rename(tmp_path / read_manifest(tmp_path / "newer").run_id)
     here, there = (prof_here("--runs", tmp_path, "check", "-b", store.root) for store in (some, uploaded))
     assert (there.returncode, here.returncode) == (0, 0)
-    told = "passed: no regression in 1 kernel"
-    assert there.stdout.splitlines()[-1] == here.stdout.splitlines()[-1] == told
+    told = "✅ passed: no regression in 1 kernel"
+    assert there.stdout.splitlines()[0] == here.stdout.splitlines()[0] == told
     assert there.stdout.replace(str(uploaded.root), str(some.root)) == here.stdout
 
 
