@@ -16,6 +16,9 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from profiler.errors import ResourcesShort
+from profiler.store.remote.places import open_regular
+
 _DIGEST_BYTES = 32
 _KEPT_OF_LIMIT = 0.75  # so that a full cache is not tidied at every entry
 
@@ -47,8 +50,9 @@ class Cache:
         path = self._folder / _name(key)
         try:
             _require_private(self._folder)
-            content = path.read_bytes()
-        except OSError:
+            with open_regular(path) as file:
+                content = file.read(self._limit)
+        except (OSError, ResourcesShort):
             return None
         data = content[_DIGEST_BYTES:]
         if content[:_DIGEST_BYTES] != _digest(key, data):
@@ -64,7 +68,8 @@ class Cache:
         if self._folder is None or len(data) + _DIGEST_BYTES > self._limit * _KEPT_OF_LIMIT:
             return
         with suppress(OSError):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self._folder.parent, self._folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _require_private(self._folder)
             self._write(self._folder / _name(key), _digest(key, data) + data)
             self._make_room(len(data) + _DIGEST_BYTES)
@@ -100,10 +105,16 @@ class Cache:
 
 
 def _require_private(folder: Path) -> None:
-    """Raises PermissionError unless this user alone can write to the folder."""
-    status = folder.stat()
-    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(folder)
+    """Raises PermissionError unless this user alone can write to the folder, and to the one in which it lies.
+
+    Both may be links that this user made: whoever else could make one would choose what is read, and removed, in there.
+    """
+    for one in (folder.parent, folder):
+        status = one.stat()
+        if {status.st_uid, one.lstat().st_uid} != {os.getuid()} or status.st_mode & (
+            stat.S_IWGRP | stat.S_IWOTH
+        ):
+            raise PermissionError(one)
 
 
 @lru_cache

@@ -15,7 +15,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from profiler.errors import NotAReport, ProfError, ReportDamaged, ReportNotFound, RunDamaged, RunUnusable
+from profiler.errors import (
+    NotAReport,
+    ProfError,
+    ReportDamaged,
+    ReportNotFound,
+    RunDamaged,
+    RunUnreadable,
+    RunUnusable,
+)
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
     PACK_FILE,
@@ -36,7 +44,7 @@ from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, StoredReport, decode_manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
+from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore, sweeps_folder
 from profiler.store.scratch import find_left_scratch, scratch_folder
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
@@ -108,8 +116,20 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
         if RunId.parse(name):
             yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
         elif is_pack(name):
-            yield from _fault("pack", name, _checked(store.place, name, Pack.read, store.place, name))
+            yield from _fault("pack", name, _unopened(store.place, name))
     yield from _staging_left(store)
+
+
+def _unopened(place: Place, name: str) -> list[ProfError]:
+    """Returns what keeps a pack, or a run in it, from being opened."""
+    found = _checked(place, name, Pack.read, place, name)
+    try:
+        for run_id, read, *_ in () if found else runs_of_pack(open_pack(place, name)):
+            if isinstance(read, ProfError):
+                found.append(read.changed(f"{run_id}: {read.message}"))
+    except RunUnusable as error:
+        found.append(_noted(error, place, name))
+    return found
 
 
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
@@ -139,7 +159,7 @@ def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
         if report.file is not None:
             found += _checked(files.place, files.name, _check_report, run, report)
     for table in TABLES:
-        found += _checked(files.place, files.name, _check_table, run, table)
+        found += _checked(files.place, files.name, run.table, table)
     if not found:
         tables = {table: run.table(table) for table in TABLES}
         for launch, how in islice(find_contradictions(tables), 1):
@@ -237,7 +257,11 @@ def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault
 def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], None]) -> Iterator[Fault]:
     if not isinstance(store.root, Path):
         return
-    sweeps = SweepStore(store.root)
+    try:
+        sweeps = SweepStore(store.root)
+    except RunUnreadable as error:
+        yield Fault("unread", SWEEPS_FOLDER, error.message)
+        return
     for run_id in store.sweep_ids():
         counts.sweeps += 1
         found = _checked(FolderPlace(sweeps.root), str(run_id), sweeps.open, str(run_id))
@@ -246,8 +270,11 @@ def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], N
 
 
 def _staging_left(store: RunStore) -> Iterator[Fault]:
-    sweeps = [store.root / SWEEPS_FOLDER] if isinstance(store.root, Path) else []
-    for root in (store.local, *sweeps):
+    roots = [store.local]
+    if isinstance(store.root, Path):
+        with suppress(RunUnreadable):  # a link: nothing beyond it is of this store
+            roots.append(sweeps_folder(store.root))
+    for root in roots:
         try:
             yield from _left_in(find_left_staging(root), "left")
         except OSError as error:
@@ -288,12 +315,6 @@ def _check_report(run: Run, report: StoredReport) -> None:
         run.files.place.forget(run.files.report_name(report))
     if actual != report.sha256:
         raise RunDamaged(f"{report.file}: not the report that was recorded (its SHA-256 differs)")
-
-
-def _check_table(run: Run, table: str) -> None:
-    rows = run.table(table).num_rows
-    if table == "launches" and run.manifest.launches != rows:
-        raise RunDamaged(f"{table}: {rows} launches, and run.json counts {run.manifest.launches}")
 
 
 def _check_manifests(pack: Pack) -> None:

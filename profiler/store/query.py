@@ -7,6 +7,8 @@ hashed first, and refused when it changed.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -23,7 +25,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from profiler.errors import QueryFailed, RunDamaged, RunUnusable
+from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.machine import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.bounds import require_bounded
@@ -38,10 +40,14 @@ _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
 _Opened: TypeAlias = "tuple[pq.FileMetaData, memoryview]"
 _AT_ONCE = 64
 _ROWS_AT_ONCE = 10_000
+_DEEPEST = 1000  # DuckDB's own limit, which it applies only where every parenthesis is closed
+_MOST_DOTS = 100
 T = TypeVar("T")
-_LEAST_MEMORY_MIB = 2048  # or the threads of DuckDB and Arrow would abort the process
+# Addresses, of which 64 threads of DuckDB and Arrow take 3.1 GB: with fewer, they end the process or wait for ever.
+_LEAST_MEMORY_MIB = 4096
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
+_RESERVED = re.compile(r'(?<!")\boffset\b(?!")', re.IGNORECASE)  # our column, which is a word of SQL
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
@@ -69,6 +75,7 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
     require_memory("a query", _LEAST_MEMORY_MIB)
     if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
         raise QueryFailed("the statement is not valid Unicode")
+    _refuse_endless(sql)
     connection = _connect(store, _named_tables(sql))
     try:
         statements = connection.extract_statements(sql)
@@ -92,6 +99,18 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
         connection.close()
 
 
+def _refuse_endless(sql: str) -> None:
+    """Refuses what DuckDB would parse for minutes, deaf to Ctrl-C: parentheses or a dotted name without end."""
+    depth = dots = 0
+    for sign in re.findall(r"[^\w\s]", sql):
+        depth += (sign == "(") - (sign == ")")
+        dots = dots + 1 if sign == "." else dots * (sign == '"')
+        if depth > _DEEPEST or dots > _MOST_DOTS:
+            raise QueryFailed(
+                f"the statement nests more than {_DEEPEST:,} parentheses, or has a name of more than {_MOST_DOTS} parts"
+            )
+
+
 def _batches(
     thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
 ) -> Iterator[pa.RecordBatch]:
@@ -106,7 +125,9 @@ def _batches(
             raise _failed(str(error)) from error
 
 
-def _failed(message: str) -> QueryFailed:
+def _failed(message: str) -> QueryFailed | ResourcesShort:
+    if os.strerror(errno.EMFILE) in message:
+        return ResourcesShort("too many open files in this process")
     first, *others = message.splitlines() or [""]
     return QueryFailed(f"the query failed: {first}", details=_hints(first, others))
 
@@ -142,7 +163,12 @@ def _named_tables(sql: str) -> list[str]:
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
+    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given.
+
+    One of our columns has to be quoted.
+    """
+    if "syntax error" in message and any(_RESERVED.search(line) for line in given):
+        return [*given, 'The column offset has the name of a word of SQL: write it as "offset".']
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given

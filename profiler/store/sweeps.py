@@ -8,6 +8,7 @@ when the visit ends.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from profiler.store.remote.places import Location, location_of
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
 from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
 from profiler.store.runs.run_id import RunId, sweep_name
-from profiler.store.runs.run_store import SWEEPS_FOLDER, Run, RunStore
+from profiler.store.runs.run_store import Run, RunStore, sweeps_folder
 from profiler.store.runs.timed_run import Unprofiled
 from profiler.store.runs.unfinished import UnfinishedCollection
 from profiler.store.tables.bounds import read_table
@@ -62,6 +63,10 @@ class SweepRepeat(msgspec.Struct, frozen=True):
     kernel_ns: float
     reference_ns: float | None
 
+    @property
+    def durations_ns(self) -> list[float]:
+        return [self.kernel_ns] if self.reference_ns is None else [self.kernel_ns, self.reference_ns]
+
 
 @decodable
 class SweptPoint(msgspec.Struct, frozen=True):
@@ -76,6 +81,7 @@ class SweptPoint(msgspec.Struct, frozen=True):
     repeats: list[SweepRepeat] = []
 
 
+@decodable
 class Visit(msgspec.Struct, frozen=True):
     """One process that measured one point. `code` is the hash of what the program was compiled from."""
 
@@ -145,7 +151,7 @@ class SweepStore:
                 f"{public_url(str(runs))}: sweeps are kept in a folder, not at a URL",
                 remedy="Give `prof tune` a folder of this machine with --runs.",
             )
-        self.root = Path(location_of(runs)) / SWEEPS_FOLDER
+        self.root = sweeps_folder(Path(location_of(runs)))
 
     def unfinished(self, key: str) -> UnfinishedSweep:
         return UnfinishedSweep(self.root, key)
@@ -191,6 +197,8 @@ class SweepStore:
             points = msgspec.convert(rows, list[SweptPoint])
         except (KeyError, ValueError) as error:
             raise RunDamaged(f"{path}: its points cannot be read: {error}") from error
+        for fault in _faults(points, manifest.sweep):
+            raise RunDamaged(f"{path}: {fault}")
         return StoredSweep(path, manifest, points)
 
     def commit(self, measured: MeasuredSweep) -> str:
@@ -213,6 +221,19 @@ class SweepStore:
                 raise storage_error(error, self.root) from error
             staging.commit(folder, str(run_id))
         return str(run_id)
+
+
+def _faults(points: Sequence[SweptPoint], facts: SweepFacts) -> Iterator[str]:
+    """Yields the faults of points that no sweep could have measured so."""
+    if not any(point.status == "correct" for point in points):
+        yield "none of its points is correct"
+    for point in points:
+        if point.settings.keys() != facts.parameters.keys():
+            yield f"point {point.point} has other parameters than those that run.json lists"
+        if point.status == "correct" and not point.repeats:
+            yield f"point {point.point} is correct, and was not timed"
+        if any(not 0 < ns < math.inf for repeat in point.repeats for ns in repeat.durations_ns):
+            yield f"point {point.point} has a value that is no duration"
 
 
 def _table(points: Sequence[SweptPoint], run_id: str) -> Any:

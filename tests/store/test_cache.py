@@ -79,6 +79,48 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder, mode):
     assert len(list(folder.iterdir())) == 1
 
 
+def test_nor_is_one_in_a_folder_that_others_may_write_to(folder):
+    """They could put a link to any folder of this user in its place, and a full cache removes what is old in there."""
+    Cache("made", 10_000).put("key", b"data")
+    folder.parent.chmod(0o777)
+    assert Cache("made", 10_000).get("key") is None
+    (entry,) = folder.iterdir()
+    Cache("made", 100).put("another", b"mine")
+    assert list(folder.iterdir()) == [entry]
+
+
+def test_a_new_cache_is_private_whatever_new_folders_are(folder):
+    before = os.umask(0)
+    try:
+        Cache("made", 10_000).put("key", b"data")
+    finally:
+        os.umask(before)
+    assert Cache("made", 10_000).get("key") == b"data"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a link away")
+def test_a_link_of_another_user_is_not_followed(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    folder.parent.mkdir(mode=0o700)
+    folder.symlink_to(tmp_path / "elsewhere")
+    Cache("made", 10_000).put("key", b"data")
+    assert Cache("made", 10_000).get("key") == b"data"
+    os.chown(folder, 4711, -1, follow_symlinks=False)
+    assert Cache("made", 10_000).get("key") is None
+
+
+@pytest.mark.parametrize("size", [0, 1 << 40], ids=["pipe", "a terabyte"])
+def test_an_entry_that_is_a_pipe_or_has_no_end_is_none(folder, size):
+    Cache("made", 10_000).put("key", b"data")
+    (entry,) = folder.iterdir()
+    if size:
+        os.truncate(entry, size)
+    else:
+        entry.unlink()
+        os.mkfifo(entry)
+    assert Cache("made", 10_000).get("key") is None
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_another_user_is_not_used(folder):
     Cache("made", 10_000).put("key", b"theirs")

@@ -39,7 +39,7 @@ from profiler.store.tables.bounds import read_table
 from tests.store.faults import KINDS, Faults, injected
 from tests.store.test_sweeps import MEASURED as SWEEP
 
-SAMPLE = 2  # calls of each operation and kind
+SAMPLE = 1  # call of each operation and kind
 OLD = "20261122t012549z"  # when the runs were recorded that are there before
 STORED, PACKED = 10, 8  # how many of these are in the store, and how many of them in a pack before a repair
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +23,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.errors import RunDamaged, StoreNotWritable
+from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
+from profiler.measure.doctor.folders import check_unfinished
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack_name, read_line
 from profiler.store.packs.plan import Limits, compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
@@ -32,7 +34,7 @@ from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifes
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
-from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
+from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection, planned_gpu
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
 
@@ -253,6 +255,9 @@ def test_an_export_stays_in_its_folder(runs, precious, published, prof_here, tmp
         ({"ladder": "ladder.toml"}, "is no name of a ladder"),
         ({"ladder": "gemm", "kernel": -5}, "Expected `int` >= 0 - at `$.kernel`"),
         ({"ladder": "gemm", "kernel": 5, "origin": "collected"}, "its kernel is 5 of ladder 'gemm'"),
+        ({"kernels": [{"name": "k", "launches": 9}]}, "8 launches in their table, and 9 of its kernels"),
+        ({"kernels": [{"name": "k", "launches": 4}] * 2}, "a kernel is listed twice"),
+        ({"kernels": [{"name": "k", "launches": 8}, {"name": "l", "launches": 0}]}, "or without a launch"),
     ],
 )  # fmt: skip
 def test_an_id_is_made_of_what_the_run_says_of_itself(runs, changed, fault):
@@ -299,13 +304,16 @@ def test_a_report_is_ingested_under_no_ladder_that_could_not_be_read_again(
 
 
 @pytest.fixture
-def pack(make_run, tmp_path: Path) -> Path:
+def pack(once, make_run, tmp_path: Path) -> Path:
     """A pack of eight runs, the only thing in its folder."""
-    root = tmp_path / "packed"
-    for number in range(8):
-        make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
-    store = RunStore(root)
-    compact(store, plan_packs(store), limits=Limits())
+
+    def fill(root: Path) -> None:
+        for number in range(8):
+            make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
+        store = RunStore(root)
+        compact(store, plan_packs(store), limits=Limits())
+
+    root = shutil.copytree(once("packed-by-name", fill), tmp_path / "packed")
     (folder,) = (path for path in root.iterdir() if is_pack(path.name))
     return folder
 
@@ -487,6 +495,88 @@ def test_a_link_beside_the_runs_leads_no_command_out_of_them(
         assert {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")} == before, words
     if link != "reason":
         assert f"{path}: a link is there" in done.stderr
+
+
+def test_what_is_no_folder_among_unfinished_work_is_removed_and_not_waited_for(runs, tmp_path, prof_here):
+    """Removing a folder opens it first, and whoever opens a pipe waits while all others wait for the lock."""
+    (tmp_path / "elsewhere" / "folder").mkdir(parents=True)
+    staging = runs / ".staging"
+    staging.mkdir()
+    os.mkfifo(staging / "pipe")
+    (staging / "link").symlink_to(tmp_path / "elsewhere")
+    (staging / "file").write_text("left")
+    done = prof_here("--runs", runs, "fsck", "--repair")
+    assert done.returncode == 0, done.stderr
+    assert not staging.exists()
+    assert (tmp_path / "elsewhere" / "folder").is_dir()
+
+
+def test_a_link_to_sweeps_elsewhere_is_named_and_never_followed(runs, tmp_path, prof_here, recorded):
+    """Beyond it, a repair would set sweeps aside, empty a staging folder, and `prof tune` would measure."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / ".staging" / "left").mkdir(parents=True)
+    sweep = recorded.sweep_ids()[0]
+    (elsewhere / str(sweep)).mkdir()
+    (elsewhere / str(sweep) / MANIFEST_FILE).write_bytes(b"damaged")
+    (runs / "sweeps").symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+
+    for words in (["fsck"], ["fsck", "--repair"], ["list", "--ladder", "gemm"], ["doctor"]):
+        done = prof_here("--runs", runs, *words)
+        assert sorted(elsewhere.rglob("*")) == before, words
+        assert str(sweep) not in done.stdout
+        assert words != ["fsck"] or f"{runs / 'sweeps'}: a link is there" in done.stdout
+        assert done.returncode != 70, done.stderr
+    with pytest.raises(RunUnreadable, match="a link is there"):
+        SweepStore(runs)
+
+
+def test_a_report_that_is_a_link_is_whole_in_its_pack(recorded, tmp_path):
+    """From the folder of a pack, a relative link would lead elsewhere, and the run's own folder is removed."""
+    root, beside = tmp_path / "linked", tmp_path / "reports"
+    beside.mkdir()
+    folders = [path.parent for path in recorded.root.glob("*/run.json")]
+    for source in sorted(folders, key=lambda folder: not list(folder.glob("report*.zst")))[:8]:
+        run = shutil.copytree(source, root / source.name)
+        for report in list(run.glob("report*.zst")):
+            report.rename(beside / f"{run.name}-{report.name}")
+            report.symlink_to(f"../../reports/{run.name}-{report.name}")
+    compact(RunStore(root), plan_packs(RunStore(root)))
+    store = RunStore(root)
+    runs = store.open_all(store.ids())
+    assert (len(runs), len(list(root.glob("pack-*")))) == (8, 1)
+    for run in runs:
+        run.verify()
+
+
+def test_a_pipe_in_an_unfinished_collection_is_not_waited_for(tmp_path):
+    folder = tmp_path / ".pending" / "key"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "plan.json")
+    assert planned_gpu(tmp_path, "key") == ""
+    assert check_unfinished(tmp_path).state == "warn"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["export", "textbook-5", "-o", "."], "textbook-5.ncu-rep"),
+        (["report", "textbook-5", "-o", "page.html"], "page.html"),
+        (["query", "select 1", "-o", "rows.csv"], "rows.csv"),
+    ],
+    ids=["export", "report", "query"],
+)
+def test_a_link_where_a_file_is_written_aside_is_not_followed(
+    runs, precious, prof_here, tmp_path, monkeypatch, words, name
+):
+    """A stranger's folder, such as the one that a repository is cloned to, may have it ready."""
+    folder = tmp_path / "cloned"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / f".{name}.part").symlink_to(precious)
+    assert prof_here("--runs", runs, *words).returncode == 0
+    assert precious.read_bytes() == PRECIOUS
+    assert (folder / name).stat().st_size > 0
 
 
 def test_a_link_in_an_unfinished_collection_is_not_followed(tmp_path, precious):

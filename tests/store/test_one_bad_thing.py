@@ -12,9 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from profiler.errors import RunDamaged, RunUnreadable
-from profiler.store.packs.layout import PACK_FILE
+from profiler.measure.doctor.folders import check_stored_runs
+from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote import upload
+from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.manifest import write_manifest
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
@@ -51,6 +53,27 @@ def flip(path: Path, position: int = 300) -> None:
 
 def lose(path: Path) -> None:
     path.unlink()
+
+
+def test_many_folders_without_a_manifest_take_one_listing_and_not_one_each(tmp_path, monkeypatch):
+    """Beside 20,000 of them, `prof list` took minutes."""
+    for number in range(200):
+        (tmp_path / f"20260101t000000z-k{number}-{number:012x}").mkdir()
+    listings = []
+    list_names = FolderPlace.names
+    monkeypatch.setattr(FolderPlace, "names", lambda place: listings.append(1) or list_names(place))
+    store = RunStore(tmp_path)
+    assert list(store.manifests()) == []
+    assert len(store.left_out) == 200
+    assert len(listings) < 5
+
+
+def test_one_damaged_run_in_a_pack_is_named_by_doctor(pack):
+    assert check_stored_runs(pack.parent).state == "ok"
+    flip(pack / MANIFESTS_FILE)
+    found = check_stored_runs(pack.parent)
+    assert found.state == "failed"
+    assert pack.name in found.found
 
 
 @pytest.mark.parametrize("spoil", [flip, lose])

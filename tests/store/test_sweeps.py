@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from profiler.errors import CollectBusy, RunDamaged, RunNotFound
 from profiler.store.runs.manifest import Provenance
@@ -40,6 +42,33 @@ def test_what_is_committed_is_read_back(sweeps: SweepStore) -> None:
     assert (manifest.sweep, manifest.collection, manifest.provenance) == (FACTS, "key", Provenance(seed=3))
     schema = pq.read_schema(stored.path / "points.parquet")
     assert schema.field("registers").metadata[b"unit"] == b"register"
+
+
+def test_points_without_a_parameter_that_the_manifest_lists_are_damaged(sweeps: SweepStore) -> None:
+    facts = replace_struct(FACTS, parameters={**FACTS.parameters, "PAD": [0]})
+    run_id = sweeps.commit(replace(MEASURED, sweep=facts))
+    with pytest.raises(RunDamaged, match="point 0 has other parameters"):
+        sweeps.open(run_id)
+
+
+@pytest.mark.parametrize(
+    ("points", "fault"),
+    [
+        ([], "none of its points is correct"),
+        (POINTS[1:], "none of its points is correct"),
+        ([replace_struct(POINTS[0], repeats=[])], "point 0 is correct, and was not timed"),
+        *(
+            ([replace_struct(POINTS[0], repeats=[SweepRepeat("final", 0, ns, None)])], "no duration")
+            for ns in (0.0, -1.0, math.nan, math.inf)
+        ),
+        ([replace_struct(POINTS[0], repeats=[SweepRepeat("final", 0, 1.0, 0.0)])], "no duration"),
+    ],
+)
+def test_points_that_no_sweep_could_have_measured_are_damaged(sweeps: SweepStore, points, fault) -> None:
+    """Somebody else may have written them, with hashes that fit; `prof tune --stored` would divide by zero."""
+    run_id = sweeps.commit(replace(MEASURED, points=points))
+    with pytest.raises(RunDamaged, match=fault):
+        sweeps.open(run_id)
 
 
 def test_it_is_found_by_its_name_and_by_what_was_asked_for_the_newest_first(sweeps: SweepStore) -> None:

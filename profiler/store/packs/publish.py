@@ -139,11 +139,14 @@ def stored_files(place: Place) -> dict[str, int]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Links a file under a second name, which costs nothing; copies it where the file system has no links."""
+    """Gives a file a second name, which costs nothing; copies it where it is a link, or the file system has no such names."""
     try:
-        os.link(source, target)
+        if not source.is_symlink():  # from another folder, a relative one would lead elsewhere
+            os.link(source, target)
+            return
     except FileExistsError:
-        pass
+        return
     except OSError:
-        shutil.copyfile(source, target)
-        flush(target)
+        pass
+    shutil.copyfile(source, target)
+    flush(target)

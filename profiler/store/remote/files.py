@@ -23,7 +23,9 @@ _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DO
 _USER_INFO = re.compile(r"[^/]*@|[^/@\[]*:(?!\d*(?:/|$))[^@]*@")
 _CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # give up on a dead endpoint within half a minute
 _MESSAGE_CHARACTERS = 300
-_ANY_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_ANY_URL = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+"
+)  # bounded, or a long word would take time squared
 _SECRET_NAME = re.compile(
     r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|ACCESS_KEY|ACCOUNT_KEY|CONNECTION_STRING", re.IGNORECASE
 )
@@ -157,7 +159,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
         before, after = (r"(?<!\w)" if secret[0].isalnum() else "", r"(?!\w)" if secret[-1].isalnum() else "")
         text = re.sub(before + re.escape(secret) + after, "" if secret.endswith("@") else "…", text)
     text = re.sub(r"(?<=://)[^/\s'\"]+@", "", text)
-    return re.sub(r"(?<=\w)\?[^\s'\"]*=[^\s'\"]*", "", text)
+    return re.sub(r"(?<=\w)\?[^\s'\"=]{0,1000}=[^\s'\"]*", "", text)
 
 
 def _user_info(url: str) -> str:

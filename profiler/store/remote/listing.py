@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from profiler.errors import RemoteFailed
+from profiler.store.remote.pages import has_pages, list_pages
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
@@ -20,15 +21,15 @@ _DEEPEST = 20
 def list_files(
     system: AbstractFileSystem, folder: str, where: object, start: str = "", deepest: int = _DEEPEST
 ) -> Iterator[dict[str, Any]]:
-    """Yields each file in the folder, as fsspec describes it; of a bucket in S3, only those that begin with `start`.
+    """Yields each file in the folder, as fsspec describes it; of a bucket, only those that begin with `start`.
 
     Raises RemoteFailed, which names `where`, when more names are listed than prof would give. Folders are searched to a
     depth where each takes a request.
     """
     folder = folder.rstrip("/")
-    if is_s3(system):
+    if has_pages(system):
         entries = _in_bucket(system, f"{folder}/{start}", 1)
-    elif _finds_at_once(system):  # as a whole: their libraries return no part of a listing
+    elif _finds_at_once(system):  # as a whole: nothing shows how to ask such a store for a part
         entries = ({**entry, "name": name} for name, entry in system.find(folder, detail=True).items())
     else:
         entries = _in_folders(system, folder, deepest)
@@ -47,7 +48,7 @@ def find_matches(
     folder, wanted = "/".join(begin), parts[len(begin) :] + ["*"] * (parts[-1] == "**")
     if "**" in wanted:
         entries = list_files(system, folder, where)
-    elif is_s3(system) and folder:
+    elif has_pages(system) and folder:
         entries = _bounded(_in_bucket(system, f"{folder}/", len(wanted), "/"), where)
     else:
         entries = _bounded(_in_folders(system, folder, len(wanted)), where)
@@ -59,10 +60,6 @@ def find_matches(
 
 def is_web(system: AbstractFileSystem) -> bool:
     return not {"http", "https"}.isdisjoint((system.protocol, *system.protocol))
-
-
-def is_s3(system: AbstractFileSystem) -> bool:
-    return "s3" in (system.protocol, *system.protocol)
 
 
 def _bounded(entries: Iterator[dict[str, Any]], where: object) -> Iterator[dict[str, Any]]:
@@ -82,25 +79,14 @@ def _in_bucket(system: Any, start: str, levels: int, delimiter: str = "") -> Ite
     ahead = [key]
     for _ in range(levels):
         folders: list[str] = []
-        for page in (page for prefix in ahead for page in _pages(system, bucket, prefix, delimiter)):
-            for one in page.get("Contents", ()):
-                if not one["Key"].endswith("/"):  # or it stands for a folder
-                    yield {"name": f"{bucket}/{one['Key']}", "size": one["Size"], "type": "file"}
-            for one in page.get("CommonPrefixes", ()):
-                folders.append(one["Prefix"])
-                yield {"name": f"{bucket}/{one['Prefix']}", "type": "directory"}
+        for page in (page for prefix in ahead for page in list_pages(system, bucket, prefix, delimiter)):
+            for name, size in page.files:
+                if not name.endswith("/"):  # or it stands for a folder
+                    yield {"name": f"{bucket}/{name}", "size": size, "type": "file"}
+            for name in page.folders:
+                folders.append(name)
+                yield {"name": f"{bucket}/{name}", "type": "directory"}
         ahead = folders
-
-
-def _pages(system: Any, bucket: str, prefix: str, delimiter: str) -> Iterator[dict[str, Any]]:
-    more: dict[str, str] | None = {}
-    while more is not None:
-        page = system.call_s3(
-            "list_objects_v2", system.req_kw, Bucket=bucket, Prefix=prefix, Delimiter=delimiter, **more
-        )
-        yield page
-        token = page.get("NextContinuationToken")
-        more = {"ContinuationToken": token} if token else None
 
 
 def _finds_at_once(system: Any) -> bool:

@@ -18,7 +18,8 @@ from typing import Any
 from profiler.errors import RemoteFailed
 from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
-from profiler.store.remote.listing import is_s3, is_web, list_files
+from profiler.store.remote.listing import is_web, list_files
+from profiler.store.remote.pages import is_s3
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
@@ -40,7 +41,7 @@ class ObjectPlace:
 
     def names(self) -> list[str]:
         """Returns the folders that are whole. Takes one listing of everything, since nothing else shows which are."""
-        split = (name.split("/") for name in self.listing(""))
+        split = (name.split("/") for name in self.files(deepest=2))
         return sorted(
             parts[0]
             for parts in split
@@ -51,16 +52,17 @@ class ObjectPlace:
         """Returns the names of all files that begin with `start`."""
         return list(self.files(start))
 
-    def files(self, start: str = "") -> dict[str, int]:
+    def files(self, start: str = "", deepest: int = _DEEPEST) -> dict[str, int]:
         """Returns the names of all files that begin with `start`, with their sizes in bytes.
 
-        Leaves out names that prof cannot have given, and stops at more than it would ever give.
+        A web server is asked for one folder after another, down to the `deepest`; a bucket gives all at once. Leaves out
+        names that prof cannot have given, and stops at more than it would ever give.
         """
         folder, sizes = f"{self._connected[1]}/", dict[str, int]()
         with self._explained():
             self._system.invalidate_cache()
             try:
-                for entry in list_files(self._system, folder, self.root, start, _DEEPEST):
+                for entry in list_files(self._system, folder, self.root, start, deepest):
                     name = entry["name"].removeprefix(folder)
                     if _is_name(name) and name.startswith(start) and entry["name"].startswith(folder):
                         sizes[name] = entry.get("size", 0)

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError, find_shortage
+from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError
+from profiler.machine import find_shortage
 from profiler.store.remote.bounds import FileTooLarge, most_bytes
 from profiler.store.remote.files import is_url, public_url
 

@@ -30,11 +30,12 @@ from typing import NoReturn
 import msgspec
 import pyarrow as pa
 
-from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged, find_shortage
+from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged
+from profiler.machine import find_shortage
 from profiler.store.reports.containment import restrict
 from profiler.store.reports.identity import ReportFile
-from profiler.store.reports.nvidia_reader import PACKAGES, Decoded, Source, decode_reports
-from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, Omitted, Part
+from profiler.store.reports.nvidia_reader import PACKAGES, DecodedReport, Source, decode_reports
+from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, Omitted, ReportPart
 from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1
@@ -45,13 +46,13 @@ _SECOND_LIBRARY = PACKAGES / "ncu_report" / "libnvperf_host.so"
 # NVIDIA's second library is opened with the first report, and Python imports some modules when they are used.
 _READABLE = [PACKAGES, Path(os.__file__).parent]
 _OF_REPORTS = [name for name in TABLES if name != "timings"]
-_TABLES = {Part.ALL: _OF_REPORTS, Part.FIGURES: _OF_REPORTS, Part.CODE: ["instructions"]}
+_TABLES = {ReportPart.ALL: _OF_REPORTS, ReportPart.FIGURES: _OF_REPORTS, ReportPart.CODE: ["instructions"]}
 
 
 class _Task(msgspec.Struct):
     run_id: str
     omitted: Omitted
-    part: Part
+    part: ReportPart
     reports: int
 
 
@@ -86,9 +87,9 @@ class ContainedReader:
         files: Sequence[ReportFile],
         run_id: str,
         omitted: Omitted,
-        part: Part,
+        part: ReportPart,
         count: Callable[[], None] = lambda: None,
-    ) -> Decoded:
+    ) -> DecodedReport:
         """Decodes the reports, calls `count` for each launch, and checks the answer; ends this process when the reader ends."""
         try:
             answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files, count)
@@ -102,7 +103,7 @@ class ContainedReader:
         os.ftruncate(self._memory, 0)
         if answer.failure:
             raise (ReportDamaged if answer.damaged else ReaderFailed)(answer.failure)
-        return Decoded(tables, answer.sections)
+        return DecodedReport(tables, answer.sections)
 
     def end(self) -> None:
         if self.has_ended:
@@ -196,13 +197,13 @@ def start_reader() -> None:
 
 def decode_contained(
     files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None] = lambda: None
-) -> Decoded:
+) -> DecodedReport:
     """Decodes the reports of a run in contained processes, or in this one where there are none; calls `count` for each launch."""
     if _code_reader is None:
         sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
         return decode_reports(sources, run_id, omitted, count=count)
     with ContainedReader() as fresh:
-        decoded = fresh.decode(files, run_id, omitted, Part.FIGURES, count)
+        decoded = fresh.decode(files, run_id, omitted, ReportPart.FIGURES, count)
     if omitted is not Omitted.ALL_CODE:
         decoded.tables |= decode_code(files, run_id, omitted)
     return decoded
@@ -215,7 +216,7 @@ def decode_code(files: Sequence[ReportFile], run_id: str, omitted: Omitted) -> d
         return {}
     if _code_reader.has_ended:
         _code_reader = ContainedReader()
-    return _code_reader.decode(files, run_id, omitted, Part.CODE).tables
+    return _code_reader.decode(files, run_id, omitted, ReportPart.CODE).tables
 
 
 def _serve(pipe: Connection, memory: Path) -> None:

@@ -28,7 +28,7 @@ from profiler.store.reports.identity import (
     identify_report,
     pack_report,
 )
-from profiler.store.reports.nvidia_reader import Decoded
+from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import flush, storage_error, write_table
 from profiler.store.runs.file_names import report_file
@@ -103,7 +103,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     return manifest
 
 
-def _keep_chosen(request: Request, decoded: Decoded) -> None:
+def _keep_chosen(request: Request, decoded: DecodedReport) -> None:
     """Keeps the launches that were asked for alone."""
     table = decoded.tables["launches"]
     try:
@@ -132,7 +132,7 @@ def _counter(request: Request, files: Sequence[ReportFile]) -> Callable[[], None
     return count
 
 
-def _require_consistent(files: Sequence[ReportFile], decoded: Decoded) -> None:
+def _require_consistent(files: Sequence[ReportFile], decoded: DecodedReport) -> None:
     """Raises ReportDamaged when a launch contradicts itself."""
     launches = decoded.tables["launches"].select(["launch", "process"]).to_pylist()
     paths = dict(enumerate(file.path for file in files))
@@ -148,7 +148,7 @@ def _timings(request: Request, run_id: str) -> pa.Table:
     return timings.finish()
 
 
-def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
+def _missing_metrics(request: Request, decoded: DecodedReport) -> list[str]:
     """Returns the metrics asked for that no launch has, since ncu ignores unknown names. Raises for required ones."""
     collected = request.collected
     if collected is None:
@@ -183,7 +183,7 @@ def _manifest(
     request: Request,
     envelope: Envelope,
     run_id: RunId,
-    decoded: Decoded,
+    decoded: DecodedReport,
     tables: dict[str, StoredTable],
     reports: list[StoredReport],
 ) -> Manifest:

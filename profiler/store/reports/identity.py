@@ -31,6 +31,7 @@ REPORT_SUFFIX = ".ncu-rep"
 COMPRESSED_SUFFIX = ".ncu-rep.zst"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
+_MOST_NEAR = 3
 _FRAME_BYTES = 1 << 26
 _ALWAYS_READ_BYTES = 64 << 20
 _MOST_RATIO = 200  # ncu's reports shrink to a twentieth
@@ -78,8 +79,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         size = os.fstat(descriptor).st_size
         if size == 0:
             raise NotAReport(f"{path}: the file is empty")
-        if size > MOST_FILE_BYTES:
-            raise ReportTooLarge(f"{path}: larger than {MOST_FILE_BYTES >> 30} GiB")
+        _require_bounded(path, size)
         # Not closed explicitly: an error's traceback may still hold a view of it.
         view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         envelope = read_envelope(view, str(path))
@@ -103,6 +103,7 @@ def read_plain(path: Path) -> Iterator[bytes]:
     with _opened(path) as descriptor:
         packed = _is_packed(descriptor)
         stored_bytes = os.fstat(descriptor).st_size
+    _require_bounded(path, stored_bytes)
     most, count = MOST_FILE_BYTES, 0
     if packed:
         most = min(most, max(_ALWAYS_READ_BYTES, stored_bytes * _MOST_RATIO))
@@ -111,6 +112,11 @@ def read_plain(path: Path) -> Iterator[bytes]:
         if count > most:
             raise ReportTooLarge(f"{path}: unpacks to more than {most >> 20} MiB")
         yield chunk
+
+
+def _require_bounded(path: Path, size: int) -> None:
+    if size > MOST_FILE_BYTES:
+        raise ReportTooLarge(f"{path}: larger than {MOST_FILE_BYTES >> 30} GiB")
 
 
 def pack_report(plain: Path, packed: Path) -> None:
@@ -180,7 +186,9 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise NotAReport(f"{path}: {_kind(mode)}, not a report file")
+            raise NotAReport(
+                f"{path}: {_kind(mode)}, not a report file{_near(path) if path.is_dir() else ''}"
+            )
         yield descriptor
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
@@ -188,15 +196,27 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _near(path: Path) -> str:
-    """Returns an ending for an error message: the reports in the folder whose names look most like this one."""
+def near_reports(path: Path) -> list[Path]:
+    """Returns reports that a person may have meant by this path: those in a folder, or beside it with a name like it."""
+    folder = path if path.is_dir() else path.parent
     with suppress(OSError):
-        reports = [
-            one.name for one in path.parent.iterdir() if one.name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX))
-        ]
-        if near := difflib.get_close_matches(path.name, reports, n=3):
-            return f"; nearest: {', '.join(near)}"
-    return ""
+        found = sorted(
+            one for one in folder.iterdir() if one.name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX))
+        )
+        if folder == path:
+            return found[:_MOST_NEAR]
+        name = path.name.lower()
+        same = [one for one in found if one.name.lower().split(".")[0] == name.split(".")[0]]
+        by_name = {one.name.lower(): one for one in found}
+        alike = [by_name[one] for one in difflib.get_close_matches(name, by_name, n=_MOST_NEAR)]
+        return list(dict.fromkeys([*same, *alike]))[:_MOST_NEAR]
+    return []
+
+
+def _near(path: Path) -> str:
+    """Returns an ending for an error message: the reports that may have been meant."""
+    near = ", ".join(one.name for one in near_reports(path))
+    return near and f"; {'it holds' if path.is_dir() else 'nearest:'} {near}"
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from profiler.store.reports.disassembly import (
     disassemble,
     still_the_same,
 )
-from profiler.store.reports.request import Omitted, Part
+from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _EXECUTED, _SAMPLES = "inst_executed", "smsp__pcsamp_warps_issue_stalled_"
 
 
 @dataclass
-class Decoded:
+class DecodedReport:
     """The tables of one report and the names of the sections it was recorded with."""
 
     tables: dict[str, pa.Table]
@@ -75,9 +75,9 @@ class Source:
 
 
 def decode_reports(
-    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL,
+    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: ReportPart = ReportPart.ALL,
     count: Callable[[], None] = lambda: None,
-) -> Decoded:  # fmt: skip
+) -> DecodedReport:  # fmt: skip
     """Reads every launch of every range of every report, and calls `count` for each; fails when the reader yields fewer than announced."""
     decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
@@ -137,7 +137,9 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL) -> None:
+    def __init__(
+        self, run_id: str, omitted: Omitted = Omitted.NOTHING, part: ReportPart = ReportPart.ALL
+    ) -> None:
         self._omitted, self._part = omitted, part
         self._tables = {
             name: TableBuilder(name, run_id)
@@ -147,9 +149,9 @@ class _Decoder:
         self._functions: dict[tuple[str, int, int], Function] = {}
         self._launches = 0
 
-    def finish(self) -> Decoded:
+    def finish(self) -> DecodedReport:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
-        return Decoded(tables, [valid_unicode(section) for section in self._sections])
+        return DecodedReport(tables, [valid_unicode(section) for section in self._sections])
 
     def read_all(self, process: int, context: Any, count: Callable[[], None]) -> int:
         """Reads every launch of every range of one report; returns how many there were."""
@@ -168,11 +170,11 @@ class _Decoder:
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, starts=_function_starts(action))
         for name in action.metric_names():
-            if self._part is not Part.CODE or _is_of_code(name):
+            if self._part is not ReportPart.CODE or _is_of_code(name):
                 self._read_metric(launch, name, action.metric_by_name(name))
-        if self._part is not Part.FIGURES and self._may_read_code(action):
+        if self._part is not ReportPart.FIGURES and self._may_read_code(action):
             self._read_instructions(launch)
-        if self._part is Part.CODE:
+        if self._part is ReportPart.CODE:
             return
         self._read_identity(launch, process, range_index)
         self._read_rules(launch)

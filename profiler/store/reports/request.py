@@ -77,7 +77,7 @@ class Omitted(StrEnum):
     ALL_CODE = "machine code and source lines"
 
 
-class Part(StrEnum):
+class ReportPart(StrEnum):
     """The part of a report that is read: the code alone, everything else, or both."""
 
     ALL = "all"

@@ -20,7 +20,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable, find_shortage
+from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable
+from profiler.machine import find_shortage
 from profiler.store.locks import locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.file_names import table_file
@@ -47,7 +48,7 @@ class Staging:
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
                 for left in find_left_staging(root):
-                    shutil.rmtree(left, ignore_errors=True)
+                    _remove(left)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = try_lock(self._own / _OWNER_FILE)
         except OSError as error:
@@ -242,6 +243,15 @@ def find_left_staging(root: Path) -> list[Path]:
             if _is_left(folder / _OWNER_FILE):
                 left.append(folder)
     return left
+
+
+def _remove(left: Path) -> None:
+    """Removes a folder, or what somebody put in its place: `rmtree` would wait for a pipe, and leave a link."""
+    with suppress(OSError):
+        if stat.S_ISDIR(left.lstat().st_mode):
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink()
 
 
 def _is_left(owner: Path) -> bool:

@@ -36,6 +36,7 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterat
         aside = target.with_name(f".{target.name}.part")
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            aside.unlink(missing_ok=True)  # it may be a link
             unpack_report(run.report_path(report), aside)
             os.replace(aside, target)
         except OSError as error:

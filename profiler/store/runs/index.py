@@ -82,7 +82,10 @@ class RunIndex:
         """Finds a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
         try:
             return self._read(name)
-        except FileNotFoundError:  # it may have moved into a pack since the listing
+        except FileNotFoundError:
+            root = self._place.root
+            if isinstance(root, Path) and (root / name).is_dir():
+                raise  # it has lost its manifest: a run that moves into a pack takes its folder with it
             self.names()
             return self._read(name)
 

@@ -90,6 +90,7 @@ class Provenance(msgspec.Struct, frozen=True):
     # Of what was timed last: how far off, in parts of what is allowed for it.
     worst_element: float | None = None
     seconds: float | None = None  # how long the measurement took
+    arguments: str | None = None  # of a measured function: types, shapes, and values of numbers
     bytes: int | None = None  # that one call of a function has to move, as its user states
     flops: int | None = None  # that one call of a function has to do, as its user states
 
@@ -148,6 +149,11 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def has_counters(self) -> bool:
         return bool(self.reports)
+
+    @property
+    def arguments(self) -> str | None:
+        """Returns the arguments of a measured function, in words."""
+        return self.provenance.arguments if self.provenance else None
 
     @property
     def launches(self) -> int:
@@ -254,6 +260,11 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     if manifest.origin != "timed" and not manifest.reports:
         yield f"a run that was {manifest.origin} has a report"
     yield from _faults_of_kernel(manifest)
+    if (launches := manifest.tables.get("launches")) is not None:
+        if launches.rows != manifest.launches:
+            yield f"{launches.rows} launches in their table, and {manifest.launches} of its kernels"
+        if len({kernel.name for kernel in manifest.kernels if kernel.launches}) != len(manifest.kernels):
+            yield "a kernel is listed twice, or without a launch"
 
 
 def _faults_of_id(manifest: Manifest) -> Iterator[str]:

@@ -18,6 +18,7 @@ from profiler.store.runs.run_id import TIMED_SUFFIX, path_name, rung_name, timed
 _KERNEL_DIGITS = 9
 _MOST_CHARACTERS = 200  # of a shell pattern
 _SHOWN = 60
+_MOST_NAMED = 8
 _PATTERN = re.compile(r"[*?\[]")
 _UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
@@ -91,7 +92,8 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
     if not reference.isdecimal():
         near = [f"'{one}'" for one in difflib.get_close_matches(path_name(name), names, n=3)]
         if not near:
-            return f"{what}; it holds runs of {len(names)} other names"
+            others = ", ".join(names) if len(names) <= _MOST_NAMED else f"{len(names)} other names"
+            return f"{what}; it holds runs of {others}"
         return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
     if is_number(reference) and (presets := names_of_kernel(int(reference), ladder, names)):
         return f"{what} with the default preset; there is {', '.join(presets)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from profiler.errors import RunDamaged, RunNotFound, RunUnusable
+from profiler.errors import RunDamaged, RunNotFound, RunUnreadable, RunUnusable
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, unreadable
@@ -105,7 +105,13 @@ class RunStore:
 
     def sweep_ids(self) -> list[RunId]:
         """Returns the ids of the sweeps beside the runs, oldest first; none at a URL."""
-        return RunStore(self.root / SWEEPS_FOLDER).ids() if isinstance(self.root, Path) else []
+        if not isinstance(self.root, Path):
+            return []
+        try:
+            return RunStore(sweeps_folder(self.root)).ids()
+        except RunUnusable as error:
+            self.leave_out(SWEEPS_FOLDER, error)
+            return []
 
     def open(self, run_id: RunId) -> Run:
         return self.open_raw(run_id)[0]
@@ -236,6 +242,17 @@ class RunStore:
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids
+
+
+def sweeps_folder(runs: Path) -> Path:
+    """Returns the folder of the sweeps beside the runs. A link is an error: it could lead out of them."""
+    folder = runs / SWEEPS_FOLDER
+    if folder.is_symlink():
+        raise RunUnreadable(
+            f"{folder}: a link is there, and could lead out of the runs",
+            remedy="Remove the link, or choose another folder with --runs.",
+        )
+    return folder
 
 
 def _place_of(location: Location, *, confined: bool) -> Place:

@@ -18,6 +18,7 @@ import msgspec
 
 from profiler.errors import CollectBusy, ProfError
 from profiler.store.locks import try_lock
+from profiler.store.remote.places import FolderPlace
 from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs.commit import flush, make_root, make_shared_folder, storage_error
@@ -145,14 +146,19 @@ def has_unfinished(root: Path) -> bool:
 
 def planned_gpu(root: Path, key: str) -> str:
     """Returns the UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
-    plan = _read_sealed(_folder_of(root, key) / _PLAN_FILE, CollectionPlan)
+    plan = read_plan(_folder_of(root, key))
     return plan.gpu_uuid if plan else ""
+
+
+def read_plan(folder: Path) -> CollectionPlan | None:
+    """Returns the plan of the unfinished collection in a folder; None when it is not whole."""
+    return _read_sealed(folder / _PLAN_FILE, CollectionPlan)
 
 
 def _read_sealed(path: Path, kind: type[_Stored]) -> _Stored | None:
     """Decodes a file; None when it is missing, or its seal does not fit."""
     with suppress(OSError, *NOT_DECODED):
-        data = path.read_bytes()
+        data = FolderPlace(path.parent).read(path.name)
         if seal_of(data):
             return msgspec.json.decode(data, type=kind)
     return None

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from profiler.errors import RunDamaged, find_shortage
+from profiler.errors import RunDamaged
+from profiler.machine import find_shortage
 from profiler.store.tables.thrift import decode_struct
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
 
 
 @dataclass
-class Decoded:
+class DecodedBytes:
     """The bytes that row groups take in the file, in memory, and in memory with the text of lists written out."""
 
     pages: int = 0
@@ -61,7 +62,8 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
             if column.physical_type == "BYTE_ARRAY" and not (is_small and "." in column.path)
         ]
         file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
-        table = file.read()
+        # Alone: a thread of Arrow that still starts when a command ends aborts it, with a code that means nothing.
+        table = file.read(use_threads=False)
         table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
         for index, name in enumerate(table.column_names):
             column, kind = table.column(index), schema.field(name).type if name in schema.names else None
@@ -80,7 +82,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
 
 def require_bounded(
     metadata: pq.FileMetaData, data: memoryview, rows: int, where: str, groups: Iterable[int] | None = None
-) -> Decoded:
+) -> DecodedBytes:
     """Returns what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
     try:
         chosen = [
@@ -90,7 +92,7 @@ def require_bounded(
         raise RunDamaged(f"{where}: its row groups are not there: {error}") from error
     if (stated := sum(group.num_rows for group in chosen)) != rows:
         raise RunDamaged(f"{where}: {stated} rows, and {rows} were recorded")
-    decoded = Decoded()
+    decoded = DecodedBytes()
     for chunk in (
         group.column(index) for group in chosen if group.num_rows for index in range(group.num_columns)
     ):
@@ -104,7 +106,7 @@ def require_bounded(
     return decoded
 
 
-def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> None:
+def _add(decoded: DecodedBytes, chunk: pq.ColumnChunkMetaData, data: memoryview) -> None:
     """Adds a column chunk, as the headers of its pages describe it."""
     position = chunk.data_page_offset
     if chunk.dictionary_page_offset and chunk.dictionary_page_offset < position:

@@ -6,6 +6,7 @@ table. `check_table` is called whenever a table is written or read.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -259,4 +260,14 @@ def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
     for column in expected:
         if not column.nullable and table.column(column.name).null_count:
             raise RunDamaged(f"{where}: column '{column.name}' of table '{name}' has missing values")
+    if name == TIMINGS.name:
+        _check_durations(table, where)
     return table
+
+
+def _check_durations(timings: pa.Table, where: str) -> None:
+    """Raises RunDamaged for a repeat that took no time or took for ever, as no program that was timed can say."""
+    for column in (one.name for one in TIMINGS.columns if one.unit == "ns"):
+        known = timings.column(column).drop_null().to_pylist()
+        if known and not (min(known) > 0 and sum(known) < math.inf):  # which no sum with a NaN is
+            raise RunDamaged(f"{where}: column '{column}' has a value that is no duration")

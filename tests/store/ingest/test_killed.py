@@ -150,13 +150,7 @@ def kill_campaign(
     return seen
 
 
-def test_killed_at_random_moments_only_whole_runs_are_left(folder, seconds, finish, tmp_path) -> None:
-    seen = kill_campaign(folder, tmp_path, seconds, finish, kills=3, seed=20)
-
-    assert seen["ended before"] < 3, f"the kills came too late: {seen}"
-
-
-@pytest.mark.campaign
+@pytest.mark.campaign  # the suite kills one that is staging, below
 def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path) -> None:
     seen = kill_campaign(folder, tmp_path, seconds, finish, kills=120, seed=21)
     print(dict(seen))

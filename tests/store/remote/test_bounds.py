@@ -204,8 +204,7 @@ def test_a_pattern_is_compared_with_no_more_names_than_that(s3, monkeypatch):
     """A pattern without `**` lists only as many levels as it has; the names of one level have no end, either."""
     monkeypatch.setattr(listing, "_MOST_NAMES", 1000)  # private: a million would take minutes
     url = s3()
-    fsspec.filesystem("s3").pipe({f"{url}/deep/{number}.ncu-rep": b"1" for number in range(2100)})
-    fsspec.filesystem("s3").pipe(f"{url}/one.ncu-rep", b"1")
+    fill(url, ["one.ncu-rep", *(f"deep/{number}.ncu-rep" for number in range(2100))])
     asked = []
     call = S3FileSystem.call_s3
     monkeypatch.setattr(

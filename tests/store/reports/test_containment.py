@@ -242,7 +242,7 @@ from pathlib import Path
 from profiler.store.reports import contained_reader
 from profiler.store.reports.contained_reader import ContainedReader, decode_contained
 from profiler.store.reports.identity import identify_report
-from profiler.store.reports.nvidia_reader import Decoded
+from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import Omitted
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import TABLES
@@ -251,7 +251,7 @@ report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
 contained_reader._code_reader = ContainedReader()
 honest = decode_contained([report], "run", Omitted.NOTHING)
 honest_decoding = contained_reader.decode_reports
-contained_reader.decode_reports = lambda sources, *_: list(sources) and Decoded(
+contained_reader.decode_reports = lambda sources, *_: list(sources) and DecodedReport(
     {name: TableBuilder(name, "run").finish() for name in TABLES}, ["evil"]
 )
 taken_over = ContainedReader()
@@ -282,11 +282,11 @@ import os, sys
 from pathlib import Path
 from profiler.store.reports.contained_reader import ContainedReader
 from profiler.store.reports.identity import identify_report
-from profiler.store.reports.request import Omitted, Part
+from profiler.store.reports.request import Omitted, ReportPart
 
 report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
 reader = ContainedReader(lambda pipe, memory: (pipe.recv_bytes(), {how}))
-reader.decode([report], "run", Omitted.NOTHING, Part.ALL)
+reader.decode([report], "run", Omitted.NOTHING, ReportPart.ALL)
 """
     command = [sys.executable, "-c", code, str(reports / "graph.ncu-rep")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -15,11 +15,18 @@ from profiler.errors import (
     ReportDamaged,
     ReportError,
     ReportNotFound,
+    ReportTooLarge,
     ReportUnreadable,
     StoreNotWritable,
 )
 from profiler.store.reports.extract import extract_report
-from profiler.store.reports.identity import copy_report, identify_report, pack_report, sha256_of_report
+from profiler.store.reports.identity import (
+    copy_report,
+    identify_report,
+    pack_report,
+    read_plain,
+    sha256_of_report,
+)
 from profiler.store.reports.request import Request
 
 
@@ -53,6 +60,15 @@ def test_a_whole_report_is_identified_by_its_bytes(graph: Path, scratch: Path) -
     assert (file.path, file.plain, file.bytes) == (graph, graph, len(data))
     assert file.sha256 == hashlib.sha256(data).hexdigest()
     assert file.envelope.results == 2
+
+
+def test_a_report_that_is_too_large_is_refused_before_it_is_hashed(tmp_path: Path) -> None:
+    """A sparse file of a terabyte takes no room on a disk, and a quarter of an hour to read."""
+    path = tmp_path / "large.ncu-rep"
+    with path.open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    with pytest.raises(ReportTooLarge, match="larger than 16 GiB"):
+        next(read_plain(path))
 
 
 def test_an_empty_file_is_no_report(tmp_path: Path, scratch: Path) -> None:

@@ -94,3 +94,20 @@ def test_a_read_only_disk_is_told_as_such(reports: Path, disk: Path, prof) -> No
 
     assert done.returncode == 24, done.stderr
     assert f"{disk / 'runs'}: cannot be written: Read-only file system" in done.stderr
+
+
+def test_the_older_file_stays_where_there_is_no_room_for_a_new_one(
+    reports: Path, disk: Path, tmp_path: Path, prof_here
+) -> None:
+    runs = tmp_path / "runs"
+    assert prof_here("--runs", runs, "ingest", reports / "gemm_6.ncu-rep").returncode == 0
+    older = disk / "rows.parquet"
+    older.write_text("older")
+    fill(disk, 0)
+
+    done = prof_here("--runs", runs, "query", "select * from metrics", "-o", older)
+
+    assert done.returncode == 82, done.stderr
+    assert "rows.parquet: cannot be written: No space left on device" in done.stderr
+    assert sorted(path.name for path in disk.iterdir()) == ["ballast", "rows.parquet"]
+    assert older.read_text() == "older"

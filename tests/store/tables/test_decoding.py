@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "profiler"
+OURS = ("read_manifest", "decode_manifest", "_read_sealed", "self._read")  # they take the type to decode
 
 FIRST_AT_ONCE = """
 import sys, threading
@@ -65,7 +66,7 @@ def test_every_type_that_is_decoded_is_prepared() -> None:
 def types_decoded(module: ast.AST) -> Iterator[str]:
     """The classes that calls of msgspec's `decode`, `convert` and `Decoder` name, and the callers of our own."""
     for call in ast.walk(module):
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("read_manifest", "decode_manifest"):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in OURS:
             yield from (kind.id for kind in call.args if isinstance(kind, ast.Name) and kind.id[0].isupper())
         if isinstance(call, ast.FunctionDef) and call.name == "decode_manifest":
             yield from (kind.id for kind in call.args.defaults if isinstance(kind, ast.Name))

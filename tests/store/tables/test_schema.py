@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,6 +110,15 @@ def test_a_null_where_none_may_be_is_refused(good: pa.Table) -> None:
 
     with pytest.raises(RunDamaged, match=r"^here: column 'kernel_ns' of table 'timings' has missing values$"):
         check_table(holed, "timings", "here")
+
+
+@pytest.mark.parametrize("ns", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("column", ["kernel_ns", "reference_ns"])
+def test_a_time_that_is_no_duration_is_refused(good: pa.Table, column, ns) -> None:
+    index = good.schema.get_field_index(column)
+    spoiled = good.set_column(index, good.schema.field(column), pa.array([ns] * len(good), pa.float64()))
+    with pytest.raises(RunDamaged, match=f"here: column '{column}' has a value that is no duration"):
+        check_table(spoiled, "timings", "here")
 
 
 def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(
