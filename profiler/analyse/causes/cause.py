@@ -18,7 +18,7 @@ class Headline(Struct, frozen=True):
     next: str
 
 
-class Place(Struct, frozen=True, omit_defaults=True):
+class CodePlace(Struct, frozen=True, omit_defaults=True):
     """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors."""
 
     opcode: str
@@ -43,7 +43,7 @@ class Cause(Struct, frozen=True):
     sentence: str
     try_: str = field(name="try")
     saves_pct: Savings
-    where: Annotated[list[Place], Importance(96, each=2)]
+    where: Annotated[list[CodePlace], Importance(96, each=2)]
     evidence: dict[str, float]
 
     @property

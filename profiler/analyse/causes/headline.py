@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from profiler.analyse.causes.cause import Cause, Headline, Place
+from profiler.analyse.causes.cause import Cause, CodePlace, Headline
 from profiler.analyse.causes.find import Diagnosis
+from profiler.analyse.recording.doubts import is_part_of_step
+from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.profile import Profile, brief_name
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
 from profiler.text import duration
 
 _NAME_WIDTH = 60
+_NO_BOUND_PCT = 90
 _WEAK_PCT = 10.0
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 _RECORD_IT = "Record it with `prof collect --preset source`."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
-def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
-    """Returns the headline of one recording; None without a duration."""
+def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int = 0) -> Headline | None:
+    """Returns the headline of one recording; None without a duration. `launches` are all those that the profile is some of."""
     if DURATION not in profile.series:
         return None
-    what = f"{_name(profile)} takes {_time(profile, diagnosis)} on {profile.gpu}."
+    what = f"{_name(profile)} takes {_time(profile, diagnosis, launches)} on {profile.gpu}{_part(profile)}."
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, _RECORD_IT)
     if not diagnosis.causes and diagnosis.unseen:
@@ -32,20 +35,33 @@ def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
 
 
 def _name(profile: Profile) -> str:
-    """Returns a rung by its ladder and number, which a reader knows it by, and any other kernel by its own name."""
-    manifest = profile.manifest
-    return profile.label if manifest.kernel is not None else brief_name(profile.kernel, _NAME_WIDTH)
+    """Returns a rung, or a step of several kernels, as a reader knows it, and any other kernel by its own name."""
+    is_known = profile.manifest.kernel is not None or is_part_of_step(profile)
+    return profile.label if is_known else _kernel_name(profile)
 
 
-def _time(profile: Profile, diagnosis: Diagnosis) -> str:
+def _kernel_name(profile: Profile) -> str:
+    plain = plain_name(profile.kernel)
+    return plain if len(plain) <= _NAME_WIDTH else brief_name(base_name(profile.kernel), _NAME_WIDTH)
+
+
+def _part(profile: Profile) -> str:
+    """Returns the time of the kernel that the causes are of, where more than it was timed."""
+    if not is_part_of_step(profile):
+        return ""
+    took = duration(profile.series[DURATION].mean)
+    return f"; of that, {_kernel_name(profile)} takes {took} a launch under the profiler"
+
+
+def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
     """Returns the time without the profiler, where it was measured; else that of the launches that were diagnosed."""
     if profile.timings_ns:
         return f"{duration(median(profile.timings_ns))} without the profiler"
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
-    some = diagnosis.launches and diagnosis.launches < profile.launches
+    some = 0 < diagnosis.launches < launches
     which = "that one" if diagnosis.launches == 1 else f"those {diagnosis.launches}"
     take = "takes" if diagnosis.launches == 1 else "take"
-    of = f", in {which} of its {profile.launches} launches that {take} most of the time," if some else ""
+    of = f", in {which} of its {launches} launches that {take} most of the time," if some else ""
     return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 
@@ -71,7 +87,13 @@ def next_text(causes: Sequence[Cause]) -> str:
 
 def saves_text(cause: Cause) -> str:
     saves = cause.saves_pct
-    return f"Likely to save {saves.expected:.0f} % of the time, and never more than {saves.at_most:.0f} %."
+    bound = f", and never more than {saves.at_most:.0f} %" if has_bound(cause) else ""
+    return f"Likely to save {saves.expected:.0f} % of the time{bound}."
+
+
+def has_bound(cause: Cause) -> bool:
+    """Returns whether the most that the change could save is worth saying: nearly all of the time is no bound."""
+    return not cause.is_ceiling and cause.saves_pct.at_most < _NO_BOUND_PCT
 
 
 def name_and_place(cause: Cause) -> str:
@@ -79,7 +101,7 @@ def name_and_place(cause: Cause) -> str:
     return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause
 
 
-def place_text(place: Place) -> str:
+def place_text(place: CodePlace) -> str:
     """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
     return (
         f"{place.file}:{place.line}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from profiler.analyse.causes.cause import Place
+from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
@@ -15,7 +15,7 @@ _MOST_PLACES = 3
 _TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
 
-def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[Place]:
+def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
     """Returns the source lines that have most part in it; instructions, where no line is known."""
     total = sum(weights.values())
     groups: dict[object, dict[Site, float]] = {}
@@ -56,11 +56,11 @@ def _is_of_toolkit(file: str) -> bool:
     return bool(_TOOLKIT.search(file.replace("\\", "/")))
 
 
-def _place(group: Mapping[Site, float], total: float) -> Place:
+def _place(group: Mapping[Site, float], total: float) -> CodePlace:
     heaviest = max(group, key=lambda site: group[site])
     one = heaviest.instruction
     file, _, _ = (one.place or "").rpartition(":")
-    return Place(
+    return CodePlace(
         opcode=one.opcode,
         offset=one.offset,
         share_pct=round(100 * sum(group.values()) / total, 1),

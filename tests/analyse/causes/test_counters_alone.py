@@ -96,3 +96,17 @@ def test_whatever_is_missing_the_rest_is_judged(make_run, data):
     run = make_run({"kernel": "k", "metrics": {name: counters[name] for name in kept}})
     diagnosis = diagnose(profile_kernel(run, "k"))
     assert diagnosis.can_look or not diagnosis.causes
+
+
+@pytest.mark.parametrize(("waves", "found"), [(9.75, []), (9.6, ["uneven-last-wave"])])
+def test_a_cause_that_would_save_less_than_three_percent_is_not_named(diagnosis_of, waves, found):
+    """Of ten rounds, the last one leaves a quarter of its places empty, or two fifths."""
+    figures = {
+        "duration_ns": 1e6,
+        "waves": waves,
+        "occupancy_pct": 50,
+        "occupancy_limit_pct": 100,
+        "issue_active_pct": 50,
+    }
+    counters = {BY_NAME[name].ncu[0]: float(value) for name, value in figures.items()}
+    assert causes_in(diagnosis_of(counters)) == found

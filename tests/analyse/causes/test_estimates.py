@@ -54,3 +54,33 @@ def test_sectors_too_many_reach_l2_even_where_l1_has_time():
 def test_what_spilled_registers_bring_to_l2_is_no_excess_of_loads():
     load, spill = estimated(LOAD, "STL [R1], R4", l1_cycles_per_access=2.0, l2_sectors=800.0, l1_hit_pct=0.0)
     assert (load, spill) == (4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "cycles", "sectors"),
+    [
+        ("LDG.E", 3.9, 4.0),
+        (
+            "LDG.E",
+            4.1,
+            16.4,
+        ),  # more than the four lines of the widest access of neighbours: four sectors for each cycle
+        ("LDG.E.128", 9.9, 16.0),  # 512 bytes take eight cycles to arrive, with a quarter to spare
+        ("LDG.E.128", 10.1, 32.0),
+    ],
+)
+def test_an_access_that_takes_l1_longer_than_the_widest_of_neighbours_lies_apart(opcode, cycles, sectors):
+    assert estimated(f"{opcode} R4, [R2.64]", l1_cycles_per_access=cycles) == [pytest.approx(sectors)]
+
+
+@pytest.mark.parametrize(("arrived", "sectors"), [(490.0, 4.0), (510.0, 5.1)])
+def test_a_quarter_more_than_they_need_may_reach_l2_by_other_ways(arrived, sectors):
+    figures = {"l1_cycles_per_access": 1.0, "l2_sectors": arrived, "l1_hit_pct": 0.0}
+    assert estimated(LOAD, **figures) == [pytest.approx(sectors)]
+
+
+@pytest.mark.parametrize(("arrived", "kinds"), [(870.0, {"global load"}), (890.0, {"global load", "global store"})])  # fmt: skip
+def test_counts_of_two_passes_of_the_profiler_differ_by_a_tenth_at_most(arrived, kinds):
+    sites = sites_of(code_of(LOAD, STORE))
+    estimate_costs(sites, {})
+    assert find_kinds_apart(sites, {"l2_sectors": arrived, "l1_hit_pct": 0.0}) == kinds

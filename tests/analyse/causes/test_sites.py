@@ -31,7 +31,8 @@ from made_evidence import code_of, sites_of
         ("IMAD.WIDE IADD3 LEA.HI.X ISETP.GE.AND LOP3.LUT SHF.R.U32.HI UIADD3 VIMNMX PRMT SEL", "integer"),
         ("BRA EXIT CALL.REL.NOINC RET.REL.NODEC BSSY BSYNC", "control"),
         ("BAR.SYNC.DEFER_BLOCKING MEMBAR.SC.GPU", "barrier"),
-        ("MOV IMAD.MOV.U32 S2R ULDC R2UR SHFL.BFLY VOTE.ANY NOP", "other"),
+        ("SHFL.BFLY MATCH.ANY REDUX.SUM S2R S2UR LDC.64", "mio"),
+        ("MOV IMAD.MOV.U32 ULDC R2UR VOTE.ANY NOP", "other"),
     ],
 )
 def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):

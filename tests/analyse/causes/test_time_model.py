@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel
+from profiler.analyse.causes.evidence.time_model import (
+    NO_WARP,
+    Effect,
+    TimeModel,
+    reachable_of_dram,
+    reachable_of_l2,
+)
 
 RESOURCES = ("dram", "l1", "fma", "issue")
 REASONS = ("long_scoreboard", "barrier", "wait")
@@ -121,3 +127,20 @@ def test_a_bound_is_no_larger_where_a_change_leaves_more_as_it_is(model, effect,
 def test_taking_more_away_saves_no_less(model, effect, resource, reason):
     more = Effect({**effect.resources, resource: 1.0}, {**effect.waits, reason: 1.0})
     assert model.saved(more) >= model.saved(effect) - 1e-12
+
+
+@pytest.mark.parametrize(("read", "written", "reachable"), [(8, 0, 0.94), (0, 8, 0.94), (8, 8, 0.89), (0, 0, 0.94)])  # fmt: skip
+def test_device_memory_that_turns_between_reads_and_writes_reaches_less_of_its_peak(read, written, reachable):
+    assert reachable_of_dram(read, written) == pytest.approx(reachable)
+
+
+@pytest.mark.parametrize(
+    ("l2", "dram", "reachable"),
+    [
+        (0.72, 0.2, 0.79),  # nine tenths of what a kernel reaches that only reads from L2
+        (0.70, 0.2, 1.0),  # not full
+        (0.80, 0.85, 1.0),  # full of what passes through it to device memory
+    ],
+)
+def test_l2_that_is_full_by_itself_has_less_than_its_peak_within_reach(l2, dram, reachable):
+    assert reachable_of_l2(l2, dram) == reachable

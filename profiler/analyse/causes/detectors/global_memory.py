@@ -18,8 +18,8 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _WIDEST_BITS = 128
 _OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
-# Arithmetic is done for each element, however wide it is loaded.
-_FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor")
+# Arithmetic and atomics are done for each element, however wide it is loaded.
+_FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
@@ -29,10 +29,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
     )
-    found = {
-        kind: [site for site in _accesses(evidence, kind) if site.excess_sectors > site.executed]
-        for kind, *_ in variants
-    }
+    found = {kind: [site for site in _accesses(evidence, kind) if _lies_apart(site)] for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
     for kind, name, verb, advice in variants:
         if not (sites := found[kind]):
@@ -93,10 +90,18 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
-    # and all of their instructions shrink alike.
+    # and all of their instructions shrink alike, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / _WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
-    shrinking = sites if computes else [site for site in evidence.sites if site.kind not in _FOR_EACH_ELEMENT]
+    shrinking = (
+        sites
+        if computes
+        else [
+            site
+            for site in evidence.sites
+            if site.kind not in _FOR_EACH_ELEMENT and not _lies_apart(site) and not _is_misaligned(site)
+        ]
+    )
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
     computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
     yield Candidate(
@@ -104,10 +109,25 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"{100 * moved / total:.0f} % of the data moves in accesses of {width / 8:.0f} bytes a thread, "
         f"{LANES * width / 8:.0f} bytes a request.",
         f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
-        Effect({name: part for name, part in fewer.resources.items() if name not in computing}, fewer.waits),
+        Effect(
+            {name: part for name, part in fewer.resources.items() if name not in computing},
+            {
+                reason: part * (1 - _queued_behind_others(evidence) * (reason in _WAITS))
+                for reason, part in fewer.waits.items()
+            },
+        ),
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
+
+
+def _queued_behind_others(evidence: Evidence) -> float:
+    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses.
+
+    Of the queues, those sectors fill their share; how much of a wait is spent in queues, `time_model.py` says.
+    """
+    busy = max(evidence.model.busy.get(name, 0.0) for name in ("dram", "l2", "l1"))
+    return busy**2 * evidence.excess_sectors / evidence.sectors if evidence.sectors else 0.0
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -198,6 +218,11 @@ def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
     return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
 
 
+def _lies_apart(site: Site) -> bool:
+    """Returns whether a request touches over one sector more than its bytes fill, as lanes do that are no neighbours."""
+    return site.excess_sectors > site.executed
+
+
 def _is_misaligned(site: Site) -> bool:
     """Returns whether most requests touch one sector more than their bytes fill, as neighbours do that start inside a sector.
 
@@ -232,7 +257,8 @@ def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
             "l1": evidence.part_of_l1(fractions),
             "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },
-        waits=evidence.waiting_for(fetched, *_WAITS) | evidence.waiting_for(fractions, "lg_throttle"),
+        waits=evidence.waiting_for(fetched, *_WAITS)
+        | evidence.waiting_for(fractions, "lg_throttle", "mio_throttle"),
     )
 
 

@@ -27,9 +27,11 @@ _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
 _FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
-_EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "other")
+_EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
-_NEAR = 24  # instructions behind a product in which its sum is looked for
+# Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
+# first three causes of every kernel of the record as they are.
+_NEAR = 24
 # A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
 _FP64_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
 

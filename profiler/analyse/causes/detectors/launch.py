@@ -16,6 +16,7 @@ from profiler.catalog.metrics import LANES
 _SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
+# With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
 _SOME_WAVES = 2.0
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
@@ -26,7 +27,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
     if duration and duration < _SHORT_NS:
         yield Candidate(
             "launch-too-short",
-            f"The launch takes {duration / 1000:.1f} us, of which starting and ending it is about {START_NS / 1000:.0f} us.",
+            f"The launch takes {duration / 1000:.1f} us, and starting and ending any launch takes about {START_NS / 1000:.0f} us.",
             "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
             evidence={"duration_ns": duration, "start_ns": START_NS},
             saves=min(1.0, START_NS / duration),
@@ -159,9 +160,8 @@ def _is_short_lived(evidence: Evidence) -> bool:
 def _missing_warps(evidence: Evidence) -> float:
     """Returns the share of the warps that would fit, of those that the grid has, and are not there on average."""
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    if not occupancy or not limit:
-        return 0.0
-    return max(0.0, 1 - occupancy / (limit * min(1.0, evidence.find("waves") or 1.0)))
+    fitting = (limit or 0.0) * min(1.0, evidence.find("waves") or 1.0)
+    return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:

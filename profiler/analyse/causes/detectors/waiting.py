@@ -31,17 +31,21 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads from global memory that warps wait for, most of all where few are under way at once."""
     loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
     under_way = {site: _under_way(evidence, site) for site in loads}
-    fractions = {}
-    for site in loads:
-        useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
-        fractions[site] = useful * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS else 1 / ENOUGH_LOADS)
+    useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
+    fractions = {
+        site: part * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS else 1 / ENOUGH_LOADS)
+        for site, part in useful.items()
+    }
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
-    # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass.
-    staged = [
-        site for site in loads if site.opcode.startswith("LDG.") and feeds_shared_memory(evidence, site)
-    ]
+    # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
+    # apart are looked up one by one for either.
+    staged = {
+        site: part
+        for site, part in useful.items()
+        if site.opcode.startswith("LDG.") and feeds_shared_memory(evidence, site)
+    }
     warps = evidence.find("active_warps")
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
@@ -53,7 +57,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(
-            {"l1": evidence.part_of_l1(dict.fromkeys(staged, 1.0))},
+            {"l1": evidence.part_of_l1(staged)},
             evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence),
         ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},

@@ -29,7 +29,7 @@ class Waits(dict[str, float]):
 # What a warp waits for by each scoreboard: the long one guards L1 and beyond, the short one the units of the MIO.
 _PRODUCERS: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
-    "short_scoreboard": ("shared load", "shared store", "shared atomic", "special", "conversion", "fp64", "other"),
+    "short_scoreboard": ("shared load", "shared store", "shared atomic", "special", "conversion", "fp64", "mio"),
 }  # fmt: skip
 # A warp is sampled as waiting at the instruction after the barrier.
 _ANY_BEFORE: dict[str, tuple[Kind, ...]] = {"barrier": ("barrier",), "membar": ("barrier",)}

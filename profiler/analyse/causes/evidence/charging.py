@@ -11,17 +11,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits, charge
+from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
-_THROUGH_MIO: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic", "special", "conversion")
+_THROUGH_MIO: tuple[Kind, ...] = (
+    "shared load",
+    "shared store",
+    "shared atomic",
+    "special",
+    "conversion",
+    "mio",
+)
 # Which instructions a warp may be waiting for, where no samples say it.
 _SUSPECTED: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "lg_throttle": GLOBAL,
     "drain": ("global store", "atomic"),
-    "short_scoreboard": ("shared load", "shared atomic", "special", "conversion"),
+    "short_scoreboard": ("shared load", "shared atomic", "special", "conversion", "mio"),
     "mio_throttle": _THROUGH_MIO,
     "barrier": ("barrier",),
     "membar": ("barrier",),
@@ -29,12 +37,15 @@ _SUSPECTED: dict[str, tuple[Kind, ...]] = {
     "gmma": ("tensor",),
     "tex_throttle": ("global load",),
 }
+_PIPES = ("fma", "alu", "fp64", "tensor")
+_FULL_PIPE = "math_pipe_throttle"
 # Of an SM, each cycle: special functions, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic Instructions").
 SPECIAL_LANES = 16
 _QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
 # Cycles. On an H200, the requests of the kernels in tests/data/causes that follow pointers or add up one value after the other
 # wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000.
 _LONGEST_LATENCY = 2_000.0
+# Percent. While memory idles for half of the time, its queues are short (`time_model.py`), and a long wait has another reason.
 _MEMORY_IS_BUSY = 50.0
 
 
@@ -52,6 +63,7 @@ def charge_waits(
     for site, waits in _suspected(sites, unseen).items():
         charged[site].update(waits)
     _share_queues(charged)
+    _share_pipes(charged)
     _charge_atomics(profile, figures, charged)
     return charged
 
@@ -82,7 +94,11 @@ def _share_queues(charged: Mapping[Site, Waits]) -> None:
         ("drain", {site: _global_cost(site) for site in charged if site.kind in ("global store", "atomic")}),
         (
             "mio_throttle",
-            {site: _shared_cost(site) for site in charged if site.kind in _THROUGH_MIO or "xu" in site.units},
+            {
+                site: _mio_cost(site)
+                for site in charged
+                if site.kind in (*_THROUGH_MIO, *GLOBAL) or "xu" in site.units
+            },
         ),
     ):
         total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
@@ -91,6 +107,19 @@ def _share_queues(charged: Mapping[Site, Waits]) -> None:
                 waits.pop(reason, None)
             for site, part in among.items():
                 charged[site][reason] = samples * part / total
+
+
+def _share_pipes(charged: Mapping[Site, Waits]) -> None:
+    """Divides the waiting for a pipe among those who fill it: the scheduler prefers older warps, so that new ones wait at their first use."""
+    for pipe in _PIPES:
+        users = [site for site in charged if pipe in site.units]
+        executed, samples = (
+            sum(site.executed for site in users),
+            sum(charged[site][_FULL_PIPE] for site in users),
+        )
+        if samples:
+            for site in users:
+                charged[site][_FULL_PIPE] = samples * site.executed / executed
 
 
 def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Waits]) -> None:
@@ -121,6 +150,13 @@ def _global_cost(site: Site) -> float:
     if site.kind == "atomic":
         return site.executed * (site.acting or LANES)
     return site.sectors or site.executed
+
+
+def _mio_cost(site: Site) -> float:
+    """Returns the cycles for which the queue waits for an access or a function: L1 looks up a line a cycle, and a sector that lies apart is in another."""
+    if site.kind not in GLOBAL:
+        return _shared_cost(site)
+    return max(site.executed, (site.ideal_sectors or 0.0) / SECTORS_A_CYCLE) + site.excess_sectors
 
 
 def _shared_cost(site: Site) -> float:

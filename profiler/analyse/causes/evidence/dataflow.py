@@ -17,10 +17,10 @@ from profiler.analyse.code.registers import follow_loop, only_written, read_regi
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
-_COMPUTED = ("integer", "conversion", "special", "other")
+_COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
-_REACH = 64  # instructions after a load: a bound of the search, on which no diagnosis of the record hangs
+_REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
 
 
 _staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()

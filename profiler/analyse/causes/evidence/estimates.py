@@ -10,7 +10,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
 # a warp, 16 bytes a lane, is four lines and 512 bytes; fills of other accesses come between, so that one in four is spare.
-_SECTORS_A_CYCLE = 4.0
+SECTORS_A_CYCLE = 4.0
 _LEAST_CYCLES = 4.0
 _FILLED_A_CYCLE = 64.0
 _SPARE = 1.25
@@ -86,5 +86,5 @@ def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, flo
 def _spread_sectors(site: Site, cycles_per_access: float, times: float) -> None:
     """Takes an access for one that touches as many sectors as L1 needs cycles for, or as reach L2."""
     filled = LANES * site.width / 8 / SECTOR_BYTES
-    spread = max(1.0, times, cycles_per_access * _SECTORS_A_CYCLE / filled)
+    spread = max(1.0, times, cycles_per_access * SECTORS_A_CYCLE / filled)
     site.sectors = (site.ideal_sectors or 0.0) * min(LANES / filled, spread)

@@ -22,6 +22,7 @@ from profiler.analyse.causes.evidence.time_model import (
     Effect,
     TimeModel,
     reachable_of_dram,
+    reachable_of_l2,
 )
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
@@ -257,6 +258,8 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         busy["dram"] /= reachable_of_dram(
             figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
         )
+    if "l2" in busy:
+        busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
         for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):

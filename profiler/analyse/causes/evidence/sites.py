@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic", "tensor",
-    "fp64", "fp32", "special", "conversion", "integer", "control", "barrier", "other",
+    "fp64", "fp32", "special", "conversion", "integer", "control", "barrier", "mio", "other",
 ]  # fmt: skip
 
 GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
@@ -47,7 +47,9 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"BAR|MEMBAR|ERRBAR", "barrier"),
     (r"F(ADD|MUL|FMA|SETP|MNMX|SEL|SET|CHK|SWZADD)|H(ADD2|MUL2|FMA2|SETP2|MNMX2)|FFMA2", "fp32"),
     (r"BRA|BRX|JMP|JMX|EXIT|RET|CALL|BSSY|BSYNC|BREAK|NANOSLEEP|YIELD|KILL|BPT", "control"),
-    (r"U?IMAD\.MOV|U?MOV|CS2R|S2U?R|U?LDC|R2UR|P2R|R2P|NOP|VOTE|SHFL|MATCH|REDUX|ELECT|ACQBULK", "other"),
+    # Values of other lanes, special registers and indexed constants come late, by way of the queue of shared memory.
+    (r"SHFL|MATCH|REDUX|S2U?R|LDC", "mio"),
+    (r"U?IMAD\.MOV|U?MOV|CS2R|ULDC|R2UR|P2R|R2P|NOP|VOTE|ELECT|ACQBULK", "other"),
     (
         r"U?(IADD3?|IMAD|IMUL|I?MNMX|VIMNMX|VIADD|VIADDMNMX|IABS|LEA|LOP3|SHF|SHL|SHR|BMSK|SGXT|PRMT|SEL|ISETP|"
         r"PLOP3|POPC|FLO|BREV|IDP|VABSDIFF)",
