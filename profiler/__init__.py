@@ -189,10 +189,13 @@ def _run_of(recording: Run | str | int | Path) -> Run:
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:
+    from dataclasses import replace
+
     from profiler.ask.ladder import find_climb
     from profiler.ask.named.ladders import open_ladder
 
-    return find_climb(runs, open_ladder(_settings(name, runs)), workload, gpu=gpu)
+    settings = replace(_settings(name, runs), gpu=gpu)
+    return find_climb(runs, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
 
 
 def _settings(ladder: str, runs: RunStore) -> Settings:

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from profiler.analyse.findings import Comparison as ComparisonFinding
-from profiler.analyse.recording.overview import Sheet as SheetFinding
+from profiler.analyse.findings import ComparisonFinding
+from profiler.analyse.recording.overview import SheetFinding
 from profiler.present.document import Document
 
 
@@ -61,8 +61,7 @@ def brief_text(document: Document) -> str:
 
 
 def document_text(document: Document) -> str:
-    """Returns a document as the page shows it, without its charts."""
-    from profiler.present.render.html import document_html
+    """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
+    from profiler.present.page.cell import cell_html
 
-    body = document_html(document, "", (), lambda _: None)
-    return f'<div class="prof">{body}</div>'
+    return cell_html(document)

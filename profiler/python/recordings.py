@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import asdict
 
 from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import KernelNotFound, RunNotFound
 from profiler.python.answers import Sheet, document_text
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import counted
+from profiler.text import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from profiler.measure.functions.kernels import LaunchedKernel
+
+
+_NAME_WIDTH = 60
 
 
 @dataclass(repr=False)
@@ -56,12 +60,16 @@ class Recording(Run):
         return self._sheet(kernel)
 
     def top(self, count: int | None = None) -> pd.DataFrame:
-        """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`."""
+        """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`.
+
+        Names are cut to 60 characters; `.kernels` has them whole.
+        """
         import pandas as pd
 
         from profiler.analyse.recording.index import index_of
 
-        return pd.DataFrame(map(asdict, index_of(self)[:count]))
+        found = pd.DataFrame(map(asdict, index_of(self)[:count]))
+        return found.assign(kernel=[shortened(name, _NAME_WIDTH) for name in found["kernel"]])
 
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.ask.show import sheet_of
@@ -79,7 +87,7 @@ class Recording(Run):
 
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, Settings()) if timed else None
-        return document_text(recording_document(overview.Recording(self, list(self), timing)))
+        return document_text(recording_document(overview.RecordingOverview(self, list(self), timing)))
 
 
 @dataclass(repr=False)
@@ -124,8 +132,9 @@ class Runs(RunStore):
         return self.find(reference)
 
     def find(self, reference: str | int, ladder: str = DEFAULT_LADDER) -> Recording:
-        """Returns the newest run of a name, an id, or a kernel's number on this ladder."""
-        return Recording.of(super().find(str(reference), ladder))
+        """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
+        settings = Settings(runs=self.root, ladder=ladder, ladder_given=True)
+        return Recording.of(find_run(str(reference), settings.open_store(), settings, None))
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs in {self.root}>"

@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.fsck import examine_briefly
@@ -20,8 +18,7 @@ from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan
-from profiler.store.tables.decoding import NOT_DECODED
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER, read_plan
 from profiler.text import counted, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
@@ -178,9 +175,8 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
 
 
 def _planned_name(folder: Path) -> str:
-    with suppress(OSError, *NOT_DECODED):
-        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=CollectionPlan).name
-    return folder.name
+    plan = read_plan(folder)
+    return plan.name if plan else folder.name
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,21 @@ def leaves(value: object) -> Iterator[Array]:
 def is_array(value: object) -> bool:
     """Returns True for everything with a shape and a type of numbers, on the GPU or not."""
     return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
+
+
+def described(value: object) -> str:
+    """Returns the type and shape of each array, the value of each number or string, and the type of anything else."""
+    if value is None or isinstance(value, (Number, str)):
+        return repr(value)
+    if is_array(value):
+        array: Array = value
+        shape = "x".join(map(str, array.shape))
+        return f"{str(array.dtype).removeprefix('torch.')}[{shape}]"
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(map(described, value))})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {described(one)}' for key, one in value.items())}}}"
+    return type(value).__name__
 
 
 def replaced(value: Any, change: Callable[[Array], Array]) -> Any:

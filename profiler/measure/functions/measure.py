@@ -9,6 +9,7 @@ import fcntl
 import os
 import pickle
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from profiler.errors import CountersRefused, ProgramFailed, ProgramTimedOut, Res
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
+from profiler.measure.functions.arrays import described
 from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, configuration
 from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.kernels import LaunchedKernel, choose
@@ -39,8 +41,10 @@ from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.unfinished import UnfinishedCollection
+from profiler.text import shortened
 
 _PREFIX = "prof: "
+_ARGUMENTS_WIDTH = 500
 _SILENT = CollectObserver(lambda _: None, lambda _, __: None, lambda _, __, ___: None)
 
 
@@ -93,7 +97,7 @@ class _Function(Kernel):
     """A function in the place of a rung: messages call it by its name."""
 
     def __str__(self) -> str:
-        return self.name
+        return f"'{self.name}'"
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ def measure_function(
             if not device.ncu.version:
                 target = _unprofiled(target)
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            run_id = _collect(device, recording, target, plan, store, found, cautions, sandbox)
+            run_id = _collect(device, recording, target, plan, call, store, found, cautions, sandbox)
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
@@ -241,6 +245,7 @@ def _collect(
     recording: NcuOptions,
     target: Target,
     plan: FunctionPlan,
+    call: Call,
     store: RunStore,
     found: _Survey,
     cautions: list[str],
@@ -256,9 +261,12 @@ def _collect(
         force=True,
     )
     assert target.job is not None
-    seed = target.job.seed
+    seed, started = target.job.seed, time.monotonic()
     one = Collection(settings, target, store)
-    one.provenance = msgspec.structs.replace(one.provenance, bytes=plan.bytes, flops=plan.flops)
+    arguments = shortened(described(call.arguments), _ARGUMENTS_WIDTH)
+    one.provenance = msgspec.structs.replace(
+        one.provenance, arguments=arguments, bytes=plan.bytes, flops=plan.flops
+    )
     one.relative_error = found.relative_error
     try:
         with store.staging() as staging, UnfinishedCollection(store.local, one.key) as one.pending:
@@ -271,6 +279,7 @@ def _collect(
                     if one.reports and not process:
                         sandbox.warm_up(one.reports[0])  # while the next process imports and compiles
                 cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
+                one.seconds = time.monotonic() - started
                 one.submit(sandbox, staging)
                 return one.commit(staging)
             except BaseException:
@@ -278,7 +287,7 @@ def _collect(
                 raise
     except CountersRefused as error:
         cautions.append(f"times alone: {error.message}. {error.remedy}")
-        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions, sandbox)
+        return _collect(device, recording, _unprofiled(target), plan, call, store, found, cautions, sandbox)
 
 
 def unlike_configurations(what: str, ran: Sequence[Iterable[str]]) -> Iterator[str]:

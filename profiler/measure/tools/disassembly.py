@@ -76,7 +76,8 @@ def _read(path: Path) -> dict[tuple[str, str], list[Line]]:
             remedy="Give a cubin, an object file, a fat binary, or a folder of cubins.",
         )
     tool = _find_cuobjdump()
-    command = [str(tool), "-sass", str(path)]
+    # A name such as `-x.cubin` would be an option.
+    command = [str(tool), "-sass", str(path.absolute())]
     # It starts nvdisasm, which lies beside it in NVIDIA's packages.
     said = run(
         command, timeout_s=_TIMEOUT_S, environment={"PATH": f"{tool.parent}:{os.environ.get('PATH', '')}"}

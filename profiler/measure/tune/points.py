@@ -18,7 +18,7 @@ import msgspec
 
 from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.catalog.ladders.sweep import COMPILED, Sweep, SweepPoint
+from profiler.catalog.ladders.sweep import COMPILED, SweepPoint, SweepSpace
 from profiler.errors import LadderInvalid, ProfError
 from profiler.measure.rungs.build import Built, build_flags
 from profiler.measure.rungs.compiled import misfit_text, own_resources
@@ -40,7 +40,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BuiltPoint:
     """A point and its binary; `point` is its place in the order of measurement."""
 
     point: int
@@ -49,7 +49,7 @@ class Candidate:
     built: Built
 
 
-def sweep_of(kernel: Kernel, ladder: Ladder) -> Sweep:
+def sweep_of(kernel: Kernel, ladder: Ladder) -> SweepSpace:
     """Returns the kernel's sweep; raises LadderInvalid if it declares none."""
     if kernel.sweep is None:
         swept = [str(one.number) for one in ladder.kernels if one.sweep is not None]
@@ -62,7 +62,7 @@ def sweep_of(kernel: Kernel, ladder: Ladder) -> Sweep:
 
 
 def choose_points(
-    sweep: Sweep, workload: Mapping[str, int], current: SweepPoint | None, limit: int | None, seed: int
+    sweep: SweepSpace, workload: Mapping[str, int], current: SweepPoint | None, limit: int | None, seed: int
 ) -> Choice:
     """Returns the points to measure, shuffled so that a drift favours no region of the sweep.
 
@@ -96,7 +96,7 @@ def variant(kernel: Kernel, settings: SweepPoint) -> Kernel:
     return replace(kernel, name=f"{kernel.name}-{suffix}", flags=(*kernel.flags, *macros))
 
 
-def judge_built(sweep: Sweep, workload: Mapping[str, int], candidate: Candidate) -> SweptPoint:
+def judge_built(sweep: SweepSpace, workload: Mapping[str, int], candidate: BuiltPoint) -> SweptPoint:
     """Returns the state of a point before it runs: `correct`, unless it did not compile or a constraint excludes it."""
     point = SweptPoint(candidate.point, candidate.settings, "correct")
     if candidate.built.error is not None:
@@ -128,7 +128,7 @@ def compiled_facts(built: Built) -> dict[str, int]:
     return dict(zip(COMPILED, (registers, shared, spills), strict=True))
 
 
-def _undecided(sweep: Sweep) -> Constraint | None:
+def _undecided(sweep: SweepSpace) -> Constraint | None:
     """Returns a constraint that depends on the compiler's figures, if there is one."""
     unknown = set(COMPILED)
     for name, expression in sweep.derived.items():
@@ -138,7 +138,7 @@ def _undecided(sweep: Sweep) -> Constraint | None:
 
 
 def source_hashes(
-    ladder: Ladder, kernel: Kernel, sweep: Sweep, files: Iterable[str | Path]
+    ladder: Ladder, kernel: Kernel, sweep: SweepSpace, files: Iterable[str | Path]
 ) -> dict[str, str]:
     """Returns the files' hashes, by paths relative to the ladder's folder.
 
@@ -156,7 +156,7 @@ def source_hashes(
     return hashes
 
 
-def code_hash(candidate: Candidate, sources: Mapping[str, str]) -> str:
+def code_hash(candidate: BuiltPoint, sources: Mapping[str, str]) -> str:
     """Returns the hash of everything that decides what a point's program does."""
     record = candidate.built.record
     assert record is not None

@@ -24,7 +24,7 @@ from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tune.points import Candidate, Choice, failure_of, sweep_of
+from profiler.measure.tune.points import BuiltPoint, Choice, failure_of, sweep_of
 from profiler.store.sweeps import Stage, Status, SweepFacts, SweepRepeat, SweptPoint, UnfinishedSweep, Visit
 
 _STATUS: dict[type[ProfError], Status] = {
@@ -102,7 +102,7 @@ class TuneObserver:
     chosen: Callable[[Choice], None]
     begin: Callable[[Literal["build"] | Stage, int], None]
     built: Callable[[Built], None]
-    visited: Callable[[Candidate, Visit, bool], None]
+    visited: Callable[[BuiltPoint, Visit, bool], None]
 
 
 @dataclass
@@ -111,7 +111,7 @@ class SweepStages:
 
     plan: TunePlan
     seed: int
-    candidates: Sequence[Candidate]
+    candidates: Sequence[BuiltPoint]
     codes: Mapping[int, str]  # by point: the hash of what it was compiled from
     pending: UnfinishedSweep
     observer: TuneObserver
@@ -143,7 +143,7 @@ class SweepStages:
             repeats=[repeat for visit in visits for repeat in visit.repeats],
         )
 
-    def _stage(self, stage: Stage, turns: Sequence[Candidate]) -> None:
+    def _stage(self, stage: Stage, turns: Sequence[BuiltPoint]) -> None:
         self.observer.begin(stage, len(turns))
         made: dict[int, int] = dict.fromkeys(self.visits, 0)
         for candidate in turns:
@@ -160,7 +160,7 @@ class SweepStages:
             self.reference = visit.reference or self.reference
             self.observer.visited(candidate, visit, known is not None)
 
-    def _visit(self, stage: Stage, process: int, candidate: Candidate) -> Visit:
+    def _visit(self, stage: Stage, process: int, candidate: BuiltPoint) -> Visit:
         """Verifies and times one point. The full stage only times, since the screening has just verified the point."""
         plan, code = self.plan, self.codes[candidate.point]
         brief = stage == "screen"
@@ -186,7 +186,7 @@ class SweepStages:
         repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
         return Visit(code, "correct", "", relative_error, timed.facts.reference, repeats)
 
-    def _promising(self) -> list[Candidate]:
+    def _promising(self) -> list[BuiltPoint]:
         """Returns the points within `within_pct` of the best, and the source's own values for comparison."""
         ranked = self._best("screen", len(self.candidates))
         if not ranked:
@@ -198,7 +198,7 @@ class SweepStages:
             if self._median_ns(one, "screen") <= bound_ns or one.settings == self.current
         ]
 
-    def _best(self, stage: Stage, count: int) -> list[Candidate]:
+    def _best(self, stage: Stage, count: int) -> list[BuiltPoint]:
         """Returns the `count` fastest correct points of a stage, fastest first, and the source's own values."""
         measured = [
             one
@@ -209,13 +209,13 @@ class SweepStages:
         ranked = sorted(measured, key=lambda one: (self._median_ns(one, stage), one.point))
         return [one for place, one in enumerate(ranked) if place < count or one.settings == self.current]
 
-    def _median_ns(self, candidate: Candidate, stage: Stage) -> float:
+    def _median_ns(self, candidate: BuiltPoint, stage: Stage) -> float:
         visits = self.visits[candidate.point]
         return median(
             repeat.kernel_ns for visit in visits for repeat in visit.repeats if repeat.stage == stage
         )
 
-    def _shuffled(self, candidates: Sequence[Candidate], turn: int) -> list[Candidate]:
+    def _shuffled(self, candidates: Sequence[BuiltPoint], turn: int) -> list[BuiltPoint]:
         order = sorted(candidates, key=lambda one: one.point)
         random.Random(self.seed + turn).shuffle(order)
         return order

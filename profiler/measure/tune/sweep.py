@@ -21,7 +21,7 @@ from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.measure.tune.points import (
     BUILD_FOLDER,
-    Candidate,
+    BuiltPoint,
     Choice,
     choose_points,
     code_hash,
@@ -114,10 +114,10 @@ class SweepMeasurement:
             )
         return choice
 
-    def _candidates(self, choice: Choice, observer: TuneObserver) -> list[Candidate]:
+    def _candidates(self, choice: Choice, observer: TuneObserver) -> list[BuiltPoint]:
         built = self.build(choice.points, observer)
         return [
-            Candidate(place, settings, one.kernel, one)
+            BuiltPoint(place, settings, one.kernel, one)
             for place, (settings, one) in enumerate(zip(choice.points, built, strict=True))
         ]
 
@@ -135,7 +135,7 @@ class SweepMeasurement:
                 observer.built(built)
         return [done[kernel.name] for kernel in kernels]
 
-    def _sources(self, candidates: Sequence[Candidate]) -> dict[str, str]:
+    def _sources(self, candidates: Sequence[BuiltPoint]) -> dict[str, str]:
         files = [path for one in candidates if one.built.record for path in one.built.record.sources]
         return self._hashes(map(Path, dict.fromkeys(files)))
 

@@ -143,6 +143,24 @@ print("GB/s" in a._repr_html_())
     assert found.stdout.splitlines()[1:] == ["0.47619 8.0 1.0", "True"], found.stderr
 
 
+def test_the_arguments_of_two_functions_are_compared(measuring):
+    text = f"""
+a = prof.measure(fast, x, profile=False, {BRIEF})
+b = prof.measure(double, x, profile=False, {BRIEF})
+c = prof.measure(double, x[:500], profile=False, {BRIEF})
+print(a.manifest.arguments, a.manifest.provenance.seconds > 0)
+for other in (b, c):
+    warnings = prof.compare(a, other).comparable.warnings
+    print([one for one in warnings if "argument" in one or "workload" in one])
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == [
+        "(float32[1000]) True",
+        "[]",
+        "['the arguments of the functions differ: (float32[1000]) against (float32[500])']",
+    ], found.stderr
+
+
 def test_a_sweep_measures_every_point(measuring):
     text = f"""
 found = prof.measure(fast, lambda n: np.ones(n, np.float32), over={{"n": [10, 20]}}, bytes=lambda n: 8 * n,
@@ -161,32 +179,32 @@ print(sorted(found.chart().to_dict()["encoding"]))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("wrong, x, reference=double", "ResultWrong: wrong computes a wrong result: relative error "),
+        ("wrong, x, reference=double", "ResultWrong: 'wrong' computes a wrong result: relative error "),
         ("shorter, x, reference=double", "output 0 has the shape (3,), and that of its reference (1000,)"),
         (
             "forgets, x, x.copy(), reference=lambda x, y: 2 * x",
-            "ResultWrong: forgets computes a wrong result",
+            "ResultWrong: 'forgets' computes a wrong result",
         ),
         (
             "nothing, x",
-            "nothing cannot be measured: it launches no kernel: once it is settled, a call does nothing",
+            "'nothing' cannot be measured: it launches no kernel: once it is settled, a call does nothing",
         ),
-        ("raises, x", "raises cannot be measured: it raised ValueError after 0 s: no such thing"),
-        ("exits, x", "exits cannot be measured: it raised SystemExit after 0 s: enough"),
-        ("crashes, x", "crashes cannot be measured: its process died: ended by SIGABRT"),
+        ("raises, x", "'raises' cannot be measured: it raised ValueError after 0 s: no such thing"),
+        ("exits, x", "'exits' cannot be measured: it raised SystemExit after 0 s: enough"),
+        ("crashes, x", "'crashes' cannot be measured: its process died: ended by SIGABRT"),
         (
             "fast, x, reference=raises",
-            "fast cannot be measured: its reference raised ValueError: no such thing",
+            "'fast' cannot be measured: its reference raised ValueError: no such thing",
         ),
-        ("hangs, x, timeout_s=2", "ProgramTimedOut: hangs did not end within 2 s and was killed"),
+        ("hangs, x, timeout_s=2", "ProgramTimedOut: 'hangs' did not end within 2 s and was killed"),
         ("restless, x", "after 2000 calls it still does not launch the same kernels in 5 calls in a row"),
         (
             "fast, open(__file__)",  # measured in this process, where it fails too
-            "fast cannot be measured: it raised TypeError after 0 s",
+            "'fast' cannot be measured: it raised TypeError after 0 s",
         ),
         (
             "fast, x, kernel='triple'",
-            "KernelNotFound: fast launches no kernel that fits 'triple'; it launches:",
+            "KernelNotFound: 'fast' launches no kernel that fits 'triple'; it launches:",
         ),
     ],
 )
@@ -199,27 +217,28 @@ def test_what_a_function_prints_is_not_taken_for_its_times(measuring):
     assert found.stdout.splitlines()[-1] == "1000.0", found.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("processes=0", "ValueError: processes is 0, and must be more than 0"),
-        ("launches=-1", "ValueError: launches is -1, and must be more than 0"),
-        ("over={'n': [1.5]}", "TypeError: over={'n': [1.5]} must give whole numbers for each name, such as "),
-        ("over={'n': []}", "TypeError: over={'n': []} must give whole numbers for each name, such as "),
-        ("over={'n': 5}", "TypeError: over={'n': 5} must give whole numbers for each name, such as "),
-        ("bytes='8'", "TypeError: bytes is '8', and must be a number; a function of values needs over={...}"),
-        ("flops=lambda n: n", "TypeError: flops is <function <lambda> at "),
-        ("kernel=fast", "TypeError: kernel is <function fast at "),
-        ("preset='nope'", "profiler.errors.PresetNotFound: no preset 'nope'; there is default"),
-        (
-            "BLOCK=32",
-            "TypeError: measure has no option BLOCK; it has kernel, reference, bytes, flops, name, runs, ",
-        ),
-    ],
-)
-def test_options_that_mean_nothing_are_refused_before_anything_runs(measuring, options, message):
-    found = measuring.run(f"prof.measure(nothing, x, {options})\n")
-    assert found.stderr.splitlines()[-1].startswith(message)
+REFUSED = {
+    "processes=0": "ValueError: processes is 0, and must be more than 0",
+    "launches=-1": "ValueError: launches is -1, and must be more than 0",
+    "over={'n': [1.5]}": "TypeError: over={'n': [1.5]} must give whole numbers for each name, such as ",
+    "over={'n': []}": "TypeError: over={'n': []} must give whole numbers for each name, such as ",
+    "over={'n': 5}": "TypeError: over={'n': 5} must give whole numbers for each name, such as ",
+    "bytes='8'": "TypeError: bytes is '8', and must be a number; a function of values needs over={...}",
+    "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
+    "kernel=fast": "TypeError: kernel is <function fast at ",
+    "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there is default",
+    "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel, reference, bytes, flops, name, runs, ",
+}
+
+
+def test_options_that_mean_nothing_are_refused_before_anything_runs(measuring):
+    calls = (
+        f"try:\n    prof.measure(nothing, x, {options})\nexcept Exception:\n    print(traceback.format_exc().splitlines()[-1])\n"
+        for options in REFUSED
+    )
+    said = measuring.run("import traceback\n" + "".join(calls)).stdout.splitlines()[1:]
+    pairs = zip(REFUSED.items(), said, strict=True)
+    assert [(options, line) for (options, message), line in pairs if not line.startswith(message)] == []
     assert not measuring.runs.ids()
 
 
@@ -283,7 +302,7 @@ except Exception as error:
         "1000.0 measured in this process alone, without counters, because the function"
     )
     assert lines[1] == "1.0"
-    assert lines[2].startswith("guarded computes a wrong result: relative error ")
+    assert lines[2].startswith("'guarded' computes a wrong result: relative error ")
     run = measuring.runs.open(measuring.runs.ids()[0])
     times = run.to_pandas("timings")
     assert list(times.process) == [0] * 6  # as many repeats as two processes make
@@ -301,7 +320,7 @@ def make(lock):
 hangs_here = [make(threading.Lock())]
 """
     message = measuring.error("prof.measure(hangs_here[0], x, timeout_s=2)", before=text)
-    assert message == "ProgramFailed: hanging cannot be measured: it did not return within 2 s"
+    assert message == "ProgramFailed: 'hanging' cannot be measured: it did not return within 2 s"
 
 
 def test_processes_that_ran_other_configurations_are_a_caution(measuring):

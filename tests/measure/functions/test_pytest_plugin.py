@@ -5,14 +5,24 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
 import profiler
 from profiler.python.pytest_plugin import judge
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # An editable install of an older commit lacks the entry point.
 INSTALLED = any(one.name == "prof" for one in entry_points(group="pytest11"))
@@ -83,7 +93,7 @@ def outcome(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 def test_functions_are_compared_with_a_baseline_that_was_measured_before(start, measuring):
     code, counts, printed = outcome(start("--prof-update", "-k", "same or wrong"))
     assert (code, counts) == (1, "1 failed, 1 passed")
-    assert "triple computes a wrong result" in printed
+    assert "'triple' computes a wrong result" in printed
     baseline = os.listdir(measuring.folder / "prof-baseline")
     assert len([name for name in baseline if name.startswith("2")]) == 1, "a wrong function has no baseline"
 
@@ -116,6 +126,22 @@ def test_a_worker_of_xdist_waits_for_the_gpu_and_reports_what_has_no_baseline(st
     code, counts, printed = outcome(waiting)
     assert (code, counts) == (0, "1 unclear")
     assert "pytest --prof-update measures a baseline" in printed
+
+
+@pytest.mark.parametrize(("slower", "outcome"), [(1, None), (2, pytest.fail.Exception)])
+def test_times_alone_are_held_against_those_of_a_profiled_baseline(tmp_path, slower, outcome):
+    """As `--prof-times-only` measures, after a baseline that was measured with counters."""
+    (recorded,) = (ROOT / "tests/data/functions").glob("*-matmul-*")
+    shutil.copytree(recorded, tmp_path / "baseline" / recorded.name)
+    run = profiler.open_runs(tmp_path / "baseline")["matmul"]
+    rows = run.table("timings").to_pylist()
+    timings = [Timing(row["process"], row["repeat"], row["kernel_ns"] * slower, None) for row in rows]
+    commit_timings(
+        RunStore(tmp_path / "runs"),
+        [TimedRun("", 0, {}, datetime.now(UTC), *run.manifest.gpus, "", Provenance(), timings, function="matmul")],
+    )  # fmt: skip
+    with pytest.raises(outcome) if outcome else nullcontext():
+        judge(tmp_path / "baseline", tmp_path / "runs")
 
 
 def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here):

@@ -88,7 +88,13 @@ def test_two_versions_of_a_matmul_are_compared(runs):
     found = profiler.compare(runs["small_tiles"], runs["matmul"])
     assert found.speedup.basis == "unprofiled"
     assert found.speedup.ci[0] > 2.5
-    assert found.headline.why.startswith("gone: uneven-last-wave; new: barriers (matmul.py:28)")
+    assert found.headline.why.startswith(
+        "gone: uneven-last-wave; less: too-little-reuse (36 % -> 6 %); in the hot loop"
+    )
+    assert found.headline.why.endswith("; now limited by barriers (matmul.py:28), registers-limit-occupancy")
+    assert [(one.cause, one.before_pct > 3 * one.after_pct) for one in found.causes_less] == [
+        ("too-little-reuse", True)
+    ]
     assert profiler.show(runs["small_tiles"]).headline.why.startswith("too-little-reuse at matmul.py:29")
 
 

@@ -14,7 +14,7 @@ from profiler.errors import BuildFailed, LadderInvalid, ProgramFailed
 from profiler.measure.rungs.build import BuildRecord, Built
 from profiler.measure.tools.ptxas import Resources
 from profiler.measure.tune.points import (
-    Candidate,
+    BuiltPoint,
     choose_points,
     code_hash,
     failure_of,
@@ -36,11 +36,11 @@ def kernel(**changes: object) -> Kernel:
     return Kernel(7, "tile", "a tile", "tile", {}, flags=("-O3",), **changes)  # type: ignore[arg-type]
 
 
-def candidate(*resources: Resources, error: Exception | None = None) -> Candidate:
+def candidate(*resources: Resources, error: Exception | None = None) -> BuiltPoint:
     settings = {"TILE": 2, "UNROLL": 4}
     record = BuildRecord(7, "tile", "sm_90", [], "13.0.88", False, [], {}, "0" * 64, "", 1.0, list(resources))
     built = Built(kernel(), "failed" if error else "built", Path("tile"), None if error else record, error)  # type: ignore[arg-type]
-    return Candidate(5, settings, variant(kernel(), settings), built)
+    return BuiltPoint(5, settings, variant(kernel(), settings), built)
 
 
 def resources(function: str, registers: int, spills: int = 0) -> Resources:
@@ -187,5 +187,5 @@ def test_other_defaults_are_the_same_source_and_anything_else_is_another(tmp_pat
     one = candidate(resources("tile", 40))
     assert code_hash(one, before) != code_hash(one, hashes())
     assert code_hash(one, before) != code_hash(
-        Candidate(5, {}, variant(kernel(), {"TILE": 4}), one.built), before
+        BuiltPoint(5, {}, variant(kernel(), {"TILE": 4}), one.built), before
     )

@@ -13,7 +13,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import GpuNotFound, LadderInvalid
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tune.points import Candidate, Choice, variant
+from profiler.measure.tune.points import BuiltPoint, Choice, variant
 from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store.sweeps import Stage, Status, SweepStore, SweptPoint, Visit
 
@@ -85,7 +85,7 @@ class Place:
         return {one.settings["TILE"]: tuning.result(one) for one in known}
 
     def observer(self) -> TuneObserver:
-        def visited(candidate: Candidate, visit: Visit, known: bool) -> None:
+        def visited(candidate: BuiltPoint, visit: Visit, known: bool) -> None:
             self.told.append(("known" if known else "measured", candidate.settings["TILE"]))
 
         def chosen(choice: Choice) -> None:
@@ -99,13 +99,13 @@ class Place:
         words = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         return [int(tile) for what, tile, _ in words if what == mode]
 
-    def _candidate(self, place: int, tile: int, time_ns: int, what: str) -> Candidate:
+    def _candidate(self, place: int, tile: int, time_ns: int, what: str) -> BuiltPoint:
         kernel = variant(self.ladder.kernel(7), {"TILE": tile})
         binary = self.folder / kernel.file_name
         text = PROGRAM.replace("WHAT", what).replace("LOG", str(self.folder / "log"))
         binary.write_text(text.replace("TIME", str(time_ns)).replace("TILE", str(tile)))
         binary.chmod(0o755)
-        return Candidate(place, {"TILE": tile}, kernel, Built(kernel, "built", binary))
+        return BuiltPoint(place, {"TILE": tile}, kernel, Built(kernel, "built", binary))
 
 
 @pytest.fixture
