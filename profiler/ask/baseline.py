@@ -6,7 +6,7 @@ would always pass, so a folder as its own baseline, or the same run on both side
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from profiler.ask.named.gpus import is_on, no_such_gpu
@@ -18,7 +18,8 @@ from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import natural_order
 
 RunPair = tuple[Run, Run]
-_Subject = tuple[str, frozenset[tuple[str, int]] | None]
+_Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
+_Subject = tuple[_Work, tuple[str, ...]]  # the work and the GPUs
 _MOST_NAMED = 6
 _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
 
@@ -26,7 +27,10 @@ _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones
 def pair_stores(
     baseline: RunStore, candidate: RunStore, gpu: str | None = None
 ) -> tuple[list[RunPair], list[str]]:
-    """Returns pairs of the newest runs of every name and workload that both folders hold of a GPU, and notes on the others."""
+    """Returns pairs of the newest runs of every name and workload that both folders hold, and notes on the others.
+
+    Runs of one GPU are paired; those of different GPUs only where a name and workload has no pair on one.
+    """
     if baseline.is_same_place(candidate):
         raise RunNotFound(
             f"{candidate.root} is both the baseline and the folder to check, so every run would be compared with itself",
@@ -35,13 +39,16 @@ def pair_stores(
     names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
     before, after = (_newest(store, names[0] & names[1], gpu) for store in (baseline, candidate))
     pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
+    paired = {_work(run.manifest) for _, run in pairs}
+    older, newer = map(_on_any_gpu, (before, after))
+    pairs += [(older[work], run) for work, run in newer.items() if work in older and work not in paired]
     if not pairs:
         raise RunNotFound(
             f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
             remedy="Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there.",
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
-    lonely = [[title_of(run) for subject, run in one.items() if subject not in other] for one, other in ((before, after), (after, before))]  # fmt: skip
+    lonely = [[title_of(run) for work, run in one.items() if work not in other] for one, other in ((older, newer), (newer, older))]  # fmt: skip
     return pairs, [
         *_note(f"not recorded in {candidate.root}", [*(names[0] - names[1]), *lonely[0]]),
         *_note(f"no baseline in {baseline.root}", [*(names[1] - names[0]), *lonely[1]]),
@@ -59,8 +66,9 @@ def pair_runs(baseline: Run, candidate: Run) -> RunPair:
 
 
 def find_newest(store: RunStore, like: Run, gpu: str | None = None) -> Run:
-    """Returns the newest run in the store with the same name and workload, on this GPU."""
-    newest = _newest(store, {like.manifest.name}, gpu).get(_subject(like.manifest))
+    """Returns the newest run in the store with the same name and workload, on the same GPU if there is one."""
+    found = _newest(store, {like.manifest.name}, gpu)
+    newest = found.get(_subject(like.manifest)) or _on_any_gpu(found).get(_work(like.manifest))
     if newest is None:
         raise RunNotFound(f"{store.root}: no run of {title_of(like)}")
     return newest
@@ -101,9 +109,19 @@ def _newest(store: RunStore, names: Iterable[str], gpu: str | None) -> dict[_Sub
     return {_subject(run.manifest): run for run in meant}  # oldest first, so the newest stays
 
 
+def _on_any_gpu(found: Mapping[_Subject, Run]) -> dict[_Work, Run]:
+    """Returns the newest run of each work, whichever GPU it was recorded on."""
+    in_time = sorted(found.items(), key=lambda one: one[1].manifest.run_id)
+    return {work: run for (work, _), run in in_time}
+
+
 def _subject(manifest: Manifest) -> _Subject:
-    workload = manifest.workload
-    return manifest.name, None if workload is None else frozenset(workload.items())
+    return _work(manifest), tuple(manifest.gpus)
+
+
+def _work(manifest: Manifest) -> _Work:
+    """Returns what two runs must share to be paired; a profiled function has no workload, and a timed one an empty one."""
+    return manifest.name, frozenset((manifest.workload or {}).items())
 
 
 def _note(what: str, names: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNo
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
+from profiler.text import printable
 
 
 def check(
@@ -77,12 +79,20 @@ def check(
 def accept_changes(finding: CheckFinding, why: str) -> tuple[CheckFinding, Path | None]:
     """Records that what got worse is accepted; returns the finding with it, and the file, or None for nothing to accept."""
     when = datetime.now(UTC).date().isoformat()
-    changes = find_changes_to_accept(finding, when, getuser(), why)
+    changes = find_changes_to_accept(finding, when, _user(), printable(why))
     if not changes:
         return finding, None
     path = accepted_path(Path.cwd())
     append_accepted(path, changes)
     return apply_accepted(finding, changes), path
+
+
+def _user() -> str:
+    """Returns the name of the user, or the number of one whom the system has no name for, as in many containers."""
+    try:
+        return printable(getuser())
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def is_store(baseline: str) -> bool:

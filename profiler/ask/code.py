@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from profiler.analyse.code.code import Instruction, read_code
-from profiler.analyse.code.machine_code import View, view_machine_code
+from profiler.analyse.code.machine_code import CodeView, view_machine_code
 from profiler.analyse.code.sameness import CodeCheck, Functions, check_code
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -26,7 +26,7 @@ def find_machine_code(
     nvtx: str | None = None,
     whole: bool = False,
     size: str | int | None = None,
-) -> View:
+) -> CodeView:
     """Returns the hot loop, or the `whole` function, of one kernel or of two."""
     references = [before] if after is None else [before, after]
     runs = open_named(references, settings, size=size, nvtx=nvtx, code=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.every import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
-from profiler.analyse.findings import Comparison, Comparisons
+from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
@@ -30,7 +30,7 @@ def compare(
     force: bool = False,
     size: str | int | None = None,
     other_gpu: str | None = None,
-) -> list[Comparison]:
+) -> list[ComparisonFinding]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
 
     With `other_gpu`, the second side is of that GPU, and only the first of the GPU of the settings.
@@ -47,7 +47,7 @@ def compare(
         )
 
 
-def answer_of(comparisons: list[Comparison], *, every: bool) -> Comparison | Comparisons:
+def answer_of(comparisons: list[ComparisonFinding], *, every: bool) -> ComparisonFinding | Comparisons:
     """Returns the one comparison, or those of `every` kernel with an index and a headline."""
     return sum_up(comparisons) if every else comparisons[0]
 
@@ -61,7 +61,7 @@ def compare_runs(
     every: bool = False,
     metrics: Sequence[str] = (),
     force: bool = False,
-) -> list[Comparison]:
+) -> list[ComparisonFinding]:
     """Returns the comparisons of two open runs, as `compare` does."""
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):

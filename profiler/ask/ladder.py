@@ -48,7 +48,7 @@ def climb_ladder(
     """Returns the climb of the chosen ladder, with the size and the parameters asked for."""
     ladder = open_ladder(settings)
     wanted = workload_asked_for(ladder, size, set_param)
-    return find_climb(settings.open_store(), ladder, wanted, view, settings.gpu)
+    return find_climb(settings.open_store(), ladder, wanted, view, settings.gpu, settings.usual_gpu)
 
 
 def find_climb(
@@ -57,17 +57,20 @@ def find_climb(
     workload: Mapping[str, int] | None = None,
     view: LadderView | None = None,
     gpu: str | None = None,
+    usual_gpu: str | None = None,
 ) -> Climb:
     """Returns the climb with the workload and the view asked for, by default the most common workload and the ladder's view.
 
-    Without a `gpu`, the climb is that of the GPU with the most rungs, and its finding also has the rungs `elsewhere`.
+    Without a `gpu`, the climb is that of the project's usual GPU, else of the one with the most rungs, and its finding
+    also has the rungs `elsewhere`.
     A rung whose kernel is unclear is left out; if no rung is left, its error is raised.
     """
     groups = group_runs(find_runs(store, ladder))
     meant = {one: runs for one, runs in groups.items() if gpu is None or is_meant(gpu, one.gpu)}
     if not meant:
         raise no_such_gpu(str(gpu), f"ladder '{ladder.name}'", (one.gpu for one in groups))
-    conditions = choose_conditions(meant, workload)
+    usual = {one: runs for one, runs in meant.items() if usual_gpu and is_meant(usual_gpu, one.gpu)}
+    conditions = choose_conditions(usual | meant, workload)
     rungs = gather_rungs(ladder, groups[conditions])
     unclear = find_unclear(ladder, groups[conditions])
     if not rungs:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 
-from profiler.analyse.code.machine_code import View, view_machine_code
+from profiler.analyse.code.machine_code import CodeView, view_machine_code
 from profiler.analyse.compare.changes import headline_of_times
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
-from profiler.analyse.recording.overview import TimingSheet, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.main_shape import of_main_shape
+from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PairFindings, Report
@@ -22,6 +23,7 @@ from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_rung
+from profiler.ask.show import timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
@@ -38,7 +40,7 @@ def report_ladder(settings: Settings, title: str | None) -> Report:
     climb = climb_ladder(settings)
     return Report(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
-        kernels=_rungs(climb),
+        kernels=_rungs(climb, settings),
         pairs=map(_step, climb.steps),
         ladder=derive_ladder_sheet(climb),
         roofline=find_roofline(climb, settings.open_store(), settings),
@@ -66,7 +68,7 @@ def report_named(
     anchors = _anchors(rungs, profiles)
     return Report(
         title=title or _title_of_all([_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]),
-        kernels=_named(runs, rungs, profiles, anchors),
+        kernels=_named(runs, rungs, profiles, anchors, settings),
         pairs=_pairs(runs, profiles, anchors, kernel_name, force),
     )
 
@@ -74,12 +76,12 @@ def report_named(
 # A ladder
 
 
-def _rungs(climb: Climb) -> Iterator[KernelFindings]:
+def _rungs(climb: Climb, settings: Settings) -> Iterator[KernelFindings]:
     full = len(climb.rungs) <= _MOST_IN_FULL
     for rung in climb.rungs:
         kernel, run = rung.kernel, rung.profile.run
         assert run is not None  # it was read from one
-        timing = derive_timing_sheet(rung.timed, kernel) if rung.timed else None
+        timing = timing_of(rung.timed, settings) if rung.timed else None
         name = f"{kernel.number} {kernel.name}"
         yield _kernel(_anchor(rung), name, kernel, run, rung.profile, timing, full=full)
 
@@ -135,12 +137,10 @@ def _named(
     rungs: Sequence[Kernel | None],
     profiles: dict[_Place, Profile],
     anchors: dict[_Place, str],
+    settings: Settings,
 ) -> Iterator[KernelFindings]:
     full = sum(len(run.manifest.kernels) for run in runs) <= _MOST_IN_FULL
-    timings = [
-        derive_timing_sheet(run, rung) if run.table("timings").num_rows else None
-        for run, rung in zip(runs, rungs, strict=True)
-    ]
+    timings = [timing_of(run, settings) if run.table("timings").num_rows else None for run in runs]
     for place, profile in profiles.items():
         run, rung, timing = runs[place[0]], rungs[place[0]], timings[place[0]]
         name = _name(run, rung, place[1])
@@ -202,22 +202,23 @@ def _kernel(
     full: bool,
 ) -> KernelFindings:
     is_profiled = profile.launches > 0
+    main = of_main_shape(profile)  # as the sheet
     others = profile.raw.keys() - {one.ncu for one in profile.series.values()}
     return KernelFindings(
         anchor=anchor,
         name=name,
         idea=rung.idea if rung else "",
         run=run,
-        profile=profile if is_profiled else None,
+        profile=main if is_profiled else None,
         sheet=derive_sheet(run, profile, full, diagnose_once) if is_profiled else None,
         timing=timing,
-        code=_code([profile]),
-        lines=find_source_lines(run, profile.kernel) if is_profiled else None,
+        code=_code([main]),
+        lines=find_source_lines(main.run or run, profile.kernel) if is_profiled else None,
         metrics_left_out=0 if full else len(others),
     )
 
 
-def _code(profiles: Sequence[Profile]) -> View | None:
+def _code(profiles: Sequence[Profile]) -> CodeView | None:
     """Returns the machine code, or None if a recording holds no execution counts."""
     try:
         return view_machine_code(profiles)

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.overview import (
-    Recording,
-    Sheet,
+    RecordingOverview,
+    SheetFinding,
     TimingSheet,
     derive_sheet,
     derive_timing_sheet,
@@ -18,7 +18,7 @@ from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.named.sizes import is_choice
+from profiler.ask.named.sizes import is_choice, profiling_command
 from profiler.ask.profiles import profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotProfiled, RunUnusable
@@ -36,36 +36,36 @@ def show(
     full: bool = False,
     timed: bool = True,
     size: str | int | None = None,
-) -> Recording:
+) -> RecordingOverview:
     """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
     (run,) = open_named([source], settings, timed=timed, size=size, nvtx=nvtx)
     if not run.manifest.is_profiled:
-        return Recording(run, [], timing_of(run, settings))
+        return RecordingOverview(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
-    sheets: list[Sheet] = []
+    sheets: list[SheetFinding] = []
     for kernel in kernels:
         if len(kernels) > 1:
             settings.progress(f"examining {len(sheets) + 1} of {len(kernels)} kernels")
         sheets.append(sheet_of(run, kernel, settings, full=full))
     settings.progress("")
-    return Recording(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
+    return RecordingOverview(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
 
 
-def show_kernel(run: Run, settings: Settings, kernel_name: str | None) -> Sheet:
+def show_kernel(run: Run, settings: Settings, kernel_name: str | None) -> SheetFinding:
     """Returns the sheet of the one kernel meant, with every metric."""
     if not run.manifest.is_profiled:
         raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
     return sheet_of(run, choose_kernel(run, kernel_name), settings)
 
 
-def sheet_of(run: Run, kernel: str, settings: Settings, *, full: bool = True) -> Sheet:
+def sheet_of(run: Run, kernel: str, settings: Settings, *, full: bool = True) -> SheetFinding:
     """Returns the sheet of the kernel with exactly this name, with every metric if `full`."""
     return derive_sheet(run, profile_run(run, kernel, settings), full, diagnose_once)
 
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:
     """Returns the times of a run without the profiler, with the work per second by the work that its ladder declares."""
-    return derive_timing_sheet(run, work_of(run, settings))
+    return derive_timing_sheet(run, work_of(run, settings), profiling_command(run, settings))
 
 
 def find_hot_lines(

@@ -6,8 +6,11 @@ another. When the baseline is recorded anew, it no longer has the old figure, an
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +18,7 @@ from msgspec import Struct
 from profiler.errors import OutputNotWritable, ThresholdsInvalid
 
 ACCEPTED_FILE = "prof.accepted.jsonl"
+_MOST_BYTES = 64 << 20
 
 
 class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,11 +45,13 @@ def accepted_path(start: Path) -> Path:
 def read_accepted(path: Path) -> list[Accepted]:
     """Returns the accepted changes, oldest first; none where there is no file."""
     try:
-        lines = path.read_bytes().splitlines() if path.is_file() else []
+        data = _read_start(path) if path.is_file() else b""
     except OSError as error:
         raise ThresholdsInvalid(f"{path}: cannot be read: {error.strerror}") from None
+    if len(data) > _MOST_BYTES:
+        raise ThresholdsInvalid(f"{path}: larger than {_MOST_BYTES >> 20} MiB")
     found = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(data.splitlines(), start=1):
         try:
             found.append(_ONE.decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -53,10 +59,33 @@ def read_accepted(path: Path) -> list[Accepted]:
     return found
 
 
+def _read_start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MOST_BYTES + 1)
+
+
 def append_accepted(path: Path, changes: Iterable[Accepted]) -> None:
     """Adds a line for each change to the end of the file."""
+    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in changes)
     try:
-        with path.open("ab") as file:
-            file.write(b"".join(msgspec.json.encode(one) + b"\n" for one in changes))
+        with open(path, "a+b", opener=_open_own) as file:
+            file.write(_missing_line_end(file) + lines)
     except OSError as error:
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+        raise OutputNotWritable(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+def _open_own(path: str, flags: int) -> int:
+    """Opens the file itself. A link in a stranger's repository could lead to any file of the user; a pipe is not waited for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def _missing_line_end(file: BinaryIO) -> bytes:
+    """Returns the line end that somebody's editor left out, so that two changes do not become one line."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return b""
+    file.seek(-1, os.SEEK_END)
+    return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def _reason(error: OSError) -> str:
+    return "a link is there" if error.errno == errno.ELOOP else error.strerror or str(error)

@@ -19,14 +19,12 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
-from profiler.catalog.ladders.toml_reader import parse_toml
 from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
-from profiler.errors import ThresholdsInvalid
+from profiler.catalog.project import find_project, project_invalid
 
 DEFAULT_SLOWER_PCT = 2.0
-PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
 
 
@@ -48,57 +46,33 @@ class Thresholds:
 
 
 def find_thresholds(start: Path) -> Thresholds:
-    """Returns the limits of the nearest project file that declares any, in `start` or a parent; or the default."""
-    for folder in (start, *start.parents):
-        for name in PROJECT_FILES:
-            path = folder / name
-            table = _declared(path) if path.is_file() else None
-            if table is not None:
-                return Thresholds(_complete(_limits(path, table)), path)
-    return Thresholds(_complete(()))
-
-
-def _declared(path: Path) -> dict[str, Any] | None:
-    """Returns the table of limits, or None for a `pyproject.toml` without a part for prof."""
-    try:
-        file = parse_toml(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ThresholdsInvalid(f"{path}: cannot be read as text: {error}") from None
-    except ValueError as error:
-        raise ThresholdsInvalid(f"{path}: not TOML: {error}") from None
-    table: Any = file
-    if path.name != PROJECT_FILES[0]:
-        tools = file.get("tool")
-        if not isinstance(tools, dict) or "prof" not in tools:
-            return None
-        table = tools["prof"]
-    if not isinstance(table, dict):
-        _fail(path, "tool.prof is not a table")
-    for key in table:
-        if key != "check":
-            _fail(path, f"unknown key '{key}'; known: check")
-    check = table.get("check", {})
-    if not isinstance(check, dict):
-        _fail(path, "check is not a table")
-    return check
+    """Returns the limits of the nearest project file that declares anything, in `start` or a parent; or the default."""
+    project = find_project(start)
+    if project.path is None or project.check is None:
+        return Thresholds(_complete(()))
+    return Thresholds(_complete(_limits(project.path, project.check)), project.path)
 
 
 def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:
     for name, ways in table.items():
         metric = BY_NAME.get(name)
         if metric is None:
-            _fail(path, f"'{name}' is not a metric of the catalogue{nearest_hint(name, list(BY_NAME))}")
+            project_invalid(
+                path, f"'{name}' is not a metric of the catalogue{nearest_hint(name, list(BY_NAME))}"
+            )
         if not isinstance(ways, dict) or not ways:
-            _fail(path, f"{name}: say how far it may go: {name}.{_usual(metric)} = {DEFAULT_SLOWER_PCT:g}")
+            project_invalid(
+                path, f"{name}: say how far it may go: {name}.{_usual(metric)} = {DEFAULT_SLOWER_PCT:g}"
+            )
         for way, limit in ways.items():
             if way not in _WAYS:
-                _fail(path, f"unknown key '{name}.{way}'{nearest_hint(way, _WAYS)}")
+                project_invalid(path, f"unknown key '{name}.{way}'{nearest_hint(way, _WAYS)}")
             if way == "worse_pct" and metric.better is None:
-                _fail(
+                project_invalid(
                     path, f"{name}.worse_pct: it has no better direction; give {name}.rise_pct or .fall_pct"
                 )
             if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not _sensible(limit):
-                _fail(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
+                project_invalid(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
             yield Threshold(metric, _way(way, metric), float(limit))
 
 
@@ -125,7 +99,3 @@ def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:
             strictest[key] = one
     usual = Threshold(BY_NAME[DURATION], "rise", DEFAULT_SLOWER_PCT)
     return (strictest.pop((DURATION, "rise"), usual), *strictest.values())
-
-
-def _fail(path: Path, reason: str) -> NoReturn:
-    raise ThresholdsInvalid(f"{path}: {reason}")

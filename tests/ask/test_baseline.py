@@ -6,6 +6,7 @@ import pytest
 
 from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.errors import RunNotFound
+from profiler.store.runs.run_id import RunId
 
 
 def ids_of(pairs):
@@ -105,3 +106,22 @@ def test_a_report_is_called_by_its_file_name(reports):
 
     path = reports / "gemm_5.ncu-rep"
     assert title_of(open_report(path)) == "gemm_5.ncu-rep"
+
+
+def test_runs_of_one_gpu_are_paired_and_those_of_two_only_where_there_is_no_other(made, made_elsewhere):
+    here = {gpu: made.profile("k", 100.0, gpus=[gpu]) for gpu in ("A", "B")}
+    there = {gpu: made_elsewhere.profile("k", 100.0, gpus=[gpu]) for gpu in ("B", "A")}
+    moved = made_elsewhere.profile("moved", 100.0, gpus=["A"]), made.profile("moved", 100.0, gpus=["B"])
+    pairs, notes = pair_stores(made_elsewhere.store, made.store)
+    assert set(ids_of(pairs)) == {(there["A"], here["A"]), (there["B"], here["B"]), moved}
+    assert notes == []
+    like = made.store.open(RunId.parse(here["B"]))
+    assert find_newest(made_elsewhere.store, like).manifest.run_id == there["B"]
+
+
+def test_a_function_timed_alone_is_held_against_its_profile(made, made_elsewhere):
+    """A profiled function has no workload, and a timed one an empty one."""
+    before = made_elsewhere.profile("function", 100.0, workload=None)
+    after = made.profile("function", 100.0, workload={})
+    pairs, _ = pair_stores(made_elsewhere.store, made.store)
+    assert ids_of(pairs) == [(before, after)]

@@ -105,6 +105,9 @@ def test_a_pyproject_about_something_else_is_passed_by(declare, tmp_path):
         ("duration_ns.worse_pct = true", "a limit is a percentage from 0, not True"),
         ("duration_ns.worse_pct = '2 %'", "a limit is a percentage from 0, not '2 %'"),
         ("duration_ns.worse_pct = ", "not TOML"),
+        (f"duration_ns.worse_pct = {'9' * 5000}", "a whole number of more than 256 bits"),
+        (f"duration_ns.worse_pct = {'9' * 400}", "a whole number of more than 256 bits"),
+        (f"duration_ns.worse_pct = 0x{'f' * 6000}", "a whole number of more than 256 bits"),
     ],
 )
 def test_a_limit_that_would_check_nothing_is_refused_with_its_file(declare, line, told):

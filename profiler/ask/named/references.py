@@ -17,6 +17,7 @@ from profiler.ask.named.times import timed_runs, with_newest_times
 from profiler.errors import ReportNotFound, RunNotFound
 from profiler.measure.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
+from profiler.store.reports.identity import near_reports
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
@@ -74,7 +75,7 @@ def open_named(
 
 @contextmanager
 def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
-    """Names the kernels of the ladder that a person may have meant by a part of their name."""
+    """Names the kernels of the ladder, or the reports, that a person may have meant."""
     try:
         yield
     except RunNotFound as error:
@@ -83,6 +84,8 @@ def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
         if named and ladder and not reference.isdecimal():
             rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
             error.remedy = f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
+        elif settings.reach is None and (near := near_reports(Path(reference))):
+            error.remedy = f"There are reports here: {', '.join(map(str, near))}."
         raise
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
-from profiler.errors import RunNotFound
+from profiler.catalog.project import find_project
+from profiler.errors import RunNotFound, ThresholdsInvalid
 
 if TYPE_CHECKING:
     from profiler.ask.named.reach import Reach
@@ -23,7 +26,8 @@ def _keep_silent(_: str) -> None: ...
 class Settings:
     """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer.
 
-    With `gpu`, a part of a GPU's name, only runs that were recorded on it are meant.
+    With `gpu`, a part of a GPU's name, only runs that were recorded on it are meant; else those of the GPU that the
+    project declares come first.
     `progress` receives a line about what takes long, and an empty one at its end.
     """
 
@@ -55,6 +59,14 @@ class Settings:
         from profiler.store.runs.run_store import RunStore
 
         return RunStore(location or self.runs_to_read, confined=self.reach is not None, note=self.note)
+
+    @cached_property
+    def usual_gpu(self) -> str | None:
+        """Returns the GPU that the project declares; None if one was asked for."""
+        if self.gpu is None:
+            with suppress(ThresholdsInvalid):  # `prof check` refuses the file; it may be another program's
+                return find_project(Path.cwd()).gpu
+        return None
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:

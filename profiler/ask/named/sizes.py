@@ -35,10 +35,12 @@ _MOST_NAMED = 3
 def find_run(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
     """Returns the newest run of a number or a name, on the GPU and of the size asked for; a run id means that run.
 
-    A damaged run may be of any GPU and size, so damaged runs that were skipped are reported.
+    If no GPU was asked for, the newest run on the project's usual GPU comes first. A damaged run may be of any GPU and
+    size, so damaged runs that were skipped are reported.
     """
-    if size is None and settings.gpu is None:
+    if size is None and settings.gpu is None and settings.usual_gpu is None:
         return store.find(reference, ladder_name(settings))
+    unusual: Run | None = None
     runs: list[Run] = []
     damaged: list[RunUnusable] = []
     wanted: dict[str, int] = {}
@@ -48,9 +50,14 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
             continue
         wanted = wanted or ({} if size is None else _wanted(run.manifest, size, settings))
         if is_on(run.manifest, settings.gpu) and (size is None or run.manifest.workload == wanted):
-            _note_damaged(damaged, reference, settings)
-            return run
+            if is_on(run.manifest, settings.usual_gpu):
+                _note_damaged(damaged, reference, settings)
+                return run
+            unusual = unusual or run
         runs.append(run)
+    if unusual is not None:
+        _note_damaged(damaged, reference, settings)
+        return unusual
     if not runs:  # all are damaged, or the reference is a run id: this finds it or raises the error
         return store.find(reference, ladder_name(settings))
     there = [run for run in runs if is_on(run.manifest, settings.gpu)]
@@ -220,6 +227,16 @@ def _recording(reference: str, size: str | int, newest: Run, settings: Settings)
         verb = "collect"
         name = preset_name(rung_name(ladder, rung.number), manifest.preset or DEFAULT_PRESET)
     return _command(verb, manifest, settings, size) if by_number or manifest.name == name else ""
+
+
+def profiling_command(run: Run, settings: Settings) -> str:
+    """Returns the command that profiles a run's rung at its size, or its start for a run of anything else."""
+    if rung_of(run, settings) is None or not _has_a_size(run, settings):
+        return "prof collect"
+    own, sizing = run.manifest.workload or {}, _sizing(run.manifest, settings)
+    sizes = [str(own[name]) for name in sizing.size]
+    size = sizes[0] if len(set(sizes)) == 1 else "x".join(sizes)
+    return _command("collect", run.manifest, settings, None if own == sizing.parameters else size)
 
 
 def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:

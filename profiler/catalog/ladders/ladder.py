@@ -18,7 +18,7 @@ from profiler.catalog.metrics import nearest_hint
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
 
 if TYPE_CHECKING:
-    from profiler.catalog.ladders.sweep import Sweep
+    from profiler.catalog.ladders.sweep import SweepSpace
 
 LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
@@ -111,7 +111,7 @@ class Kernel:
     published: tuple[Published, ...] = ()
     against: int | None = None  # the rung that this one is compared with, if it is not the one before
     expects: Claim | None = None  # how this step changes the time, if the claim has no figure
-    sweep: Sweep | None = None  # for `prof tune`
+    sweep: SweepSpace | None = None  # for `prof tune`
 
     @property
     def is_compiled(self) -> bool:

@@ -31,8 +31,15 @@ from profiler.catalog.ladders.ladder import (
     is_plain_name,
     placeholders_of,
 )
-from profiler.catalog.ladders.sweep import Sweep, read_sweep
-from profiler.catalog.ladders.toml_reader import KeyPath, TomlReader, nearest, parse_toml, syntax_error
+from profiler.catalog.ladders.sweep import SweepSpace, read_sweep
+from profiler.catalog.ladders.toml_reader import (
+    KeyPath,
+    TomlReader,
+    nearest,
+    parse_toml,
+    read_text,
+    syntax_error,
+)
 from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
@@ -54,7 +61,7 @@ _MOST_LINES = 2000
 
 def read_ladder(path: Path) -> Ladder:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         raise LadderNotFound(f"{path}: no such ladder file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -291,7 +298,7 @@ class _LadderReader(TomlReader):
             self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
         return cast("Claim | None", claim)
 
-    def _sweep(self, row: dict[str, Any], place: KeyPath, source: str | None) -> Sweep | None:
+    def _sweep(self, row: dict[str, Any], place: KeyPath, source: str | None) -> SweepSpace | None:
         if "tune" not in row:
             return None
         at = (*place, "tune")

@@ -40,7 +40,7 @@ Fail = Callable[[KeyPath, str], NoReturn]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepSpace:
     parameters: Mapping[str, tuple[int, ...]]
     derived: Mapping[str, Expression]
     constraints: tuple[Constraint, ...]
@@ -67,7 +67,7 @@ class Sweep:
         return None
 
 
-def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
+def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> SweepSpace:
     """Returns the sweep, or calls `fail` with the keys of the bad value and the reason; `fail` must raise."""
     if not isinstance(table, dict):
         fail((), "tune is a table: [kernel.tune]")
@@ -86,7 +86,7 @@ def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
     if not isinstance(constraints, list):
         fail(("constraints",), "constraints are a list of comparisons in quotes")
     names = {*taken, *derived}
-    return Sweep(
+    return SweepSpace(
         parameters,
         derived,
         tuple(_parsed(parse_constraint, text, names, ("constraints",), fail) for text in constraints),

@@ -18,6 +18,8 @@ from profiler.errors import LadderInvalid
 
 _MOST_CHARACTERS = 1 << 20
 _MOST_PARTS = 50
+_MOST_BITS = 256  # TOML's own whole numbers have 64
+_ENDLESS = f"a whole number of more than {_MOST_BITS} bits"
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS},}}")
 # Strings and comments match whole, so that only the file's own brackets and line ends are left.
@@ -86,6 +88,12 @@ class TomlReader:
         raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
 
 
+def read_text(path: Path) -> str:
+    """Returns the text of a TOML file, cut where `parse_toml` will find it too long."""
+    with path.open(encoding="utf-8") as file:
+        return file.read(_MOST_CHARACTERS + 1)
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """Returns what a TOML file holds; ValueError for one that is not valid, or so large or deep that it is hostile."""
     if len(text) > _MOST_CHARACTERS:
@@ -93,9 +101,24 @@ def parse_toml(text: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):
         raise ValueError(f"a dotted key of more than {_MOST_PARTS} parts")
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, tomllib.TOMLDecodeError):
+            raise
+        raise ValueError(_ENDLESS) from None  # of Python, which converts no more than 4,300 digits
+    _refuse_endless_numbers(table)
+    return table
+
+
+def _refuse_endless_numbers(value: object) -> None:
+    """Raises ValueError for a whole number so long that no float may hold it."""
+    if isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            _refuse_endless_numbers(member)
+    elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ValueError(_ENDLESS)
 
 
 def syntax_error(path: Path, message: str) -> LadderInvalid:

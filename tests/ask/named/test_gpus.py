@@ -79,8 +79,15 @@ def two_gpus(recorded, tmp_path_factory):
 
 
 @pytest.fixture
-def ask(prof_here, two_gpus):
-    return lambda *words: prof_here("--runs", two_gpus.root, *words, cwd=ROOT)
+def project(tmp_path):
+    """A folder with the ladders, which declares nothing yet."""
+    (tmp_path / "kernels").symlink_to(ROOT / "kernels")
+    return tmp_path
+
+
+@pytest.fixture
+def ask(prof_here, two_gpus, project):
+    return lambda *words: prof_here("--runs", two_gpus.root, *words, cwd=project)
 
 
 @pytest.fixture
@@ -91,6 +98,24 @@ def find(ask):
         return json.loads(done.stdout)
 
     return answer
+
+
+@pytest.mark.parametrize(("file", "table"), [("prof.toml", ""), ("pyproject.toml", "[tool.prof]\n")])
+def test_a_project_declares_the_gpu_that_is_meant_where_nobody_asks_for_one(find, ask, project, file, table):
+    assert find("show", "6")["run"]["gpus"] == [H100], "the newest run"
+    (project / file).write_text(f"{table}gpu = 'h200'\n")
+    assert find("show", "6")["run"]["gpus"] == ["NVIDIA H200"]
+    assert find("show", "6", "--gpu", "h100")["run"]["gpus"] == [H100]
+    assert find("show", "6", "--size", "4096")["run"]["gpus"] == ["NVIDIA H200"]
+    assert ask("compare", "4", "6").returncode == 0
+    (project / file).write_text(f"{table}gpu = 'h100'\n")
+    assert find("ladder")["gpu"] == H100
+    assert find("show", "4")["run"]["gpus"] == ["NVIDIA H200"], "there is no other"
+
+
+def test_a_project_file_that_is_of_no_use_hinders_nothing_that_does_not_need_it(ask, project):
+    (project / "pyproject.toml").write_text("[tool.prof\n")
+    assert ask("show", "6").returncode == 0
 
 
 @pytest.mark.parametrize(("typed", "gpu"), [("h200", "NVIDIA H200"), ("h100", H100), ("H100-80gb", H100)])
@@ -173,10 +198,11 @@ def test_a_notebook_over_the_runs_of_one_gpu_asks_for_that_gpu(ask, tmp_path, mo
 
 
 def test_the_reports_of_the_run_on_the_gpu_asked_for_are_exported(ask, tmp_path):
-    done = ask("export", "6", "--gpu", "h200", "-o", tmp_path)
+    folder = tmp_path / "reports"
+    done = ask("export", "6", "--gpu", "h200", "-o", folder)
     assert done.returncode == 0, done.stderr
-    assert [path.suffix for path in tmp_path.iterdir()] == [".ncu-rep"] * len(list(tmp_path.iterdir()))
-    assert list(tmp_path.iterdir())
+    assert [path.suffix for path in folder.iterdir()] == [".ncu-rep"] * len(list(folder.iterdir()))
+    assert list(folder.iterdir())
 
 
 def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
@@ -187,7 +213,7 @@ def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
     headline = found["headline"]
     assert headline["what"].startswith("gemm 6 on H100 80GB HBM3 takes 1.250x as long as gemm 6 on H200 (")
     assert headline["why"].endswith(
-        "issue slots 72 % busy on H200, issue slots 72 % busy on H100 80GB HBM3 (of each GPU's own peak)"
+        "issue slots 72 % busy on H200, 72 % on H100 80GB HBM3 (of each GPU's own peak)"
     )
     assert (found["causes_gone"], found["causes_new"]) == ([], [])
     assert find("compare", "6", "6", "--gpu", "h200", "--gpu", "h100") == found

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.expressions import parse_constraint
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.ladders.sweep import Sweep, read_sweep
+from profiler.catalog.ladders.sweep import SweepSpace, read_sweep
 from profiler.errors import ExpressionError, LadderInvalid
 
 LADDER = """\
@@ -37,7 +37,7 @@ threads = "lanes * TILE"
 """
 
 
-def sweep_in(folder: Path, text: str) -> Sweep:
+def sweep_in(folder: Path, text: str) -> SweepSpace:
     (folder / "ladder.toml").write_text(text)
     sweep = read_ladder(folder / "ladder.toml").kernel(1).sweep
     assert sweep is not None
