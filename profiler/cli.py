@@ -23,8 +23,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
-from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
-from profiler.machine import require_memory
+from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
+from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
 
 _USAGE = 2
@@ -32,6 +32,7 @@ _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 _TERMINATED = 143
 _PATH_WIDTH = 120
+_LINE_WIDTH = 4000  # of a message, which may quote a name of a megabyte
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
@@ -259,13 +260,16 @@ class _Stream(TextIOWrapper):
 def _prepare_streams() -> None:
     """Opens the standard streams that the caller closed, so that no file of ours takes their numbers.
 
-    Writing to standard output then fails, since somebody would miss it; standard error is discarded.
+    Writing to standard output then fails, since somebody would miss it; standard error is discarded, and standard input
+    is empty.
     """
     for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
             os.dup2(os.open(os.devnull, mode), number)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open until the end
     for number, name in ((1, "stdout"), (2, "stderr")):
         given = getattr(sys, name)
         if given is None or type(given) is TextIOWrapper:  # else a test has replaced it
@@ -316,7 +320,7 @@ def _refuse_wrong_turn(words: list[str]) -> None:
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
     from profiler.store.remote.files import secrets_of, without_secrets
-    from profiler.text import printable
+    from profiler.text import shortened
 
     lines = [f"prof: {error.message}", *error.details]
     if error.remedy:
@@ -324,7 +328,7 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
     secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
     if verbose:
         lines = [*_traceback_lines(error), *lines]
-    lines = [printable(without_secrets(line, secrets)) for line in lines]
+    lines = [shortened(without_secrets(line, secrets), _LINE_WIDTH) for line in lines]
     if sys.stderr.isatty() and not verbose:
         from profiler.present.render.terminal_table import folded
 

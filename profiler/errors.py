@@ -90,7 +90,6 @@ Each class has a code of its own. A group has no remedy, so code that raises one
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
@@ -373,28 +372,3 @@ class InternalError(ProfError, exit_code=70):
     remedy = "This is a bug in prof: please report it with the output of the same command and --verbose."
 
 # fmt: on
-
-
-def find_shortage(error: BaseException) -> ResourcesShort | None:
-    """Returns the error for a lack of memory, open files or threads that is `error` or what it came from."""
-    seen: BaseException | None = error
-    while seen is not None:
-        kind, text = type(seen).__name__, str(seen)
-        if isinstance(seen, MemoryError) or kind == "OutOfMemoryException" or _NOT_LOADED in text:
-            return ResourcesShort("out of memory")
-        if isinstance(seen, OSError) and seen.errno in _SHORTAGES:
-            return ResourcesShort(_SHORTAGES[seen.errno])
-        if kind == "BrokenProcessPool" or any(one in text for one in _NOT_STARTED):
-            return ResourcesShort("no further process or thread could be started")
-        seen = seen.__cause__ or seen.__context__
-    return None
-
-
-_SHORTAGES = {
-    errno.ENOMEM: "out of memory",
-    errno.EMFILE: "too many open files in this process",
-    errno.ENFILE: "too many open files on this machine",
-    errno.EAGAIN: "no further process or thread could be started",
-}
-_NOT_STARTED = ("can't start new thread", "error within the Pool", "Failed to launch worker thread")
-_NOT_LOADED = "failed to map segment"  # of a shared library

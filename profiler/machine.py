@@ -1,7 +1,8 @@
-"""Returns what this process may use of the machine, its cores and its memory, and ends it with its parent."""
+"""Says what this process may use of the machine and which error means that it ran short, and ends it with its parent."""
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 
@@ -46,3 +47,28 @@ def leave_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def find_shortage(error: BaseException) -> ResourcesShort | None:
+    """Returns the error for a lack of memory, open files or threads that is `error` or what it came from."""
+    seen: BaseException | None = error
+    while seen is not None:
+        kind, text = type(seen).__name__, str(seen)
+        if isinstance(seen, MemoryError) or kind == "OutOfMemoryException" or _NOT_LOADED in text:
+            return ResourcesShort("out of memory")
+        if isinstance(seen, OSError) and seen.errno in _SHORTAGES:
+            return ResourcesShort(_SHORTAGES[seen.errno])
+        if kind == "BrokenProcessPool" or any(one in text for one in _NOT_STARTED):
+            return ResourcesShort("no further process or thread could be started")
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+_SHORTAGES = {
+    errno.ENOMEM: "out of memory",
+    errno.EMFILE: "too many open files in this process",
+    errno.ENFILE: "too many open files on this machine",
+    errno.EAGAIN: "no further process or thread could be started",
+}
+_NOT_STARTED = ("can't start new thread", "error within the Pool", "Failed to launch worker thread")
+_NOT_LOADED = "failed to map segment"  # of a shared library

@@ -1,7 +1,8 @@
 """Makes text safe to print, and numbers easy to read.
 
 Kernel and NVTX names come from anybody's program: they may contain terminal escapes, newlines, text-direction
-overrides or four thousand characters of templates. Every such name passes through `printable` before it is printed.
+overrides, commands to the CI system that shows the output, or four thousand characters of templates. Every such name
+passes through `printable` before it is printed.
 """
 
 from __future__ import annotations
@@ -14,19 +15,26 @@ import unicodedata
 # of the text around it.
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
 _PLAIN = re.compile(r"[\x20-\x7e]*")
+# GitHub obeys `::error::` and its like at the start of a line, and `##[error]` anywhere in it; Azure obeys `##vso[`.
+_CI_COMMAND = re.compile(
+    r"(?<!\S):(?=:(?:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
+    r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?: |::))"
+    r"|#(?=#\w*\[)",
+    re.IGNORECASE,
+)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
 
 def printable(text: str) -> str:
-    """Returns the text with every character that a terminal would act on written as an escape."""
-    if _PLAIN.fullmatch(text):
-        return text
-    return "".join(
-        _escaped(character) if unicodedata.category(character) in _HIDDEN_CATEGORIES else character
-        for character in text
-    )
+    """Returns the text with every character that a terminal or a CI system would act on written as an escape."""
+    if not _PLAIN.fullmatch(text):
+        text = "".join(
+            _escaped(character) if unicodedata.category(character) in _HIDDEN_CATEGORIES else character
+            for character in text
+        )
+    return _CI_COMMAND.sub(lambda match: _escaped(match[0]), text)
 
 
 def shortened(text: str, width: int) -> str:
@@ -36,6 +44,11 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = width // 3
     return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def report_name(label: str) -> str:
+    """Returns the name of a report without its folders and its ending; any other label as it is."""
+    return label.rpartition("/")[2].split(".ncu-rep")[0] if ".ncu-rep" in label else label
 
 
 def number(value: float | None) -> str:
@@ -88,7 +101,10 @@ def half_width(ci: tuple[float, float] | None) -> str:
     """Returns half the width of a symmetric interval with two significant digits, or "" without one."""
     if ci is None:
         return ""
-    text = number(float(f"{(ci[1] - ci[0]) / 2:.2g}"))
+    half = float(f"{(ci[1] - ci[0]) / 2:.2g}")
+    if 0 < half < _TINY:
+        return f"{half:.1e}"
+    text = number(half)
     return text.rstrip("0") if "." in text and "e" not in text else text
 
 
@@ -126,16 +142,17 @@ _LARGER = {
     "byte/s": [(1e6, "MB/s"), (1e9, "GB/s")],
     "hz": [(1e6, "MHz"), (1e9, "GHz")],
     "GFLOP/s": [(1e4, "TFLOP/s")],
+    "register/thread": [(0.0, "register")],  # its metric says so
 }
 _COUNTED = ("cycle", "inst", "inst/scheduler", "request", "sector", "wavefront", "access", "thread", "warp")
 
 
 def unit_for_people(unit: str, *values: float | None) -> tuple[float, str]:
-    """Returns the unit in which people read values of this size, such as ms or million inst, and what to divide them by."""
+    """Returns the unit in which people read values of this size, such as ms or million, and what to divide them by."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
-    steps = [(1e6, f"million {unit}")] if unit in _COUNTED else _LARGER.get(unit, [])
+    steps = [(1e6, "million")] if unit in _COUNTED else _LARGER.get(unit, [])
     factor, shown = next((step for step in reversed(steps) if largest >= step[0]), (1.0, unit))
-    return (1e3, shown) if shown == "TFLOP/s" else (factor, shown)
+    return (1e3, shown) if shown == "TFLOP/s" else (factor or 1.0, shown)
 
 
 def _escaped(character: str) -> str:

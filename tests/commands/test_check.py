@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -450,6 +451,24 @@ def test_nothing_is_accepted_without_a_regression_or_without_a_reason(
     record("runs", "k", factor)
     assert check("--baseline", baseline, "--accept", reason).returncode == 2
     assert not (tmp_path / "prof.accepted.jsonl").exists()
+
+
+def test_a_reason_in_another_encoding_is_kept_in_escapes(record, check, tmp_path):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--accept", os.fsdecode(b"the \xff mask")).returncode == 0
+    assert json.loads((tmp_path / "prof.accepted.jsonl").read_text())["why"] == "the \\udcff mask"
+    assert check("--baseline", baseline).returncode == 0
+
+
+def test_a_user_whom_the_system_has_no_name_for_accepts_by_number(record, check, tmp_path, monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--accept", "the mask").returncode == 0
+    assert json.loads((tmp_path / "prof.accepted.jsonl").read_text())["who"] == "4000000"
 
 
 def test_a_damaged_file_of_accepted_changes_is_81(record, check, tmp_path):

@@ -59,6 +59,15 @@ def test_the_same_code_passes_whatever_the_order_of_its_functions(cubin):
     assert "the machine code is the same in 2 functions" in done.stdout
 
 
+def test_a_file_that_is_called_like_an_option_is_a_file(cubin, tmp_path):
+    one = cubin("one", first=3)
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    one.rename(folder / "--options-file=x.cubin")
+    done = check("--baseline", ".", ".", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_changed_constant_fails_and_says_where(cubin):
     done = check("--baseline", cubin("one", first=3), cubin("other", first=7), "--format", "json")
     assert done.returncode == 1

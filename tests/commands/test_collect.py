@@ -215,6 +215,12 @@ def test_with_cwd_it_runs_where_it_is_told_to(here: Here) -> None:
     assert str(here.folder / "build" / "compiled" / "sm_90" / "03_rung3") in call["words"]
 
 
+def test_where_the_project_means_another_gpu_the_next_command_names_this_one(here: Here) -> None:
+    (here.folder / "prof.toml").write_text('gpu = "a100"\n')
+    done = here.collect("--name", "mine", "--processes", 1, "--", "./mine")
+    assert done.stderr.splitlines()[-1] == "next: prof show mine --gpu H200"
+
+
 def test_any_program_gets_its_words_as_they_are(here: Here) -> None:
     words = ["./mine", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "-v", "--name", "--", "ü"]
     done = here.collect("--name", "Mine, all", "--kernel-regex", "ge|mm $x", "--launch-skip", 3, "--launches", 2,

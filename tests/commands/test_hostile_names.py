@@ -1,4 +1,4 @@
-"""Whatever a report's names hold, no output acts on the terminal and none loses its shape."""
+"""Whatever a report's names hold, no output acts on the terminal or in CI, and none loses its shape."""
 
 from __future__ import annotations
 
@@ -27,10 +27,16 @@ every_verb = pytest.mark.parametrize("verb", VERBS)
 markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
+# As GitHub's runner reads a line; Azure's agent looks for the third.
+CI_COMMANDS = (r"^\s*::(error|set-output)( [^\n]*)?::", r"##\[[^\]\n]*\]", r"##vso\[")
+
+
 def assert_harmless(text):
-    """No control, no direction override, nothing invisible: only what the eye sees."""
+    """No control, no direction override, nothing invisible: only what the eye sees. And no command to a CI system."""
     dangerous = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
     assert [c for c in set(text) - {"\n"} if unicodedata.category(c) in dangerous] == []
+    for command in CI_COMMANDS:
+        assert re.search(command, text, re.MULTILINE | re.IGNORECASE) is None, command
 
 
 @pytest.fixture
@@ -136,6 +142,10 @@ def test_a_template_of_thousands_of_characters_does_not_fill_the_screen(hostile)
         ["compare", "before", "after", "--format", "\x1b[2J"],
         ["no\x1b[2Jverb"],
         ["compare", "--no\x1b[2Joption"],
+        ["compare", "no\n::error::run", "##[error]after"],
+        ["query", "::error::\n::error::"],
+        ["show", "::error::no"],
+        ["::error::"],
     ],
     ids=lambda arguments: " ".join(arguments).encode("ascii", "backslashreplace").decode()[:60],
 )
@@ -159,6 +169,7 @@ def test_a_report_with_a_hostile_path_is_ingested_and_named_harmlessly(prof_here
     folder.mkdir()
     (folder / "=good*.ncu-rep").write_bytes((reports / "range.ncu-rep").read_bytes())
     (folder / "bad\r\nprof: all is well.ncu-rep").write_bytes(b"nonsense")
+    (folder / "bad\n::error::not yours ##[error]too.ncu-rep").write_bytes(b"nonsense")
     stores = {format: tmp_path / format for format in ("table", "json", "markdown", "csv")}
     results = {
         format: prof_here("--runs", store, "ingest", folder, "--format", format)

@@ -264,7 +264,7 @@ def test_stored_timings_are_shown_as_a_sheet(prof_here, here) -> None:
     )
     assert (table["workload"], float(table["median_ns"]), table["gbytes_per_s"]) == ("size=100", 1100, "")
     for format in ("table", "markdown"):
-        page = prof_here("show", "scripts-1-timed", "--format", format, **here).stdout
+        page = prof_here("show", "scripts-1-timed", "--full", "--format", format, **here).stdout
         for fact in (
             "size=100",
             "3 repeats in 3 processes",
@@ -315,7 +315,6 @@ def test_what_only_a_profile_holds_wants_one(prof_here, here) -> None:
         "only the times are compared" in prof_here("compare", "1", "2", "--ladder", "scripts", **here).stdout
     )
     for arguments in (
-        ("show", "scripts-1-timed", "--full"),
         ("show", "scripts-1-timed", "-k", "x"),
         ("compare", "1", "2", "--ladder", "scripts", "-k", "x"),
         ("compare", "scripts-1-timed", "scripts-2-timed", "--metric", "waves"),

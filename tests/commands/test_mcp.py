@@ -288,6 +288,7 @@ def test_arguments_that_a_tool_does_not_take_are_named(ask):
         assert words in failure["message"]
         assert (failure["exit_code"], failure["details"]) == (2, [])
         assert failure["remedy"].endswith(".")
+    assert "compare takes before, after, " in failure_of(results[1])["remedy"], "the next call can be right"
 
 
 def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
@@ -300,7 +301,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
 def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
     """In this process, where one can be made."""
-    from profiler.commands.reading import agent_tools
+    from profiler.commands.reading.agents import agent_tools
     from profiler.commands.shared.options import VerbSettings
 
     def broken(*_, **__):
@@ -651,6 +652,40 @@ def test_it_ends_although_a_call_is_under_way(recorded, reports):
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         _, err = server.communicate(timeout=60)
     assert (err, server.returncode) == (b"", 0)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the processes that a process has started stand in Linux's /proc"
+)
+def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
+    """Python warns of semaphores that a process leaves behind."""
+    with start(recorded.root) as server:
+        send(server, HELLO, READY)
+        server.stdout.readline()
+        send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
+        while not (readers := [pid for pid in started_by(server.pid) if b"spawn_main" in command_of(pid)]):
+            time.sleep(0.01)
+        for pid in readers:
+            os.kill(pid, signal.SIGSTOP)
+        server.stdin.close()
+        try:
+            assert server.wait(timeout=15) == 0
+        finally:
+            for pid in readers:
+                os.kill(pid, signal.SIGKILL)
+        assert server.stderr.read() == b""
+
+
+def started_by(pid):
+    return [
+        int(child)
+        for path in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in path.read_text().split()
+    ]
+
+
+def command_of(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_an_interrupt_ends_it_although_it_waits_for_input(recorded):

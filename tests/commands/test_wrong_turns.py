@@ -16,6 +16,9 @@ import pytest
         ("show 6 --json", "--format json"),
         ("--json show 6", "--format json"),
         ("build 6", "prof build --kernel 6"),
+        ("runs", "prof list"),
+        ("explain a.ncu-rep", "prof show a.ncu-rep"),
+        ("check before.ncu-rep after.ncu-rep", "prof check --baseline before.ncu-rep after.ncu-rep"),
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
     ],
 )
@@ -36,10 +39,24 @@ def test_a_kernel_named_by_its_idea_is_given_with_its_number(prof_here, shipped_
     assert "6 (vectorized)" in done.stderr
 
 
-def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_path):
+@pytest.mark.parametrize("typed", ["severl.ncu-rep", "SEVERAL.ncu-rep"])
+def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    done = prof_here("show", tmp_path / "severl.ncu-rep")
+    done = prof_here("show", tmp_path / typed)
     assert "no such file; nearest: several.ncu-rep" in done.stderr
+
+
+@pytest.mark.parametrize("typed", ["several", "several.ncu-rp", "."])
+def test_a_report_that_lies_there_is_named(prof_here, reports, tmp_path, monkeypatch, typed):
+    shutil.copy(reports / "several.ncu-rep", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert "several.ncu-rep" in prof_here("show", typed).stderr.split("reports here", 1)[1]
+
+
+def test_a_column_with_the_name_of_a_word_of_sql_is_quoted(prof_here, shipped_runs):
+    runs = ("--runs", shipped_runs.root)
+    assert 'write it as "offset"' in prof_here(*runs, "query", "select offset from instructions").stderr
+    assert prof_here(*runs, "query", 'select "offset" from instructions limit 1').returncode == 0
 
 
 def test_a_chart_of_several_kernels_asks_for_one(prof_here, reports, tmp_path):

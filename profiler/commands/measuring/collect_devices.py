@@ -24,6 +24,7 @@ from profiler.measure.devices.on_cluster import ClusterFleet
 from profiler.measure.tools.ncu import find_ncu
 from profiler.measure.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.store.runs.run_store import RunStore
+from profiler.text import printable
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def open_devices(
 
     def note(line: str) -> None:
         if not settings.quiet:
-            print(line, file=sys.stderr, flush=True)
+            print(printable(line), file=sys.stderr, flush=True)
 
     if dry_run:
         yield CollectDevices(dry_run_device(gpus), note)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from shlex import quote
 
 import typer
 
 from profiler.ask.collect import find_collected
+from profiler.ask.named.gpus import is_meant
 from profiler.commands.measuring.collect_devices import CollectDevices
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.interrupts import continuable
@@ -20,6 +22,7 @@ from profiler.measure.collect.turns import CollectOutcome
 from profiler.measure.devices.groups import GroupBy
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.store.runs.run_store import RunStore
+from profiler.text import short_gpu
 
 
 def profiled_targets(targets: Sequence[Target]) -> list[Target]:
@@ -77,4 +80,8 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
     if not settings.quiet:
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]
-        print(f"\nnext: {next_command(manifests, job.ladder if job else None, names)}", file=sys.stderr)
+        command = next_command(manifests, job.ladder if job else None, names)
+        gpu = manifests[-1].gpus[0]
+        if settings.usual_gpu and not is_meant(settings.usual_gpu, gpu):  # which would come first otherwise
+            command += f" --gpu {quote(short_gpu(gpu))}"
+        print(f"\nnext: {command}", file=sys.stderr)

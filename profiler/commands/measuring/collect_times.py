@@ -14,6 +14,7 @@ from profiler.measure.collect.target import Target
 from profiler.measure.collect.times_only import collect_times
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.collected import collected_document, collected_row
+from profiler.text import printable
 
 _TAKEN = {
     "program", "times_only", "name", "kernel_regex", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
@@ -39,7 +40,7 @@ def collect_program_times(
 
     def note(line: str) -> None:
         if not settings.quiet:
-            print(line, file=sys.stderr, flush=True)
+            print(printable(line), file=sys.stderr, flush=True)
 
     store = settings.open_store(settings.runs_folder)
     folder = cwd.resolve() if cwd else None

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.progress import Progress
 from profiler.measure.rungs.build import Built
-from profiler.measure.tune.points import Candidate, Choice
+from profiler.measure.tune.points import BuiltPoint, Choice
 from profiler.measure.tune.stages import TuneObserver
 from profiler.present.documents.sweep import settings_text
 from profiler.store.sweeps import Stage, Visit
@@ -60,7 +60,7 @@ class TuneProgress:
     def _built(self, built: Built) -> None:
         self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
 
-    def _visited(self, candidate: Candidate, visit: Visit, is_known: bool) -> None:
+    def _visited(self, candidate: BuiltPoint, visit: Visit, is_known: bool) -> None:
         self._known += is_known
         line, settings = "", settings_text(candidate.settings)
         if visit.status != "correct":

@@ -25,7 +25,7 @@ from profiler.commands.shared.output import print_answer
 
 # The help of this verb is read most: what only an answer needs is imported where the answer is made.
 if TYPE_CHECKING:
-    from profiler.analyse.findings import Comparison
+    from profiler.analyse.findings import ComparisonFinding
 
 
 def compare(
@@ -138,17 +138,17 @@ def compare(
 
 
 def _print_schema(every: bool) -> None:
-    from profiler.analyse.findings import Comparison, Comparisons
+    from profiler.analyse.findings import ComparisonFinding, Comparisons
     from profiler.present.render.json import json_schema
 
     if every:
         print(json_schema(Comparisons, "prof compare --all --format json"))
     else:
-        print(json_schema(Comparison, "prof compare --format json"))
+        print(json_schema(ComparisonFinding, "prof compare --format json"))
 
 
 def _print(
-    comparisons: list[Comparison],
+    comparisons: list[ComparisonFinding],
     format: Format,
     every: bool,
     full: bool,

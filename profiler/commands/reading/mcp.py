@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from profiler.ask.named.reach import Reach
-from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
-from profiler.commands.reading.skill import SKILL
+from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
+from profiler.commands.reading.agents.skill import SKILL
 from profiler.commands.shared.files import report_written, write_whole
 from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.errors import McpNotInstalled
@@ -97,6 +98,15 @@ def _leave(*_: object) -> None:
     os._exit(130)
 
 
+def _end() -> None:
+    """Ends the process although a call is under way: removes its readers' semaphores, of which Python would warn."""
+    from multiprocessing import util
+
+    with suppress(Exception):
+        util._run_finalizers(0)  # type: ignore[attr-defined]  # no more than these: the rest of what Python does at exit waits for the call
+    os._exit(0)
+
+
 async def _serve(settings: VerbSettings) -> None:
     from mcp.server.stdio import stdio_server
 
@@ -104,7 +114,7 @@ async def _serve(settings: VerbSettings) -> None:
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
         # A call that hangs, or a client that reads no answers, must not keep the process alive.
-        last = threading.Timer(_LAST_S, os._exit, [0])
+        last = threading.Timer(_LAST_S, _end)
         last.daemon = True
         last.start()
 

@@ -26,7 +26,7 @@ from profiler.commands.shared.output import print_answer, print_document
 from profiler.text import printable
 
 if TYPE_CHECKING:
-    from profiler.analyse.code.machine_code import View
+    from profiler.analyse.code.machine_code import CodeView
 
 
 def sass(
@@ -105,7 +105,7 @@ def sass(
     print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
 
 
-def _reveal(view: View, listing: bool) -> None:
+def _reveal(view: CodeView, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
     from profiler.present.documents.code import changes_document, code_document
 

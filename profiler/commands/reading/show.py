@@ -82,8 +82,7 @@ def show(
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format, gpu)
-    # A run of timings alone has nothing to add for --full, except its whole manifest in JSON.
-    timed = kernel_name is None and (not full or settings.format is Format.json)
+    timed = kernel_name is None  # a kernel's name is known from a profile alone
     recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
     if picture is not None:
         from profiler.present.charts import recording_chart

@@ -37,7 +37,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Opens a temporary file and renames it, so that the file is never half written and a failure keeps the old one."""
     aside = path.with_name(f".{path.name}.part")
     try:
-        with aside.open("wb") as file:
+        aside.unlink(missing_ok=True)  # it may be a link
+        with aside.open("xb") as file:
             yield file
         os.replace(aside, path)
     except OSError as error:

@@ -13,6 +13,17 @@ _MEANT = {
     "run": "collect",
     "import": "ingest",
     "open": "show",
+    "view": "show",
+    "top": "show",
+    "explain": "show",
+    "runs": "list",
+    "ls": "list",
+    "sweep": "tune",
+    "bench": "time",
+    "benchmark": "time",
+    "sql": "query",
+    "html": "report",
+    "roofline": "report",
 }
 _FORMATS = ("json", "csv", "markdown")
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
@@ -29,6 +40,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     first = words[0]
     if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
         return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
+    if first == "check" and len(words) > 2 and not any(word.startswith("-") for word in words[1:]):
+        return f"give the baseline by an option: prof check --baseline {printable(' '.join(words[1:3]))}"
     if first in verbs or first.startswith("-"):
         return None
     if first.endswith((".ncu-rep", ".ncu-rep.zst")):

@@ -64,7 +64,7 @@ def compact(
         for line in _lines(store, plan, done, before, after):
             print(line)
     for error in done.damaged if done else ():
-        print(f"left as it is: {error.message}", file=sys.stderr)
+        print(printable(f"left as it is: {error.message}"), file=sys.stderr)
 
 
 def _row(

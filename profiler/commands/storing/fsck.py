@@ -64,5 +64,5 @@ def fsck(
         print(printable(f"{store.root}: read {', '.join(read)}"), file=sys.stderr)
     if wrong:
         raise StoreDamaged(
-            f"{store.root}: {counted(len(wrong), 'thing is', 'things are')} not as they should be"
+            f"{store.root}: {counted(len(wrong), 'thing is not as it', 'things are not as they')} should be"
         )

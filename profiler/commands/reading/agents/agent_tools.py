@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import Comparison, Comparisons, LeftOut
+from profiler.analyse.findings import ComparisonFinding, Comparisons, LeftOut
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
@@ -258,9 +258,10 @@ class Tool:
         try:
             return self._answer(arguments, settings)
         except msgspec.ValidationError as error:
-            failure = Failure(
-                f"{self.name}: {error}", [], _PARSER_EXIT_CODE, "The tool's input schema says what it takes."
+            takes = (
+                f"{self.name} takes {', '.join(self.takes.__struct_fields__)}; its input schema says more."
             )
+            failure = Failure(f"{self.name}: {error}", [], _PARSER_EXIT_CODE, takes)
         except ProfError as error:
             failure = Failure(error.message, list(error.details), error.exit_code, error.remedy)
         except Exception as error:
@@ -291,7 +292,7 @@ TOOLS = (
         "how close each comes to the reference. Use it for every question about a difference, and instead of two calls of "
         "`show`.",
         CompareInput,
-        (Comparison, Comparisons),
+        (ComparisonFinding, Comparisons),
         _compare,
     ),
     Tool(
