@@ -228,7 +228,7 @@ class Attribution(Struct, frozen=True):
     bandwidth_from: str = ""
 
 
-def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[str]) -> int | None:
+def _says_most(delta: MetricDelta, comparison: ComparisonFinding, wanted: Collection[str]) -> int | None:
     """Ranks the headline first, then what the cautions name, what changed, and what had too few launches to judge."""
     has_moved = delta.verdict not in SETTLED
     if delta.name in HEADLINE or not {delta.name, delta.ncu}.isdisjoint(wanted):
@@ -240,8 +240,18 @@ def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[st
     return 3 if delta.reason == "too_few_launches" else None
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
-    """`causes` are those of the second side; of the first, those that are `gone` had mattered, of the second those `new`."""
+class CauseChange(Struct, frozen=True):
+    """A cause of both sides, with what removing it is likely to save of the time of each."""
+
+    cause: str
+    before_pct: float
+    after_pct: float
+
+
+class ComparisonFinding(Struct, frozen=True, kw_only=True):
+    """`causes` are those of the second side. `gone` and `new` name those that only one side has; `less` and `more`
+    those of both that are likely to save less, or more, of the time than before, and in time too.
+    """
 
     headline: Headline | None = None
     schema_version: int
@@ -262,6 +272,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     causes_gone: list[str] = []
     causes_new: list[str] = []
+    causes_less: list[CauseChange] = []
+    causes_more: list[CauseChange] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -271,7 +283,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return pd.DataFrame([delta.row() for delta in self.metrics], columns=DELTA_COLUMNS).set_index("name")
 
 
-def _time_changed_ns(comparison: Comparison, *_: object) -> float:
+def _time_changed_ns(comparison: ComparisonFinding, *_: object) -> float:
     """Returns the time gained or lost over all launches, and zero where the duration is not known."""
     durations = (one for one in comparison.metrics if one.name == DURATION)
     return sum(
@@ -298,6 +310,6 @@ class Comparisons(Struct, frozen=True, kw_only=True):
     index: Annotated[list[ComparedKernel], Importance(ALL_KERNELS, keeps_order=True)]
     schema_version: int
     comparisons: Annotated[
-        list[Comparison], Importance(100, each=0.4, by=_time_changed_ns, largest_first=True)
+        list[ComparisonFinding], Importance(100, each=0.4, by=_time_changed_ns, largest_first=True)
     ]
     left_out: LeftOut = {}

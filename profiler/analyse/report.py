@@ -13,11 +13,11 @@ from profiler.catalog.metrics import HEADLINE
 
 if TYPE_CHECKING:
     from profiler.analyse.causes.cause import Headline
-    from profiler.analyse.code.machine_code import View
-    from profiler.analyse.findings import Comparison
+    from profiler.analyse.code.machine_code import CodeView
+    from profiler.analyse.findings import ComparisonFinding
     from profiler.analyse.ladder.climb import LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
-    from profiler.analyse.recording.overview import Sheet, TimingSheet
+    from profiler.analyse.recording.overview import SheetFinding, TimingSheet
     from profiler.analyse.recording.profile import Profile
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.store.runs.run import Run
@@ -36,9 +36,9 @@ class KernelFindings:
     idea: str
     run: Run
     profile: Profile | None
-    sheet: Sheet | None
+    sheet: SheetFinding | None
     timing: TimingSheet | None
-    code: View | None
+    code: CodeView | None
     lines: SourceLines | None
     metrics_left_out: int
 
@@ -52,8 +52,8 @@ class PairFindings:
 
     before: str
     after: str
-    comparison: Comparison | None = None
-    code: View | None = None
+    comparison: ComparisonFinding | None = None
+    code: CodeView | None = None
     headline: Headline | None = None
     warnings: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,9 +53,38 @@ def ladder_page(write_page, recorded, tmp_path_factory: pytest.TempPathFactory) 
     return write_page("ladder", "--runs", runs)
 
 
+@pytest.fixture(scope="module")
+def opened_once(chromium: Browser, ladder_page: Path) -> Iterator[Page]:
+    with _watched(chromium) as open_page:
+        yield open_page(ladder_page)
+
+
+@pytest.fixture
+def look_at(opened_once: Page) -> OpenPage:
+    """`look_at("#5-6", width=375)`: the ladder's page, which the tests of a file share, at a view and a width.
+
+    It takes half a second to open. So it is for tests that only look: they may resize it, and say how it is shown.
+    """
+
+    def look_at(anchor: str = "#ladder", *, width: int = 1280) -> Page:
+        opened_once.emulate_media(media="null", color_scheme="null")
+        opened_once.set_viewport_size({"width": width, "height": 900})
+        opened_once.evaluate("anchor => { location.hash = anchor; }", anchor)
+        expect(opened_once.locator(".view.current")).to_have_id(anchor[1:])
+        return opened_once
+
+    return look_at
+
+
 @pytest.fixture
 def open_page(chromium: Browser) -> Iterator[OpenPage]:
     """`open_page(path, "#5-6", width=375, color_scheme="dark")`; nothing may complain, nothing be asked for."""
+    with _watched(chromium) as open_page:
+        yield open_page
+
+
+@contextmanager
+def _watched(chromium: Browser) -> Iterator[OpenPage]:
     complaints, requests, contexts = [], [], []
 
     def open_page(path: Path, anchor: str = "", *, width: int = 1280, **options: object) -> Page:

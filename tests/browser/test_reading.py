@@ -56,15 +56,15 @@ def serious(page, anchor, **options):
 
 
 @pytest.mark.parametrize("anchor", ["ladder", "5-6"])
-def test_the_answer_is_on_the_first_screen(open_page, ladder_page, anchor):
-    page = open_page(ladder_page, f"#{anchor}", width=1400)
+def test_the_answer_is_on_the_first_screen(look_at, anchor):
+    page = look_at(f"#{anchor}", width=1400)
     for words in (".takeaway", ".notes >> text=Why:", ".notes >> text=Next:"):
         box = page.locator(f".current {words}").first.bounding_box()
         assert box["y"] + box["height"] < 600, words
 
 
-def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(open_page, ladder_page):
-    page = open_page(ladder_page, width=1400)
+def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(look_at):
+    page = look_at(width=1400)
     widths = "all => all.map((one) => [one.clientWidth, one.closest('main').clientWidth])"
     assert all(
         width > 0.9 * room for width, room in page.locator(".current figure .desk").evaluate_all(widths)
@@ -82,8 +82,8 @@ def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(open_page, la
     assert max(right for _, right, _ in places) <= 390, "nothing needs to be scrolled"
 
 
-def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_page):
-    page = open_page(ladder_page)
+def test_the_letters_of_the_charts_stand_out_from_the_paper(look_at):
+    page = look_at()
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         contrasts = page.evaluate(_CONTRASTS)
@@ -91,10 +91,10 @@ def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_pa
         assert min(contrasts) >= 4.5, scheme
 
 
-def test_dark_and_light_are_the_charts_own_and_follow_the_reader(open_page, ladder_page):
+def test_dark_and_light_are_the_charts_own_and_follow_the_reader(look_at):
     from profiler.present.page.drawing import derive_look
 
-    page = open_page(ladder_page)
+    page = look_at()
     look = derive_look()
     for scheme, paper in (("light", look.light["paper"]), ("dark", look.dark["paper"])):
         page.emulate_media(color_scheme=scheme)
@@ -146,8 +146,8 @@ _UNCOVERED = """cell => {
     [("5-6", "Counters: metric", 1), ("6", "Headline metrics: metric", 1), ("ladder", "The ladder at a glance: name", 2)],
     ids=["comparison", "kernel", "ladder"],
 )  # fmt: skip
-def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, anchor, caption, pinned):
-    page = open_page(ladder_page, f"#{anchor}", width=375)
+def test_a_name_stays_where_its_figures_scroll(look_at, anchor, caption, pinned):
+    page = look_at(f"#{anchor}", width=375)
     box = box_of(page, caption)
     scroll(box, 10_000)
     row = box.locator("tbody tr").nth(2)
@@ -166,17 +166,17 @@ def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, anchor, c
             ) == row.evaluate(paper, hovered)
 
 
-def test_a_metric_and_its_verdict_are_read_together_on_a_phone(open_page, ladder_page):
+def test_a_metric_its_verdict_and_the_reason_are_read_together_on_a_phone(open_page, ladder_page):
     page = open_page(ladder_page, "#9-14", width=375)
     box = box_of(page, "Counters: metric")
     scroll(box, 10_000)
     row = box.locator("tr", has_text="too small to matter").first
-    for cell in (row.locator("> *").first, row.locator("> *").last):
+    for cell in (row.locator("> *").first, row.locator(".mark"), row.locator("> *").last):
         assert cell.evaluate(_UNCOVERED)
 
 
-def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_page):
-    page = open_page(ladder_page, "#5-6", width=375)
+def test_a_shadow_tells_that_there_is_more_until_there_is_not(look_at):
+    page = look_at("#5-6", width=375)
     box = box_of(page, "Counters: metric")
 
     def edge():
@@ -198,16 +198,16 @@ def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(open_p
     page = open_page(ladder_page, "#9-14", width=1440)
     box = box_of(page, "Counters: metric")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0
-    verdict = box.locator("td", has_text="same (certain, but too small to matter)").first
+    reason = box.locator("td", has_text="certain, but too small to matter").first
     inside = (
         "one => [one.getBoundingClientRect().right, one.closest('.scroll').getBoundingClientRect().right]"
     )
-    right, edge = verdict.evaluate(inside)
+    right, edge = reason.evaluate(inside)
     assert right <= edge
 
 
-def test_a_long_name_breaks_between_its_words_and_is_the_same_text(open_page, ladder_page):
-    page = open_page(ladder_page, "#5-6", width=375)
+def test_a_long_name_breaks_between_its_words_and_is_the_same_text(look_at):
+    page = look_at("#5-6", width=375)
     name = box_of(page, "Counters: metric").locator("tbody th", has_text="shared_store_wavefronts")
     assert name.inner_text() == "shared_store_wavefronts"
     lines = """one => {
@@ -223,8 +223,8 @@ def test_a_long_name_breaks_between_its_words_and_is_the_same_text(open_page, la
     assert name.evaluate(lines) == [1, 1, 1], "each word is on one line"
 
 
-def test_no_line_ends_between_a_figure_and_its_unit(open_page, ladder_page):
-    page = open_page(ladder_page, "#9-14")
+def test_no_line_ends_between_a_figure_and_its_unit(look_at):
+    page = look_at("#9-14")
     prose = ".current p, .current li, .current figcaption, .current dd, .current td.folds"
     texts = page.locator(prose).evaluate_all("all => all.map((one) => one.textContent)")
     assert any("\N{NO-BREAK SPACE}%" in text for text in texts)
@@ -248,8 +248,8 @@ def test_the_mark_of_a_verdict_stands_in_the_column_that_is_judged(open_page, la
     expect(page.locator("#ladder")).to_contain_text("step: ● better beyond the noise, ■ worse")
 
 
-def test_on_paper_nothing_is_pinned_and_nothing_shaded(open_page, ladder_page):
-    page = open_page(ladder_page, "#5-6")
+def test_on_paper_nothing_is_pinned_and_nothing_shaded(look_at):
+    page = look_at("#5-6")
     page.emulate_media(media="print")
     box = box_of(page, "Counters: metric")
     assert box.evaluate("one => getComputedStyle(one).backgroundImage") == "none"
@@ -257,8 +257,8 @@ def test_on_paper_nothing_is_pinned_and_nothing_shaded(open_page, ladder_page):
     assert box.locator("th, td").evaluate_all(positions) == ["static"]
 
 
-def test_the_type_grows_with_the_screen(open_page, ladder_page):
-    page = open_page(ladder_page)
+def test_the_type_grows_with_the_screen(look_at):
+    page = look_at()
     sizes = []
     for width in (375, 1280, 1920, 3840):
         page.set_viewport_size({"width": width, "height": 900})
@@ -280,8 +280,8 @@ def test_without_javascript_everything_is_one_long_page(open_page, ladder_page):
     expect(page.locator("[id='5-6'] h2")).to_be_in_viewport()
 
 
-def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(open_page, ladder_page):
-    page = open_page(ladder_page, "#5-6")
+def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(look_at):
+    page = look_at("#5-6")
     for scheme in SCHEMES:
         page.emulate_media(media="print", color_scheme=scheme)
         expect(page.get_by_role("navigation")).to_be_hidden()
@@ -293,6 +293,17 @@ def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(open_page, la
             )
         ) == {"rgb(0, 0, 0)"}
     assert page.pdf(format="A4")[:5] == b"%PDF-"
+
+
+def test_the_page_as_it_opens_prints_whole_and_any_other_view_alone(open_page, ladder_page):
+    page = open_page(ladder_page)
+    page.emulate_media(media="print")
+    views = page.locator(".view")
+    visible = "all => all.filter((one) => one.checkVisibility()).map((one) => one.id)"
+    assert len(views.evaluate_all(visible)) == views.count() > 10
+    page = open_page(ladder_page, "#5-6")
+    page.emulate_media(media="print")
+    assert page.locator(".view").evaluate_all(visible) == ["5-6"]
 
 
 # Names from anybody's program
@@ -333,7 +344,7 @@ def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hosti
 
 
 @pytest.mark.parametrize("width", [390, 1024])
-def test_the_figures_of_both_sides_are_in_view_without_scrolling(open_page, ladder_page, width):
-    page = open_page(ladder_page, "#5-6", width=width)
+def test_the_figures_of_both_sides_are_in_view_without_scrolling(look_at, width):
+    page = look_at("#5-6", width=width)
     box = box_of(page, "Duration and useful work: time and work")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0

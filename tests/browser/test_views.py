@@ -8,6 +8,9 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from profiler.catalog.causes import BY_NAME as CAUSES
+from profiler.catalog.metrics import BY_NAME as METRICS
+
 
 @pytest.fixture
 def ladder(open_page, ladder_page):
@@ -41,7 +44,7 @@ def test_the_page_opens_with_the_ladder_and_a_picture_of_it(ladder):
     page = ladder()
     assert shown(page) == ["ladder"]
     expect(page.locator(".view.current figure").first).to_contain_text(
-        re.compile(r"13 split_tf32 reaches 2\d\d\s%")
+        re.compile(r"14 stream_k reaches 100\.\d\s%")
     )
     expect(page).to_have_title("The ladder at a glance · gemm: Matrix multiplication, C = A * B, row-major")
 
@@ -88,16 +91,31 @@ def test_the_focus_goes_to_the_heading_of_what_is_shown(ladder):
     expect(page.get_by_role("heading", name="5 tile_2d → 6 vectorized")).to_be_focused()
 
 
-def test_a_comparison_with_another_than_the_rung_before_says_with_which(ladder):
+def test_a_comparison_with_another_than_the_rung_before_says_with_which(look_at):
     """Between 13 and 14 stands the comparison of 14 with 9, which it follows."""
-    links = ladder().eval_on_selector_all(
+    links = look_at().eval_on_selector_all(
         "nav a", "all => all.map(a => [a.hash.slice(1), a.innerText.trim()])"
     )
     texts = dict(links)
     assert texts["9-14"] == "9›"
     assert {text for anchor, text in links if "-" in anchor} == {"›", "9›"}
     places = [anchor for anchor, _ in links]
-    assert places[places.index("13") :] == ["13", "9-14", "14"]
+    assert places[places.index("13") :] == ["13", "9-14", "14", "names"]
+
+
+def test_one_view_says_what_the_names_of_the_others_mean(ladder):
+    page = ladder("#6")
+    page.get_by_role("navigation").get_by_role("link", name="Names").click()
+    assert shown(page) == ["names"]
+    meanings = dict(
+        page.locator("#names tbody tr").evaluate_all(
+            "rows => rows.map(r => [r.cells[0].innerText, r.cells[r.cells.length - 1].innerText])"
+        )
+    )
+    assert meanings["stall_mio_throttle"] == METRICS["stall_mio_throttle"].doc
+    assert meanings["at-fma-rate"] == CAUSES["at-fma-rate"].what
+    page.go_back()
+    assert shown(page) == ["6"]
 
 
 # Keys
@@ -163,8 +181,8 @@ def test_a_question_mark_shows_the_keys_and_escape_hides_them(ladder):
     expect(dialog).to_be_hidden()
 
 
-def test_only_tables_that_scroll_are_stops_of_the_tab_key(ladder):
-    page = ladder("#5-6")
+def test_only_tables_that_scroll_are_stops_of_the_tab_key(look_at):
+    page = look_at("#5-6")
     stops = page.eval_on_selector_all(
         ".current .scroll", "all => all.map(one => [one.tabIndex === 0, one.scrollWidth > one.clientWidth])"
     )
@@ -184,9 +202,31 @@ def test_a_search_leaves_the_rows_with_every_word_and_opens_what_is_folded(ladde
     assert all("l1tex" in name and "shared" in name for name in names)
     rows = page.locator(".current table[data-searchable] tbody tr").count()
     assert rows > 400
-    assert page.locator("nav output").inner_text() == f"{len(names)} of {rows} rows"
+    assert page.locator("nav output").inner_text() == f"{len(names)} of {rows} rows; Enter: the next"
     page.get_by_role("searchbox").fill("")
     expect(page.locator(".current details.more").last).not_to_have_attribute("open", "")
+
+
+def test_enter_goes_from_row_to_row_that_a_search_found(ladder):
+    page = ladder("#6")
+    page.get_by_role("searchbox").fill("l2_hit_pct")
+    found = page.locator(".current tr:visible", has_text="l2_hit_pct")
+    expect(found).not_to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(found).to_be_in_viewport()
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.get_by_role("searchbox").fill("no_such_name")
+    page.keyboard.press("Enter")
+    assert (shown(page), page.locator("nav output").inner_text()[:4]) == (["6"], "0 of")
+
+
+def test_enter_goes_to_the_next_view_that_has_such_a_row(ladder):
+    page = ladder()
+    page.get_by_role("searchbox").fill("stall_mio_throttle")
+    assert page.locator("nav output").inner_text().endswith("Enter: another view")
+    page.keyboard.press("Enter")
+    wait_until(lambda: shown(page) != ["ladder"])
+    expect(page.locator(".current tr:visible", has_text="stall_mio_throttle").first).to_be_attached()
 
 
 def test_a_search_goes_along_to_the_next_view(ladder):

@@ -19,11 +19,11 @@ from profiler.analyse.code.machine_code import MachineCode, view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.every import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
-from profiler.analyse.findings import Comparison
+from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
-from profiler.analyse.recording.overview import Recording, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
 from profiler.ask.listing import derive_listing
 from profiler.ask.rungs import find_runs, gather_rungs
@@ -82,7 +82,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
     return [
         comparisons[5],
         sum_up(comparisons[:5]),
-        Recording(rung, [derive_sheet(rung, profiles[6], full=False)], None).finding,
+        RecordingOverview(rung, [derive_sheet(rung, profiles[6], full=False)], None).finding,
         derive_timing_sheet(timed, None),
         compare_timings(timed, timed),
         climb,
@@ -95,7 +95,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
 
 
 def test_every_pair_of_the_recorded_ladder_fits_and_obeys_the_schema_that_the_whole_does(pairs):
-    validator = jsonschema.Draft202012Validator(schema_of(Comparison))
+    validator = jsonschema.Draft202012Validator(schema_of(ComparisonFinding))
     for short in [printed(small) for _, small in pairs]:
         validator.validate(short)
     validator.validate(json.loads(to_json(pairs[5][0])))
@@ -117,7 +117,7 @@ def test_names_of_any_length_and_kind_fit(hostile_store):
     every = printed(brief(sum_up(comparisons)))
     assert len(every["comparisons"]) + every["left_out"].get("comparisons", 0) == len(comparisons)
     sheets = [derive_sheet(before, profile_kernel(before, one.name), True) for one in before.manifest.kernels]
-    assert printed(brief(Recording(before, sheets, None).finding))["index"]
+    assert printed(brief(RecordingOverview(before, sheets, None).finding))["index"]
     assert (
         len(
             printed(brief(derive_listing(hostile_store, None, name_filter(None, "gemm"), every=False)))[
@@ -263,7 +263,7 @@ def test_of_a_ladder_the_reference_the_first_rung_and_the_fastest_are_told_first
 def test_of_many_kernels_the_slowest_come_first(store):
     run = store.find("several", "gemm")
     sheets = [derive_sheet(run, profile_kernel(run, one.name), False) for one in run.manifest.kernels]
-    small = brief(Recording(run, sheets, None).finding)
+    small = brief(RecordingOverview(run, sheets, None).finding)
     times = [
         metric.mean * one.launches
         for one in small.kernels

@@ -177,7 +177,8 @@ def of_markdown(document: Document) -> str:
         for token in tokens
         if token.type == "inline"
     ]
-    return in_a_row(" ".join(inline).replace("· ", ""))
+    shown = " ".join(inline).replace("\u200b", "")  # which keeps @P0 from being a mention
+    return in_a_row(shown.replace("· ", ""))
 
 
 def of_page(document: Document) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from profiler.ask.compare import compare
@@ -82,3 +84,21 @@ def test_rules_of_nsight_compute_come_without_markup_by_their_estimate(prof_here
     estimates = [float(part.split(" %")[0]) for part in text.split("(estimated speedup ")[1:]]
     assert estimates == sorted(estimates, reverse=True)
     assert "https://" not in text
+
+
+def test_a_warp_that_is_ready_does_not_wait(prof_here, reports):
+    (sheet,) = json.loads(prof_here("show", reports / "triton_add_full.ncu-rep", "--format", "json").stdout)[
+        "kernels"
+    ]
+    for line in sheet["hot_lines"]:
+        assert not {"selected", "not_selected"} & line["stalls"].keys()
+        assert sum(line["stalls"].values()) + line["ready_pct"] <= 100.1
+
+
+def test_show_of_one_kernel_fits_80_lines_of_80_columns_and_full_has_the_rest(recorded):
+    recording = show("6", Settings(runs=recorded.root))
+    short, whole = (document_text(recording_document(recording, full=full), NARROW) for full in (False, True))
+    assert short.count("\n") < 80 < whole.count("\n")
+    for fact in ("SHA-256", "command ", "stall_selected"):
+        assert fact in whole
+        assert fact not in short

@@ -20,12 +20,23 @@ from profiler.ask.report import report_named
 from profiler.present import charts
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import STALLS
-from profiler.present.document import Checks, Column, Linked, Marked, Nested, Row, Table
+from profiler.present.document import (
+    Checks,
+    Column,
+    Document as Blocks,
+    Linked,
+    Marked,
+    Nested,
+    Records,
+    Row,
+    Table,
+)
 from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.report import recordings_document
 from profiler.present.page.drawing import derive_look, draw
+from profiler.present.page.page import Page, View
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
 from profiler.present.render.html_table import table_html, values_first
@@ -139,7 +150,8 @@ def test_the_metrics_are_the_rows_of_prof_compare_and_the_others_are_folded(docu
     (folded,) = [one for one in document.tables if one.startswith(f"{len(hidden)} more: ")]
     for caption, deltas in (("Counters: metric", shown), (folded, hidden)):
         header, *rows = document.tables[caption]
-        made = Table(words.METRIC_COLUMNS, [words.metric_row(delta) for delta in deltas])
+        rows_made = [words.metric_row(delta) for delta in deltas]
+        made = Table(words.METRIC_COLUMNS, rows_made, drops_empty=True)
         columns, texts, _ = values_first(*table_texts(made, ""))
         assert header == [column.title for column in columns]
         assert header.index("unit") > header.index("after"), "a phone shows the figures first"
@@ -342,3 +354,14 @@ def test_names_of_any_kind_are_text_and_act_on_nothing(
     text = "\n".join(document.texts)
     for name in hostile_names:
         assert printable(name.replace("\ud800", "\ufffd")) in text
+
+
+@pytest.mark.parametrize(("kernels", "opens_on"), [(2, "pair"), (4, "ladder")])
+def test_a_page_opens_on_its_pair_unless_there_are_other_kernels(kernels, opens_on):
+    nothing = Blocks("", [], Records((), ()))
+    views = [
+        View("all", "ladder", nothing),
+        *(View(str(number), "kernel", nothing) for number in range(kernels)),
+    ]
+    views.append(View("0-1", "pair", nothing, "", "0", "1"))
+    assert Page("", [], views, "Overview").first.kind == opens_on

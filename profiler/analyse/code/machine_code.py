@@ -54,7 +54,7 @@ class Stretch(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class View:
+class CodeView:
     """The finding, and the code that it is about."""
 
     finding: MachineCode
@@ -68,13 +68,13 @@ class View:
         """Returns every instruction that was executed, of two kernels side by side."""
         return list_side_by_side(self.regions)
 
-    def side(self, index: int) -> View:
+    def side(self, index: int) -> CodeView:
         """Returns one kernel alone, counted in the same unit."""
         alone = replace(self.finding, kernels=[self.finding.kernels[index]], changes=[])
-        return View(alone, [self.regions[index]])
+        return CodeView(alone, [self.regions[index]])
 
 
-def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> View:
+def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> CodeView:
     """Describes one or two kernels; raises an error where a recording has no execution counts."""
     codes = [read_counted_code(profile) for profile in profiles]
     sheets = [
@@ -84,7 +84,7 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Vi
     changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
     most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP
     finding = MachineCode(SCHEMA_VERSION, [_bounded(sheet, most) for sheet in sheets], per, changes)
-    return View(finding, [find_region(code, whole=whole) for code in codes])
+    return CodeView(finding, [find_region(code, whole=whole) for code in codes])
 
 
 def _bounded(sheet: LoopSheet, most: int) -> LoopSheet:

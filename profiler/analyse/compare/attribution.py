@@ -254,10 +254,11 @@ def _under_way(sides: _Sides, fall: float) -> str:
     gain = math.log(wider * more / (width * warps))
     if gain * -fall <= 0 or abs(gain) < _NOTABLE_GAIN or abs(fall) < _NOTABLE_GAIN:
         return ""
-    return (
-        f"bytes under way: a load brings {wider:.3g} bits instead of {width:.3g}, "
-        f"and a scheduler has {more:.3g} active warps instead of {warps:.3g}"
-    )
+    said = [
+        f"a load brings {wider:.3g} bits instead of {width:.3g}" if wider != width else "",
+        f"a scheduler has {more:.3g} active warps instead of {warps:.3g}",
+    ]
+    return f"bytes under way: {', and '.join(filter(None, said))}"
 
 
 # Quantities and their shares

@@ -20,7 +20,7 @@ from profiler.analyse.findings import (
     SETTLED,
     Attribution,
     Comparability,
-    Comparison,
+    ComparisonFinding,
     Instructions,
     MetricDelta,
     MissingMetric,
@@ -29,6 +29,7 @@ from profiler.analyse.findings import (
 )
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
 from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -55,7 +56,7 @@ def compare_profiles(
     force: bool = False,
     metrics: Iterable[str] = (),
     diagnose: Diagnose = diagnose,
-) -> Comparison:
+) -> ComparisonFinding:
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
     For one kernel on two GPUs, the headline says what the other GPU changes.
@@ -73,9 +74,8 @@ def compare_profiles(
     )
     speedup = derive_speedup(before, after)
     diagnosis = diagnose(after)
-    causes = diagnose(before).causes
-    gone, new = compare_causes(causes, diagnosis.causes)
-    return Comparison(
+    changed = compare_causes(diagnose(before), diagnosis)
+    return ComparisonFinding(
         schema_version=SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
@@ -93,13 +93,16 @@ def compare_profiles(
             speedup,
             attribution,
             instructions,
-            (causes, diagnosis.causes),
+            diagnosis.causes,
+            changed,
             peaks_text(before, after) if two_gpus else None,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
-        causes_gone=gone,
-        causes_new=new,
+        causes_gone=[one.cause for one in changed.gone],
+        causes_new=[one.cause for one in changed.new],
+        causes_less=changed.less,
+        causes_more=changed.more,
     )
 
 
@@ -148,9 +151,14 @@ def _only(these: str, others: str) -> str:
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
     cautions = [*_precision_cautions(before, after), *find_shift_cautions(before, after)]
+    one, other = before.manifest.arguments, after.manifest.arguments
+    if one and other and one != other:
+        cautions.append(f"the arguments of the functions differ: {one} against {other}")
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
-        cautions.append(f"not recorded, so not checked: {', '.join(unknown)}")
+        names = [plain_name(side.kernel) for side in (before, after) if side.launches]
+        other_work = f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
+        cautions.append(f"not recorded, so not checked: {', '.join(unknown)}{other_work}")
     clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
     if clocks[0] and clocks[1]:
         first, second = clocks[0].mean, clocks[1].mean
@@ -198,6 +206,8 @@ def find_process_cautions(before: Profile, after: Profile) -> list[str]:
 
 def _time_cautions(before: Profile, after: Profile) -> list[str]:
     """Warns where much time lies between the two: a clock, a board or a driver may have changed. A report without a time says the epoch."""
+    if before.gpu != after.gpu:  # and so another machine
+        return []
     times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
     hours = abs(times[1] - times[0]).total_seconds() / 3600
     if hours < _SAME_SESSION_HOURS or min(times).year == 1970:
@@ -211,17 +221,19 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     left, right = before.manifest, after.manifest
     whatever_measured = [
         (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
-        ("the workload", _workload(left.workload), _workload(right.workload)),
     ]
+    if None not in (left.workload, right.workload) or not (left.arguments and right.arguments):
+        whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
     if not (before.launches and after.launches and left.has_counters and right.has_counters):
         return whatever_measured  # how ncu was set says nothing of timings
+    sections = [" ".join(sorted(one.sections)) or _UNKNOWN for one in (left, right)]
     return [
         *whatever_measured,
         ("clock control", left.clock_control, right.clock_control),
         ("cache control", left.cache_control, right.cache_control),
         ("the replay mode", left.replay_mode, right.replay_mode),
         ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
-        ("the sections recorded", _words(left.sections), _words(right.sections)),
+        ("the sections recorded", sections[0], sections[1]),
     ]
 
 
@@ -237,10 +249,6 @@ def _workload(workload: dict[str, int] | None) -> str:
 
 def _major(version: str) -> str:
     return version.split(".", maxsplit=1)[0] or _UNKNOWN
-
-
-def _words(names: Sequence[str]) -> str:
-    return " ".join(sorted(names)) or _UNKNOWN
 
 
 # What changed

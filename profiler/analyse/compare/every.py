@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, Comparison, Comparisons
-from profiler.analyse.recording.index import base_name
+from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
+from profiler.analyse.recording.kernel_names import base_name
 from profiler.catalog.metrics import DURATION
 from profiler.text import duration, relative
 
 
-def sum_up(comparisons: Sequence[Comparison]) -> Comparisons:
+def sum_up(comparisons: Sequence[ComparisonFinding]) -> Comparisons:
     """Returns the comparisons with an index of their kernels, the largest change of time first, and a headline."""
     index = sorted(_index(comparisons), key=lambda one: -abs(one.after_ns - one.before_ns))
     place = {one.kernel: number for number, one in enumerate(index)}
@@ -23,7 +23,7 @@ def sum_up(comparisons: Sequence[Comparison]) -> Comparisons:
     )
 
 
-def _index(comparisons: Sequence[Comparison]) -> Iterator[ComparedKernel]:
+def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]:
     """Yields the kernels whose duration was recorded on both sides."""
     for one in comparisons:
         for delta in one.metrics:
@@ -40,7 +40,7 @@ def _index(comparisons: Sequence[Comparison]) -> Iterator[ComparedKernel]:
                 )
 
 
-def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[Comparison]) -> Headline:
+def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:
     before, after = (
         sum(times_ns) for times_ns in zip(*((one.before_ns, one.after_ns) for one in index), strict=True)
     )

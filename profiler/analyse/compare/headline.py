@@ -1,52 +1,85 @@
 """Says what a comparison found in three sentences: how much faster, why, and what to do next.
 
-The why is what changed most of what the time is a product of, the change of the hot loop's loads, and the causes that
-went away or came.
+The why is the causes that went away, came, shrank or grew, the change of the hot loop's loads, and what changed most of
+what the time is a product of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.find import Diagnosis
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
-from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
-from profiler.text import duration
+from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
+from profiler.text import duration, number, report_name
 
 # A smaller change explains nothing that a reader would act on.
 _SAME = 0.01
 _MOST_FACTORS = 2
-# A cause that would save less is not missed when it is gone.
+_NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
+# A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
 _FACTORS = {
-    "instructions": ("{:.0f} % fewer instructions", "{:,.0f} % more instructions"),
+    "instructions": ("{:,.0f} % fewer instructions", "{:,.0f} % more instructions"),
     "wait_per_issue": ("{:,.0f} % shorter waits between instructions", "{:,.0f} % longer waits between instructions"),
-    "warps_in_use": ("{:.0f} % more warps in use", "{:.0f} % fewer warps in use"),
-    "tensor_work": ("{:.0f} % fewer cycles of work for the tensor pipe", "{:,.0f} % more cycles of work for the tensor pipe"),
-    "tensor_pipe_pct": ("the tensor pipe {:.0f} % busier", "the tensor pipe {:.0f} % less busy"),
-    "cycles": ("{:.0f} % fewer cycles", "{:,.0f} % more cycles"),
-    "sm_active": ("SMs {:.0f} % more active", "SMs {:.0f} % less active"),
-    "clock": ("a {:.0f} % faster clock", "a {:.0f} % slower clock"),
-    "bandwidth": ("{:.0f} % more bandwidth", "{:.0f} % less bandwidth"),
-    "moved_per_useful_byte": ("{:.0f} % fewer bytes for the same data", "{:.0f} % more bytes for the same data"),
-    "useful_bytes": ("{:.0f} % less data", "{:.0f} % more data"),
-    "bytes_moved": ("{:.0f} % fewer bytes", "{:.0f} % more bytes"),
+    "warps_in_use": ("{:,.0f} % more warps in use", "{:,.0f} % fewer warps in use"),
+    "tensor_work": ("{:,.0f} % fewer cycles of work for the tensor pipe", "{:,.0f} % more cycles of work for the tensor pipe"),
+    "tensor_pipe_pct": ("the tensor pipe {:,.0f} % busier", "the tensor pipe {:,.0f} % less busy"),
+    "sm_active": ("SMs {:,.0f} % more active", "SMs {:,.0f} % less active"),
+    "clock": ("a {:,.0f} % faster clock", "a {:,.0f} % slower clock"),
+    "bandwidth": ("{:,.0f} % more bandwidth", "{:,.0f} % less bandwidth"),
+    "moved_per_useful_byte": ("{:,.0f} % fewer bytes for the same data", "{:,.0f} % more bytes for the same data"),
+    "useful_bytes": ("{:,.0f} % less data", "{:,.0f} % more data"),
+    "bytes_moved": ("{:,.0f} % fewer bytes", "{:,.0f} % more bytes"),
 }  # fmt: skip
 
 
-def compare_causes(before: Sequence[Cause], after: Sequence[Cause]) -> tuple[list[str], list[str]]:
-    """Returns the names of the causes that went away, and of those that came."""
-    return _only_in(before, after), _only_in(after, before)
+@dataclass(frozen=True)
+class ChangedCauses:
+    """The causes that only the first side has, those that only the second has, and those that shrank or grew."""
+
+    gone: list[Cause] = field(default_factory=list)
+    new: list[Cause] = field(default_factory=list)
+    less: list[CauseChange] = field(default_factory=list)
+    more: list[CauseChange] = field(default_factory=list)
 
 
-def _only_in(these: Sequence[Cause], others: Sequence[Cause]) -> list[str]:
+def compare_causes(before: Diagnosis, after: Diagnosis) -> ChangedCauses:
+    """Returns what became of the causes of the first side, and which the second has besides."""
+    moved = sorted(_moved(before, after), key=lambda one: -abs(one.after_pct - one.before_pct))
+    return ChangedCauses(
+        gone=_only_in(before.causes, after.causes),
+        new=_only_in(after.causes, before.causes),
+        less=[one for one in moved if one.after_pct < one.before_pct],
+        more=[one for one in moved if one.after_pct > one.before_pct],
+    )
+
+
+def _only_in(these: Sequence[Cause], others: Sequence[Cause]) -> list[Cause]:
     names = {one.cause for one in others}
     return [
-        one.cause
+        one
         for one in these
         if one.cause not in names and (one.saves_pct.expected >= _NOTABLE_PCT or one.is_ceiling)
     ]
+
+
+def _moved(before: Diagnosis, after: Diagnosis) -> Iterator[CauseChange]:
+    """Yields the causes of both sides whose share changed, and their time too.
+
+    When the rest of a kernel gets faster, the share of each cause grows although its time does not.
+    """
+    earlier = {one.cause: one.saves_pct.expected for one in before.causes}
+    for one in after.causes:
+        was, now = earlier.get(one.cause), one.saves_pct.expected
+        if was is not None and abs(now - was) >= _NOTABLE_PCT:
+            time = now * (after.duration_ns or 0.0) - was * (before.duration_ns or 0.0)
+            if time * (now - was) > 0:
+                yield CauseChange(one.cause, was, now)
 
 
 def headline_of_pair(
@@ -55,26 +88,42 @@ def headline_of_pair(
     speedup: Speedup | None,
     attribution: Attribution | None,
     instructions: Instructions,
-    causes: tuple[Sequence[Cause], Sequence[Cause]],
+    causes: Sequence[Cause],
+    changed: ChangedCauses,
     peaks: str | None = None,
 ) -> Headline | None:
     """Returns the headline; None where neither side has a duration.
 
+    The why of a faster side begins with what went away, that of a slower side with what came. A faster side is limited
+    by what is new only if that comes first among its causes.
+    `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
     """
     if speedup is None or times_ns is None:
         return None
-    factors = _factors(attribution, is_faster=speedup.ratio >= 1)
+    is_faster = speedup.ratio >= 1
+    left = [
+        _listed("gone: ", map(_with_place, changed.gone)),
+        _listed("less: ", map(_with_change, changed.less)),
+    ]
+    new = {one.cause for one in changed.new}
+    limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster else []
+    came = [
+        _listed("now limited by ", map(_with_place, limits))
+        or _listed("new: ", map(_with_place, changed.new)),
+        _listed("more: ", map(_with_change, changed.more)),
+    ]
+    factors = _factors(attribution, is_faster=is_faster)
     changes = [_loads(instructions), factors] if peaks is None else [peaks]
-    why = "; ".join(filter(None, [*_changed_causes(*causes), *changes]))
-    return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes[1]))
+    if not is_faster and any(left):
+        left = [f"although {_joined(left)}"]
+    why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left]) or _NO_CAUSE
+    return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
 
 
 def names_of_sides(labels: tuple[str, str]) -> tuple[str, str]:
     """Returns a name for each side: a file's without its folders. Sides of one name are called by their order."""
-    one, other = (
-        label.rpartition("/")[2].split(".ncu-rep")[0] if ".ncu-rep" in label else label for label in labels
-    )
+    one, other = map(report_name, labels)
     if one != other:
         return one, other
     return labels if labels[0] != labels[1] else ("the first", "the second")
@@ -91,10 +140,17 @@ def ratio_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speed
         return f"Which of {one} and {other} is faster is not certain ({times})."
     spread = ""
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
-        spread = f", ± {50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio:.1f} %"
+        half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio
+        spread = f", ± {half_pct:.{1 if half_pct >= 0.1 else 2}f} %"  # no interval is zero
     if speedup.ratio >= 1:
-        return f"{other} is {speedup.ratio:.3f}x as fast as {one} ({times}{spread})."
-    return f"{other} takes {1 / speedup.ratio:.3f}x as long as {one} ({times}{spread})."
+        return f"{other} is {_ratio(speedup.ratio)} as fast as {one} ({times}{spread})."
+    as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
+    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one} ({as_fast}; {times}{spread})."
+
+
+def _ratio(ratio: float) -> str:
+    """Returns a ratio with four digits, zeros among them: 2.000x."""
+    return f"{ratio:.3f}x" if 1 <= ratio < 10 else f"{number(ratio)}x"
 
 
 def _next(causes: Sequence[Cause]) -> str:
@@ -105,17 +161,21 @@ def _next(causes: Sequence[Cause]) -> str:
     return f"{name_and_place(first)}: {next_text(causes)}"
 
 
-def _changed_causes(before: Sequence[Cause], after: Sequence[Cause]) -> list[str]:
-    gone, come = compare_causes(before, after)
-    parts = []
-    by_name = {one.cause: one for one in (*after, *before)}
-    for names, what in ((gone, "gone"), (come, "new")):
-        if names:
-            causes = [by_name[name] for name in names[:_MOST_FACTORS]]
-            places = [f" ({place_text(one.where[0])})" if has_place(one) else "" for one in causes]
-            listed = ", ".join(f"{one.cause}{place}" for one, place in zip(causes, places, strict=True))
-            parts.append(f"{what}: {listed}")
-    return parts
+def _joined(parts: Iterable[str]) -> str:
+    return "; ".join(filter(None, parts))
+
+
+def _listed(start: str, texts: Iterable[str]) -> str:
+    some = ", ".join(islice(texts, _MOST_FACTORS))
+    return some and start + some
+
+
+def _with_place(cause: Cause) -> str:
+    return f"{cause.cause} ({place_text(cause.where[0])})" if has_place(cause) else cause.cause
+
+
+def _with_change(change: CauseChange) -> str:
+    return f"{change.cause} ({change.before_pct:.0f} % -> {change.after_pct:.0f} %)"
 
 
 def _factors(attribution: Attribution | None, is_faster: bool) -> str:

@@ -14,7 +14,7 @@ from msgspec import structs
 from profiler.analyse.compare.changes import headline_of_times, profile_timings
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
 from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
-from profiler.analyse.findings import SCHEMA_VERSION, Comparability, Comparison, Instructions, Side
+from profiler.analyse.findings import SCHEMA_VERSION, Comparability, ComparisonFinding, Instructions, Side
 from profiler.analyse.recording.overview import derive_timing_sheet
 from profiler.analyse.recording.profile import Profile, timings_of
 from profiler.errors import NotComparable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def compare_timings(
     before: Run, after: Run, rungs: tuple[Kernel | None, Kernel | None] = (None, None), *, force: bool = False
-) -> Comparison:
+) -> ComparisonFinding:
     """Compares two runs by time. The `rungs`, where their ladder is known, say how much work was done."""
     runs = (before, after)
     for run in runs:
@@ -44,7 +44,7 @@ def compare_timings(
     headline = headline_of_times(one, other, speedup)
     if headline and two_gpus:
         headline = structs.replace(headline, why=shares_text(*sides))
-    return Comparison(
+    return ComparisonFinding(
         schema_version=SCHEMA_VERSION,
         before=sides[0],
         after=sides[1],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures
+from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.findings import Side
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.text import short_gpu
@@ -34,18 +34,16 @@ def _is_one_kernel(before: Profile, after: Profile) -> bool:
 
 
 def peaks_text(before: Profile, after: Profile) -> str:
-    """Returns how near each side came to the peak of its own GPU, or "" if no counters say it."""
-    one, other = (_busiest(derive_figures(side)) for side in (before, after))
-    if not (one and other):
+    """Returns how near each side came to the peak of its own GPU in what is busiest on either, or "" if no counters say it."""
+    one, other = (derive_figures(side) for side in (before, after))
+    both = [name for name in _RESOURCES if name in one and name in other]
+    if not both:
         return ""
-    return f"{one} busy on {short_gpu(before.gpu)}, {other} busy on {short_gpu(after.gpu)} (of each GPU's own peak)"
-
-
-def _busiest(figures: Figures) -> str:
-    busy, name = max(
-        ((figures[name], text) for name, text in _RESOURCES.items() if name in figures), default=(0.0, "")
+    busiest = max(both, key=lambda name: max(one[name], other[name]))
+    return (
+        f"{_RESOURCES[busiest]} {one[busiest]:.0f} % busy on {short_gpu(before.gpu)}, "
+        f"{other[busiest]:.0f} % on {short_gpu(after.gpu)} (of each GPU's own peak)"
     )
-    return f"{name} {busy:.0f} %" if name else ""
 
 
 def shares_text(before: Side, after: Side) -> str:

@@ -71,7 +71,10 @@ def _why(path: Sequence[RungFinding]) -> str:
     better = sorted((one for one in steps if one.verdict == "better"), key=lambda one: -ratios[one.kernel])
     worse = [one for one in steps if one.verdict == "worse"]
     parts = []
-    for what, rungs in (("The largest gains", better[:_MOST_STEPS]), ("Slower than the rung before", worse)):
+    for what, rungs in (
+        ("The largest gains on the way", better[:_MOST_STEPS]),
+        ("Slower than the rung before", worse),
+    ):
         if rungs:
             parts.append(f"{what}: {', '.join(f'{_name(one)} {ratios[one.kernel]:.3g}x' for one in rungs)}.")
     return " ".join(parts)

@@ -10,6 +10,7 @@ from statistics import median
 from profiler.analyse.recording.launch_shapes import mixed_shapes
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.catalog.metrics import CATALOGUE
+from profiler.text import duration
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
 # occupancies of 100.1 % are measured.
@@ -80,18 +81,18 @@ def _moved_clock(profile: Profile) -> list[str]:
 
 def is_part_of_step(profile: Profile) -> bool:
     """Returns whether what was timed without the profiler took well longer than the kernel that was profiled."""
-    duration = profile.series.get("duration_ns")
-    if duration is None or not profile.timings_ns:
+    profiled = profile.series.get("duration_ns")
+    if profiled is None or not profile.timings_ns:
         return False
     timed_ns = median(profile.timings_ns)  # a few repeats may be disturbed
-    return 0 < duration.values.mean() < _WHOLE_STEP * timed_ns
+    return 0 < profiled.values.mean() < _WHOLE_STEP * timed_ns
 
 
 def _partial(profile: Profile) -> str:
     kernel_ns, step_ns = profile.series["duration_ns"].values.mean(), median(profile.timings_ns)
     return (
-        f"{profile.label}: the kernel profiled takes {kernel_ns:,.0f} ns, what was timed without the profiler "
-        f"{step_ns:,.0f} ns: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
+        f"{profile.label}: the kernel profiled takes {duration(kernel_ns)}, what was timed without the profiler "
+        f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
     )
 
 

@@ -5,7 +5,6 @@ Sheets in; the index out, which `prof show` begins with, and the sentences above
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -13,9 +12,9 @@ from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, place_text
+from profiler.analyse.recording.kernel_names import base_name
 from profiler.text import counted, duration
 
-_ARGUMENTS = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)")
 _MOST = 0.8
 
 
@@ -102,20 +101,3 @@ def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], said: Headline |
 def _next(label: str, name: str, top: Indexed) -> str:
     try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
     return f"{try_} `prof show {label} -k {name}` shows all about it.".lstrip()
-
-
-def base_name(kernel: str) -> str:
-    """Returns the function's own name: without its return type, namespaces, template arguments and parameters."""
-    text = plain_name(kernel).replace("(anonymous namespace)", "")
-    return re.split(r"[<(]", text, maxsplit=1)[0].rpartition("::")[2].split(" ")[-1] or kernel
-
-
-def plain_name(kernel: str) -> str:
-    """Returns a kernel's name without its return type, its parameters and the types of its template arguments."""
-    text = _ARGUMENTS.sub("", kernel.removeprefix("void "))
-    depth = 0
-    for place, character in enumerate(text):
-        depth += (character == "<") - (character == ">")
-        if character == "(" and depth == 0 and not text.startswith("(anonymous namespace)", place):
-            return text[:place] or kernel
-    return text

@@ -48,6 +48,17 @@ def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
     )
 
 
+def shape_text(shape: LaunchShape) -> str:
+    """Returns the grid and the block in words: `32 x 32 blocks of 256 threads`."""
+    return f"{_extent(shape.grid)} blocks of {_extent(shape.block)} threads"
+
+
+def _extent(sizes: tuple[int, int, int]) -> str:
+    """Returns the sizes without trailing ones."""
+    x, y, z = sizes
+    return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
+
+
 def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:
     """Returns the caution about figures over launches of several shapes."""
     if len(shapes) < 2:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
+from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, shape_text
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.metrics import BY_NAME, DURATION
 
@@ -24,6 +24,17 @@ def of_main_shape(profile: Profile) -> Profile:
     ((longest, _),) = total.most_common(1)
     chosen = [launch for launch in profile.numbers if shape_of[launch] == longest]
     return profile_kernel(profile.run, profile.kernel, among=chosen)
+
+
+def say_main_shape(profile: Profile, main: Profile) -> list[str]:
+    """Returns the caution that figures are of the launches of one shape; none where all launches are of that shape."""
+    if len(profile.shapes) == len(main.shapes):
+        return []
+    which = f"{main.launches} of the {profile.launches} launches"
+    return [
+        f"{profile.label}: grid, block, registers or shared memory differ in {len(profile.shapes)} ways; all figures are of "
+        f"{which}, those of {shape_text(main.shapes[0])}, which take most of the time"
+    ]
 
 
 def _durations(profile: Profile) -> dict[int, float]:
@@ -46,15 +57,10 @@ def of_common_shape(before: Profile, after: Profile) -> tuple[Profile, Profile, 
     one, other = of_main_shape(before), of_main_shape(after)
     if not one.shapes or not other.shapes or _grid(one.shapes[0]) != _grid(other.shapes[0]):
         return before, after, []
-    blocks, threads = (" x ".join(map(str, size)) for size in _grid(one.shapes[0]))
+    shape = shape_text(one.shapes[0])
     counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
-    return (
-        one,
-        other,
-        [
-            f"compared are the launches with a grid of {blocks} blocks of {threads} threads, which take most of the time ({counts})"
-        ],
-    )
+    said = f"compared are the launches of {shape}, which take most of the time ({counts})"
+    return one, other, [said]
 
 
 def _grid(shape: LaunchShape) -> tuple[tuple[int, int, int], tuple[int, int, int]]:

@@ -22,14 +22,15 @@ from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.profile import Profile, Series
-from profiler.analyse.recording.source_lines import find_source_lines
+from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
+from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
+from profiler.analyse.recording.source_lines import READY, SourceLine, find_source_lines
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
-from profiler.text import counted
+from profiler.text import counted, duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,16 +68,20 @@ class SheetRule(Struct, frozen=True):
 
 
 class HotLine(Struct, frozen=True):
-    """A source line with its share of the kernel's stall samples, and the share of each main reason in its own."""
+    """A source line with its share of the kernel's samples; of its own, the share of each main reason to wait.
+
+    `ready_pct` of them found a warp that could go on.
+    """
 
     file: str
     line: int
     share_pct: float
     stalls: dict[str, float]
     text: str | None
+    ready_pct: float = 0.0
 
 
-def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
+def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
     """Ranks the headline in its order, then what the causes and the cautions speak of."""
     if metric.name in HEADLINE:
         return HEADLINE.index(metric.name)
@@ -85,8 +90,11 @@ def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
     return len(HEADLINE) + (not (is_evidence or is_doubted))
 
 
-class Sheet(Struct, frozen=True):
-    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched."""
+class SheetFinding(Struct, frozen=True):
+    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
+
+    `launches` and `total_ns` are of all of them, and everything else of those of the shape that takes most of the time.
+    """
 
     kernel: str
     launches: int
@@ -101,11 +109,7 @@ class Sheet(Struct, frozen=True):
     causes: Annotated[list[Cause], Importance(98, each=3)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
-
-    @property
-    def total_ns(self) -> float | None:
-        """The time that the kernel took over all its launches; None where it is not recorded."""
-        return next((one.mean * one.launches for one in self.metrics if one.name == DURATION), None)
+    total_ns: float | None = None
 
 
 # How the run was made matters more than the files that hold it.
@@ -127,6 +131,7 @@ RecordedRun = Annotated[
 
 
 class TimingSheet(Struct, frozen=True):
+    headline: Headline
     run: RecordedRun
     processes: int
     timing: TimingSummary
@@ -134,7 +139,7 @@ class TimingSheet(Struct, frozen=True):
     left_out: LeftOut = {}
 
 
-def _time_ns(sheet: Sheet, *_: object) -> float:
+def _time_ns(sheet: SheetFinding, *_: object) -> float:
     return sheet.total_ns or 0.0
 
 
@@ -144,18 +149,18 @@ class Sheets(Struct, frozen=True):
     headline: Headline | None
     index: Annotated[list[IndexEntry], Importance(ALL_KERNELS, keeps_order=True)]
     run: RecordedRun
-    kernels: Annotated[list[Sheet], Importance(100, each=3, by=_time_ns, largest_first=True)]
+    kernels: Annotated[list[SheetFinding], Importance(100, each=3, by=_time_ns, largest_first=True)]
     timing: TimingSummary | None = None
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordingOverview:
     """A run's kernels, its unprofiled timings, or both."""
 
     run: Run
-    sheets: list[Sheet]
+    sheets: list[SheetFinding]
     timing: TimingSheet | None
 
     @property
@@ -183,16 +188,17 @@ class Recording:
         return headline_of_index(self.run.label, self.index, self.sheets, has_counters=counted)
 
 
-def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> Sheet:
+def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> SheetFinding:
     """Returns the sheet of a kernel, with every metric if `full`; `diagnose` finds its causes."""
-    series = list(profile.series.values())
+    main = of_main_shape(profile)
+    series = list(main.series.values())
     if full:
         catalogued = {one.ncu for one in series}
-        series += [one for name, one in sorted(profile.raw.items()) if name not in catalogued]
-    run = profile.run or run
+        series += [one for name, one in sorted(main.raw.items()) if name not in catalogued]
+    run = main.run or run
     rules = _rules(run, profile.kernel)
     diagnosis = diagnose(profile)
-    return Sheet(
+    return SheetFinding(
         kernel=profile.kernel,
         launches=profile.launches,
         gpu=profile.gpu,
@@ -200,29 +206,54 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         metrics=[_metric(one) for one in series],
         rules=rules[:_MOST_RULES],
         rules_left_out=len(rules[_MOST_RULES:]),
-        cautions=find_doubts(profile),
+        cautions=[*find_doubts(main), *say_main_shape(profile, main)],
         shapes=profile.shapes,
-        headline=headline_of(profile, diagnosis),
+        headline=headline_of(main, diagnosis, profile.launches),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
         hot_lines=_hot_lines(run, profile.kernel),
+        total_ns=_total_ns(profile),
     )
 
 
-def derive_timing_sheet(run: Run, kernel: Kernel | None) -> TimingSheet:
-    """Summarises a run's timings. Without the ladder's `kernel`, the work done is not known."""
+def _total_ns(profile: Profile) -> float | None:
+    """Returns the time that the kernel took over all its launches; None where it is not recorded."""
+    took = profile.series.get(DURATION)
+    return took.mean * len(took.values) if took else None
+
+
+def derive_timing_sheet(run: Run, kernel: Kernel | None, command: str = "prof collect") -> TimingSheet:
+    """Summarises a run's timings. Without the ladder's `kernel`, the work done is not known.
+
+    `command` records the counters that the timings lack.
+    """
     timings = run.table("timings")
     if not timings.num_rows:
         raise RunDamaged(f"{run.path}: a run of timings that holds none")
+    timing = summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
     return TimingSheet(
+        headline=_headline_of_timing(run, timing, kernel, command),
         run=run.manifest,
         processes=len(set(timings.column("process").to_pylist())),
-        timing=summarise_rung(
-            kernel,
-            run.manifest.workload or {},
-            *times_of(timings),
-        ),
+        timing=timing,
     )
+
+
+def _headline_of_timing(run: Run, timing: TimingSummary, kernel: Kernel | None, command: str) -> Headline:
+    """Returns the time and its ratio to the reference; why it takes so long needs a profile."""
+    provenance = run.manifest.provenance
+    name = (provenance.reference if provenance else None) or "its reference"
+    of = "" if timing.reference_pct is None else f", {timing.reference_pct:.1f} % of the speed of {name}"
+    if of and timing.best_pct is not None:
+        of += f" and {timing.best_pct:.1f} % of its best"
+    gpus = ", ".join(run.manifest.gpus) or UNKNOWN_GPU
+    what = f"{run.label} takes {duration(timing.median_ns)} without the profiler on {gpus}{of}."
+    if kernel is not None and not kernel.is_profiled:
+        ladder = f"`prof ladder --ladder {run.manifest.ladder}`"
+        why = "It launches no kernel of its own, so there are no counters to say why."
+        return Headline(what, why, f"{ladder} holds it against the kernels of its ladder.")
+    why = "Only times were recorded, which do not say why."
+    return Headline(what, why, f"Record its counters with `{command}`, then ask again.")
 
 
 def times_of(timings: pa.Table) -> list[list[float]]:
@@ -310,13 +341,17 @@ def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
     if found is None or not found.samples:
         return []
     lines = sorted((one for one in found.lines if one.samples), key=lambda one: -one.samples)
-    return [
-        HotLine(
-            file=one.file,
-            line=one.line,
-            share_pct=100 * one.samples / found.samples,
-            stalls={why: 100 * count / one.samples for why, count in list(one.stalls.items())[:_MOST_STALLS]},
-            text=one.text.strip() if one.text else None,
-        )
-        for one in lines[:_MOST_LINES]
-    ]
+    return [_hot_line(one, found.samples) for one in lines[:_MOST_LINES]]
+
+
+def _hot_line(line: SourceLine, samples: int) -> HotLine:
+    shares = {why: 100 * count / line.samples for why, count in line.stalls.items()}
+    waits = [one for one in shares.items() if one[0] not in READY]
+    return HotLine(
+        file=line.file,
+        line=line.line,
+        share_pct=100 * line.samples / samples,
+        stalls=dict(waits[:_MOST_STALLS]),
+        text=line.text.strip() if line.text else None,
+        ready_pct=sum(shares.get(why, 0.0) for why in READY),
+    )

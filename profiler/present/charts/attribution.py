@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.findings import Attribution, Comparison, Factor, Part
+from profiler.analyse.findings import Attribution, ComparisonFinding, Factor, Part
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.present.charts.rungs import STALLS_KEY, stalls_of
 from profiler.present.charts.style import (
@@ -33,7 +33,7 @@ _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
 _MOST = 0.5
 
 
-def waterfall_chart(comparison: Comparison) -> ChartType | None:
+def waterfall_chart(comparison: ComparisonFinding) -> ChartType | None:
     """Returns one step for each factor, from 1x to the whole speedup; None without an attribution."""
     attribution = comparison.attribution
     if attribution is None:
@@ -62,7 +62,7 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
     )
 
 
-def stalls_chart(comparison: Comparison) -> ChartType | None:
+def stalls_chart(comparison: ComparisonFinding) -> ChartType | None:
     """Returns the cycles between two instructions of a warp, by stall reason; None if not recorded."""
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:

@@ -18,6 +18,7 @@ from profiler.present.charts.ladder import (
     conditions_text,
     ladder_times_chart,
     profiler_effect_chart,
+    reached_title,
     reference_chart,
     rung_title,
 )
@@ -33,7 +34,6 @@ from profiler.present.charts.style import (
     chart_of,
     coloured,
     dashed_line,
-    figure,
     heading,
     names_in,
     side_by_side,
@@ -133,17 +133,11 @@ def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
 
 
 def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
-    """Returns a title about the reference of the first rung; other rungs may have other references."""
+    """Returns a title about the rung that the headline of this workload names."""
     climbed = [rung for rung in _timed(titled) if rung.kernel]
-    climbed = [rung for rung in climbed if rung.reference == climbed[0].reference]
     title = shortened(titled.title, 100)
     if climbed:
-        best = max(climbed, key=lambda rung: rung.strongest[0])
-        pct, reference = best.strongest
-        workload = size_text(titled.workload or {})
-        title = (
-            f"{rung_title(best)} reaches {figure(pct)} % of {shortened(reference, _NAME_WIDTH)} at {workload}"
-        )
+        title = f"{reached_title(titled, climbed)} at {size_text(titled.workload or {})}"
     gpus = sorted({row["gpu"] for row in ticks})
     key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
     return heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)

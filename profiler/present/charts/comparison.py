@@ -8,7 +8,7 @@ from itertools import groupby
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.findings import Comparison, Confirmation, MetricDelta, Side
+from profiler.analyse.findings import ComparisonFinding, Confirmation, MetricDelta, Side
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.charts.attribution import stalls_chart, waterfall_chart
 from profiler.present.charts.instructions import instructions_chart
@@ -33,7 +33,7 @@ _ARROWS = {"up": "↑", "down": "↓"}
 _LABEL_WIDTH = 60
 
 
-def comparison_chart(comparison: Comparison) -> ChartType:
+def comparison_chart(comparison: ComparisonFinding) -> ChartType:
     """Returns the metrics above the stalls, and the factors above the instructions, as far as recorded."""
     columns: list[list[ChartType | None]] = [
         [deltas_chart(comparison), stalls_chart(comparison)],
@@ -44,7 +44,7 @@ def comparison_chart(comparison: Comparison) -> ChartType:
     return side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
 
 
-def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> ChartType | None:
+def deltas_chart(comparison: ComparisonFinding, metrics: Sequence[str] = HEADLINE) -> ChartType | None:
     """Returns each metric before and after, with the interval of the change; one panel for each unit.
 
     The result is None if the recordings have none of the metrics.
@@ -69,7 +69,7 @@ def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> C
     )
 
 
-def _sides(comparison: Comparison) -> str:
+def _sides(comparison: ComparisonFinding) -> str:
     return " → ".join(_side(side) for side in (comparison.before, comparison.after))
 
 
@@ -114,7 +114,7 @@ def _row(one: MetricDelta, divisor: float) -> Record:
     }
 
 
-def _deltas_title(comparison: Comparison, shown: Sequence[MetricDelta]) -> str:
+def _deltas_title(comparison: ComparisonFinding, shown: Sequence[MetricDelta]) -> str:
     names = {one.name for one in shown}
     for confirmation in comparison.confirmations:
         if confirmation.confirmed and names.issuperset(check.metric for check in confirmation.checks):

@@ -8,7 +8,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
-from profiler.analyse.findings import Comparison, LoopInstruction, Opcode
+from profiler.analyse.findings import ComparisonFinding, LoopInstruction, Opcode
 from profiler.present.charts.style import (
     GREEN,
     GREY,
@@ -34,7 +34,7 @@ _SIDES = ("before", "after")
 _WIDTHS = {"no memory access": GREY, "up to 32 bits": ORANGE, "64 bits": GREEN, "128 bits and more": PURPLE}
 
 
-def instructions_chart(comparison: Comparison) -> ChartType | None:
+def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
     """Returns the opcodes whose counts changed most, coloured by access width; None if none changed."""
     opcodes = comparison.instructions.opcodes
     changed = [one for one in opcodes if one.before != one.after]
@@ -53,7 +53,7 @@ def instructions_chart(comparison: Comparison) -> ChartType | None:
     )
 
 
-def hot_loop_chart(comparison: Comparison) -> ChartType | None:
+def hot_loop_chart(comparison: ComparisonFinding) -> ChartType | None:
     """Returns the instructions of a warp per step of the hot loop, or per iteration; None without a hot loop.
 
     Address arithmetic and counters are left out.

@@ -69,7 +69,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
         ),
     )
     return alt.layer(dashed_line("pct", 100.0), bars, texts_beside(base)).properties(
-        title=heading(_reference_title(rungs), conditions_text(finding))
+        title=heading(reached_title(finding, rungs), conditions_text(finding))
     )
 
 
@@ -147,7 +147,7 @@ def conditions_text(finding: LadderFinding | Roofline) -> str:
 def _reference_row(rung: RungFinding) -> Record:
     pct, reference = rung.strongest
     return {
-        "rung": rung_title(rung), "pct": pct, "label": f"{'→ ' if pct > _MOST_PCT else ''}{figure(pct)} %",
+        "rung": rung_title(rung), "pct": pct, "label": f"{'→ ' if pct > _MOST_PCT else ''}{_percent(pct)}",
         "reference": shortened(reference, _NAME_WIDTH), "basis": rung.basis,
     }  # fmt: skip
 
@@ -160,14 +160,17 @@ def _time_row(rung: RungFinding) -> Record:
     }  # fmt: skip
 
 
-def _reference_title(rungs: list[RungFinding]) -> str:
-    """Returns a title about the first reference; other rungs may have other references."""
-    climbed = [
-        rung for rung in rungs if rung.reference == rungs[0].reference and rung.before is not None
-    ] or rungs
-    best = max(climbed, key=lambda rung: rung.strongest[0])
+def reached_title(finding: LadderFinding, rungs: Sequence[RungFinding]) -> str:
+    """Returns a title about the rung that the headline names too; other rungs may have other references."""
+    furthest = furthest_rung(finding.kernels)
+    best = furthest if furthest and furthest in rungs else max(rungs, key=lambda rung: rung.strongest[0])
     pct, reference = best.strongest
-    return f"{rung_title(best)} reaches {figure(pct)} % of {shortened(reference, _NAME_WIDTH)}"
+    return f"{rung_title(best)} reaches {_percent(pct)} of {shortened(reference, _NAME_WIDTH)}"
+
+
+def _percent(pct: float) -> str:
+    """Returns it as the tables do, with one digit behind the point."""
+    return f"{pct:.1f} %"
 
 
 def _steps_title(finding: LadderFinding) -> str:

@@ -29,7 +29,7 @@ from profiler.present.charts.style import (
     texts_beside,
     tooltips,
 )
-from profiler.text import shortened
+from profiler.text import report_name, shortened
 
 _WIDTH, _HEIGHT = 460, 180
 _NAME_WIDTH, _TITLE_WIDTH, _LABEL_WIDTH = 60, 90, 40
@@ -117,7 +117,7 @@ def _scatter(
 
 def _title(profile: Profile, name: str, values: Sequence[float], what: str) -> str:
     mean = sum(values) / len(values)
-    where = f"{shortened(profile.label, _NAME_WIDTH)}: {shortened(name, _NAME_WIDTH)}"
+    where = f"{shortened(report_name(profile.label), _NAME_WIDTH)}: {shortened(name, _NAME_WIDTH)}"
     if not mean:
         return where
     spread = 100 * (max(values) - min(values)) / abs(mean)

@@ -25,7 +25,7 @@ from profiler.present.charts.style import (
     stall_colours,
     tooltips,
 )
-from profiler.text import counted, shortened
+from profiler.text import counted, report_name, shortened
 
 _CODE = 330
 _PANEL = 190
@@ -48,7 +48,7 @@ def source_lines_chart(lines: SourceLines) -> ChartType | None:
     left = len(lines.lines) - len(shown)
     notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
     notes += [f"outlined: {READY_TITLE}"] if lines.samples else []
-    where = ", ".join(shortened(part, _NAME_WIDTH) for part in (lines.label, lines.gpu))
+    where = ", ".join(shortened(part, _NAME_WIDTH) for part in (report_name(lines.label), lines.gpu))
     title = heading(_title(lines), "; ".join([where, *notes]))
     chart: ChartType = (
         alt.hconcat(*panels, spacing=18).resolve_scale(color="independent").properties(title=title)

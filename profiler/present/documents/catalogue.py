@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from profiler.catalog.causes import CauseKind
-from profiler.catalog.metrics import SMALLEST_SHARE_OF_WHOLE, Metric, derivation
+from profiler.catalog.causes import CAUSES, CauseKind
+from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
-from profiler.present.document import Column, Document, Facts, Plain, Records, Row, Table, Text
+from profiler.present.document import Column, Document, Facts, Heading, Plain, Records, Row, Table, Text
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
 _METRIC_COLUMNS = (
@@ -29,6 +29,22 @@ def metrics_document(metrics: Sequence[Metric]) -> Document:
     """Returns a table with a row for each metric."""
     records = _metric_records(metrics)
     return Document("", [[Table(_METRIC_COLUMNS, [Row(row) for row in records.rows])]], records)
+
+
+def names_document(metrics: Collection[str], causes: Collection[str]) -> Document:
+    """Returns what those of these names mean that are in the catalogue."""
+    kinds = [Row((one.name, one.what)) for one in CAUSES if one.name in causes]
+    known = [Row((one.name, one.unit, one.doc)) for one in CATALOGUE if one.name in metrics]
+    return Document(
+        "What the names mean",
+        [
+            [Heading("Causes"), Table((Column("cause"), Column("meaning", folds=True)), kinds)],
+            [
+                Heading("Metrics"),
+                Table((Column("metric"), Column("unit"), Column("meaning", folds=True)), known),
+            ],
+        ],
+    )
 
 
 def metric_document(metric: Metric) -> Document:

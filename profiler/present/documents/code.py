@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import (
     UNIT_TEXT,
+    CodeView,
     MachineCode,
-    View,
     list_loads,
 )
 from profiler.analyse.code.opcodes import width_bits
@@ -25,6 +25,7 @@ from profiler.present.document import (
     Table,
 )
 from profiler.present.documents.parts.code_rows import (
+    PLUMBING,
     count_code,
     count_records,
     instruction_code,
@@ -37,7 +38,7 @@ _WORD_BITS = 32
 _MOST_OPCODES = 6
 
 
-def code_document(view: View, *, listing: bool = False) -> Document:
+def code_document(view: CodeView, *, listing: bool = False) -> Document:
     """Returns the counts by opcode, or every instruction for a `listing`."""
     code = view.finding
     if listing:
@@ -50,7 +51,7 @@ def code_document(view: View, *, listing: bool = False) -> Document:
     return Document(title, _sections(code, [_about(sheet) for sheet in code.kernels], body), records)
 
 
-def code_sections(view: View) -> list[Section]:
+def code_sections(view: CodeView) -> list[Section]:
     """Returns the counts by opcode as a part of an answer that has named the kernels."""
     code = view.finding
     return _sections(code, [scope_text(sheet) for sheet in code.kernels], count_code(code, view.counts()))
@@ -68,7 +69,7 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlo
 
 
 def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
-    """Returns the instructions beside the loads and the arithmetic by their kind, the most first."""
+    """Returns the instructions that the code adds up in one row, by their kind, the most first."""
     sides = [{one.kind: one for one in sheet.overhead} for sheet in code.kernels]
     kinds = sorted(
         {kind for side in sides for kind in side},
@@ -76,7 +77,7 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
     )
     steps = _divisors(code)
     columns = [
-        Column(f"overhead per {UNIT_TEXT[code.per]}"),
+        Column(f"{PLUMBING}, per {UNIT_TEXT[code.per]}"),
         *(Column(title, "number", missing="-") for title in titles),
         Column("opcodes", prose=True),
     ]
@@ -91,13 +92,13 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
 
 
 def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
-    """Returns `MOV 4, CS2R 2`, the most first; of two sides `MOV 4 -> 2`."""
+    """Returns `MOV 4, CS2R 2`, the most first; of two sides `MOV 4 -> 2`, and counts that are alike once."""
     counts = [{name: count / steps for name, count in opcodes.items()} for opcodes, steps in sides]
     names = list(dict.fromkeys(name for side in counts for name in side))
     names.sort(key=lambda name: (-max(side.get(name, 0.0) for side in counts), name))
     more = f" and {len(names) - _MOST_OPCODES} more" if len(names) > _MOST_OPCODES else ""
     texts = [
-        f"{name} {' -> '.join(number(side.get(name, 0.0)) for side in counts)}"
+        f"{name} {' -> '.join(dict.fromkeys(number(side.get(name, 0.0)) for side in counts))}"
         for name in names[:_MOST_OPCODES]
     ]
     return f"{', '.join(texts)}{more}"

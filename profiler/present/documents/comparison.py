@@ -9,10 +9,11 @@ from msgspec.structs import asdict
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.changes import judge_speedup
+from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import (
     REASONS,
     SETTLED,
-    Comparison,
+    ComparisonFinding,
     Confirmation,
     MetricDelta,
     Opcode,
@@ -47,10 +48,10 @@ from profiler.present.documents.parts.causes import cause_blocks, why_and_next
 from profiler.text import counted, shortened, unit_for_people
 
 if TYPE_CHECKING:
-    from profiler.analyse.code.machine_code import View
+    from profiler.analyse.code.machine_code import CodeView
 
 _NAME_WIDTH = 100
-_OTHER_METRICS = 12
+_OTHER_METRICS, _LEAST_METRICS = 12, 4
 _OPCODES = 12
 _OPENING = 2  # sections: the answer, and what to doubt in it
 _NO_DURATION = "No duration was recorded on both sides, so no speedup can be given."
@@ -70,12 +71,13 @@ _FIGURES = {
 METRIC_COLUMNS = (
     Column("metric"),
     Column("unit"),
-    Column("before", "number", stays=1),
+    Column("before", "number", stays=2),
     Column("after", "number"),
     Column("change", "change"),
     Column("± 95 %", "spread"),
-    Column("relative", "relative", stays=0),
-    Column("verdict", folds=True, judges=True),
+    Column("relative", "relative", stays=1),
+    Column("verdict", judges=True),
+    Column("because", stays=0),
 )
 OPCODE_COLUMNS = (
     Column("executed instructions, per launch"),
@@ -107,12 +109,12 @@ VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for
 
 
 def comparison_document(
-    comparison: Comparison,
+    comparison: ComparisonFinding,
     *,
     full: bool = False,
     wanted: Sequence[str] = (),
     drawn: Sequence[str] = HEADLINE,
-    code: View | None = None,
+    code: CodeView | None = None,
 ) -> Document:
     """Returns the comparison; with `full`, all its metrics and opcodes, otherwise those that people read first.
 
@@ -125,6 +127,7 @@ def comparison_document(
         records = Records(_HEADER, list(_timed_records(comparison)))
         return Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
+    _, after = names_of_sides((comparison.before.label, comparison.after.label))
     sections = [
         *_heading(comparison),
         [
@@ -134,7 +137,13 @@ def comparison_document(
         ],
         [_checks(one) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
-        cause_blocks(comparison.causes, comparison.causes_unseen, comparison.headline),
+        cause_blocks(
+            comparison.causes,
+            comparison.causes_unseen,
+            comparison.headline,
+            full=full,
+            what=f"the time of {shortened(after, _NAME_WIDTH)}",
+        ),
         *under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
         [Text(line, wraps=False) for line in one_sided_lines(comparison)],
         _sides(comparison, _side),
@@ -142,14 +151,14 @@ def comparison_document(
     return Document(title, sections, Records(_HEADER, list(_records(comparison))), opening=_OPENING)
 
 
-def _heading(comparison: Comparison) -> list[Section]:
+def _heading(comparison: ComparisonFinding) -> list[Section]:
     headline = comparison.headline
     what = Text(claim_text(headline), strong=True)
     cautions = [Caution(one) for one in comparison.comparable.warnings]
     return [[what, *why_and_next(headline)], cautions]
 
 
-def _sides(comparison: Comparison, describe: Callable[[Side], list[str]]) -> Section:
+def _sides(comparison: ComparisonFinding, describe: Callable[[Side], list[str]]) -> Section:
     return [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])]
 
 
@@ -172,7 +181,7 @@ def claim_text(headline: Headline | None) -> str:
 # Metrics
 
 
-def _metrics(comparison: Comparison, full: bool, wanted: Sequence[str]) -> Section:
+def _metrics(comparison: ComparisonFinding, full: bool, wanted: Sequence[str]) -> Section:
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     if not shown:
         return [Text("No metric of the catalogue is recorded on both sides.")]
@@ -183,7 +192,7 @@ def _metrics(comparison: Comparison, full: bool, wanted: Sequence[str]) -> Secti
 
 
 def _metrics_table(deltas: Sequence[MetricDelta]) -> Table:
-    return Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas])
+    return Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas], drops_empty=True)
 
 
 def _folded(count: int, what: str, which: str, table: Table) -> Section:
@@ -193,16 +202,20 @@ def _folded(count: int, what: str, which: str, table: Table) -> Section:
 
 
 def shown_metrics(
-    comparison: Comparison, wanted: Sequence[str] = ()
+    comparison: ComparisonFinding, wanted: Sequence[str] = ()
 ) -> tuple[list[MetricDelta], list[MetricDelta]]:
-    """Returns the metrics to show (those `wanted`, or the headline ones), and the rest."""
+    """Returns the metrics to show (those `wanted`, or the headline ones and what changed most), and the rest."""
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
-    first = [delta for delta in comparison.metrics if delta.name in HEADLINE]
-    rest = [delta for delta in comparison.metrics if delta.name not in HEADLINE]
+    first = [
+        delta for delta in comparison.metrics if delta.name in HEADLINE and (delta.before or delta.after)
+    ]
+    rest = [delta for delta in comparison.metrics if delta not in first]  # what changed most comes first
     moved = [delta for delta in rest if delta.verdict not in SETTLED][:_OTHER_METRICS]
-    return [*first, *moved], [delta for delta in rest if delta not in moved]
+    perhaps = [delta for delta in rest if delta.verdict == "unclear"][: max(0, _LEAST_METRICS - len(moved))]
+    shown = [*moved, *perhaps]
+    return [*first, *shown], [delta for delta in rest if delta not in shown]
 
 
 def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
@@ -216,13 +229,12 @@ def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
 
 def metric_row(delta: MetricDelta) -> Row:
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
-    reason = REASONS[delta.reason]
-    verdict = f"{delta.verdict} ({reason})" if reason else delta.verdict
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
     figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
     relative = (delta.before, delta.after)
-    return Row((delta.name, unit, *figures, relative, verdict), VERDICT_TONE[delta.verdict])
+    cells = (delta.name, unit, *figures, relative, delta.verdict, REASONS[delta.reason])
+    return Row(cells, VERDICT_TONE[delta.verdict])
 
 
 # Expectations
@@ -242,7 +254,7 @@ def confirmation_title(confirmation: Confirmation) -> str:
 # Machine code
 
 
-def _opcodes(comparison: Comparison, full: bool) -> Section:
+def _opcodes(comparison: ComparisonFinding, full: bool) -> Section:
     opcodes = comparison.instructions.opcodes
     if not opcodes:
         return []
@@ -266,13 +278,13 @@ def opcode_row(opcode: Opcode) -> Row:
     return Row((opcode.opcode, opcode.width_bits, *figures))
 
 
-def _hot_loop(comparison: Comparison) -> Section:
+def _hot_loop(comparison: ComparisonFinding) -> Section:
     """Returns the changes to the loads; `prof sass` shows the code."""
     loop = comparison.instructions.hot_loop
     return [Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
-def one_sided_lines(comparison: Comparison) -> list[str]:
+def one_sided_lines(comparison: ComparisonFinding) -> list[str]:
     """Returns the metrics that only one side recorded, or that the sides recorded in different ways."""
     one_sided = [
         f"{item.name} (not {item.missing_in})" for item in comparison.missing if item.missing_in != "both"
@@ -284,7 +296,7 @@ def one_sided_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _records(comparison: Comparison) -> Iterator[Sequence[Plain]]:
+def _records(comparison: ComparisonFinding) -> Iterator[Sequence[Plain]]:
     """Yields a record for each metric and for each executed opcode."""
     kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
     for delta in comparison.metrics:
@@ -307,7 +319,7 @@ def _timed_side(side: Side) -> list[str]:
     return [f"{side.label}: {side.run_id}", f"timed on {side.gpu}{workload}"]
 
 
-def _timed_table(comparison: Comparison) -> Section:
+def _timed_table(comparison: ComparisonFinding) -> Section:
     return [
         Table(_TIMED_COLUMNS, [Row(_timed_values(*figure)) for figure in _figures(comparison)]),
         *(Text(line, wraps=False) for line in _references(comparison)),
@@ -322,13 +334,13 @@ def _timed_values(name: str, before: float | None, after: float | None) -> tuple
     return (name, unit, *sides, (after - before) / divisor, (before, after))
 
 
-def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | None]]:
+def _figures(comparison: ComparisonFinding) -> list[tuple[str, float | None, float | None]]:
     before, after = (asdict(side.timing) for side in (comparison.before, comparison.after) if side.timing)
     figures = [(name, before[name], after[name]) for name in _FIGURES]
     return [one for one in figures if one[1:] != (None, None)]
 
 
-def _references(comparison: Comparison) -> list[str]:
+def _references(comparison: ComparisonFinding) -> list[str]:
     """Returns the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
@@ -336,7 +348,7 @@ def _references(comparison: Comparison) -> list[str]:
     return [f"reference_pct: speed in percent of {' and of '.join(names)}{best}"] if names else []
 
 
-def _timed_records(comparison: Comparison) -> Iterator[Sequence[Plain]]:
+def _timed_records(comparison: ComparisonFinding) -> Iterator[Sequence[Plain]]:
     """Yields a record for the speedup and one for each figure. The speedup is relative to the first side."""
     kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
     if speedup := comparison.speedup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.findings import Comparisons
-from profiler.analyse.recording.index import plain_name
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.present.document import Caution, Column, Document, Records, Row, Table, Text
 from profiler.present.documents.comparison import VERDICT_TONE, comparison_document
 from profiler.present.documents.parts.causes import headline_blocks

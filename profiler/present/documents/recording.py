@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
 from profiler.analyse.compare.attribution import STALLS
-from profiler.analyse.recording.index import IndexEntry, plain_name
-from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.overview import HotLine, Recording, Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.analyse.recording.index import IndexEntry
+from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
+from profiler.analyse.recording.overview import (
+    HotLine,
+    RecordingOverview,
+    SheetFinding,
+    SheetMetric,
+    SheetRule,
+    TimingSheet,
+)
+from profiler.analyse.recording.source_lines import READY
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present.document import (
@@ -30,18 +40,20 @@ from profiler.present.document import (
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.provenance import provenance_facts
-from profiler.store.runs.manifest import Clocks, Provenance
+from profiler.present.documents.parts.times import timing_facts
 from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, shortened, unit_for_people
 
 _NVTX_WIDTH = 110
-_STEADY_MHZ = 15.0  # one step of the clock
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
-_MOST_RULES = 4
-_LEAST_STALL = 0.01  # of the time between two instructions of a warp
+_MOST_RULES = 3
+_MOST_STALLS = 5
+_OF_UNITS = ("_pipe_pct", "_throughput_pct")
+_BUSY_PCT, _MOST_UNITS = 10.0, 2
 _MOST_REASONS = 2
+_LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
-    Column("waiting", right=True),
+    Column("samples", right=True),
     Column("source line"),
     Column("reasons", stays=0),
     Column("text", prose=True),
@@ -67,23 +79,23 @@ _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
 Fact = tuple[str, str]
 
 
-def recording_document(recording: Recording, *, full: bool = False) -> Document:
+def recording_document(recording: RecordingOverview, *, full: bool = False) -> Document:
     """Returns the sheet of one kernel, the index of several and with `full` their sheets too, or the timings alone."""
     run, sheets, timing = recording.run, recording.sheets, recording.timing
     index = index_sections(recording) if len(sheets) > 1 else []
     shown = sheets if full or not index else []
     kernels = [section for sheet in shown for section in kernel_sections(sheet, full=full)]
+    times = [headline_blocks(timing.headline)] if timing is not None and not sheets else []
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return Document(
         run.manifest.name or run.label,
-        [*index, *kernels, timing_section(timing), origin_section(run)],
+        [*index, *kernels, *times, timing_section(timing), origin_section(run, full=full)],
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
-        titled=True,
         opening=1 if index else 3 if sheets else 1,
     )
 
 
-def index_sections(recording: Recording) -> list[Section]:
+def index_sections(recording: RecordingOverview) -> list[Section]:
     """Returns the headline of several kernels, and a row for each that takes much of the time."""
     rows, rest = recording.index[:_MOST_ROWS], recording.index[_MOST_ROWS:]
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
@@ -120,13 +132,15 @@ def timing_section(timing: TimingSheet | None) -> Section:
     return [Facts(timing_facts(timing))] if timing else []
 
 
-def origin_section(run: Run) -> Section:
-    """Returns everything needed to believe the run or to repeat it."""
-    return [Heading("Origin"), Facts(provenance_facts(run.manifest, None if run.stored else run.path))]
+def origin_section(run: Run, *, full: bool = True) -> Section:
+    """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
+    facts = provenance_facts(run.manifest, None if run.stored else run.path, full=full)
+    hint = [] if full else [Text("--full adds how it was built and recorded, with the hashes of all files.")]
+    return [Heading("Origin"), Facts(facts), *hint]
 
 
 def kernel_sections(
-    sheet: Sheet,
+    sheet: SheetFinding,
     headline: Sequence[str] = HEADLINE,
     launches: Section = (),
     code: Sequence[Section] = (),
@@ -136,20 +150,18 @@ def kernel_sections(
     """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
-    small stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
+    small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
     """
-    facts = [*profiled_facts(sheet), *(("launched", text) for text in shape_lines(sheet))]
+    launched = [("launched", text) for text in shape_lines(sheet)]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
-    memory = memory_facts(sheet.metrics)
-    rules = [Text(line) for line in rule_lines(sheet, None if full else _MOST_RULES)]
+    rules = [Text(line) for line in (rule_lines if full else brief_rule_lines)(sheet)]
     return [
-        [KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
         headline_blocks(sheet.headline),
+        [KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
         [Caution(text) for text in sheet.cautions],
-        cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline),
+        cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
         hot_line_blocks(sheet.hot_lines),
-        _facts([*facts, *nvtx]),
-        _facts(memory),
+        _facts([*launched, *nvtx, *memory_facts(sheet.metrics)]),
         *_metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
         [Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
@@ -163,11 +175,19 @@ def _facts(facts: Sequence[Fact]) -> Section:
 def _metric_sections(
     metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int, *, full: bool
 ) -> Iterator[Section]:
-    """Yields the headline metrics in their order, the stall reasons with the longest first, and the others."""
-    first = sorted((one for one in metrics if one.name in headline), key=lambda one: headline.index(one.name))
-    found = [one for one in metrics if one.name in STALLS and one.mean > 0]
-    least = 0.0 if full else _LEAST_STALL * sum(one.mean for one in found)
-    stalls = sorted((one for one in found if one.mean >= least), key=lambda one: -one.mean)
+    """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
+
+    Unless `full`, only the longest stalls are shown, and those that belong to the headline.
+    """
+    first = [one for one in metrics if one.name in headline and one.name not in STALLS]
+    first.sort(key=lambda one: headline.index(one.name))
+    stalls = sorted(
+        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
+    )
+    if not full:
+        first = [one for one in first if one.mean] + _busiest(metrics, headline)
+        stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
+        stalls = [*stalls[:_MOST_STALLS], *(one for one in stalls[_MOST_STALLS:] if one.name in headline)]
     shown = {one.name for one in (*first, *stalls)}
     others = [one for one in metrics if one.name not in shown]
     if first:
@@ -180,6 +200,12 @@ def _metric_sections(
         table = metrics_table("other metric" if shown else "metric", others)
         instead = None if full else f"{counted(len(others), 'other metric', 'other metrics')} with --full"
         yield [Heading("Other metrics"), Folded(f"{summary}{more}", [table], instead)]
+
+
+def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
+    """Returns the units of the GPU that work most, of those that the headline metrics leave out."""
+    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.name not in headline]
+    return sorted((one for one in units if one.mean >= _BUSY_PCT), key=lambda one: -one.mean)[:_MOST_UNITS]
 
 
 def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
@@ -200,18 +226,18 @@ def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
     return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
 
 
-def profiled_facts(sheet: Sheet | None) -> list[Fact]:
+def profiled_facts(sheet: SheetFinding | None) -> list[Fact]:
     """Returns the time of a launch, if it was recorded, and whether it was profiled or timed alone."""
     time_ns = profiled_duration_ns(sheet)
     alone = sheet is not None and any(one.ncu == TIMED_ALONE for one in sheet.metrics)
     return [("timed" if alone else "profiled", duration(time_ns))] if time_ns else []
 
 
-def profiled_duration_ns(sheet: Sheet | None) -> float | None:
+def profiled_duration_ns(sheet: SheetFinding | None) -> float | None:
     return next((one.mean for one in sheet.metrics if one.name == DURATION), None) if sheet else None
 
 
-def _records(sheets: Sequence[Sheet]) -> Records:
+def _records(sheets: Sequence[SheetFinding]) -> Records:
     rows = [
         (one.kernel, metric.name, metric.unit, metric.mean, metric.spread, metric.launches, metric.ncu)
         for one in sheets
@@ -230,7 +256,7 @@ def _timing_records(sheet: TimingSheet) -> Records:
     return Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
 
 
-def shape_lines(sheet: Sheet) -> list[str]:
+def shape_lines(sheet: SheetFinding) -> list[str]:
     """Returns the launch shapes in words.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
@@ -242,7 +268,7 @@ def shape_lines(sheet: Sheet) -> list[str]:
 
 
 def _shape_text(shape: LaunchShape, *, several: bool) -> str:
-    facts = [f"{_extent(shape.grid)} blocks of {_extent(shape.block)} threads"]
+    facts = [shape_text(shape)]
     if shape.registers is not None:
         facts.append(f"{shape.registers} registers a thread")
     if shape.shared_bytes:
@@ -250,12 +276,6 @@ def _shape_text(shape: LaunchShape, *, several: bool) -> str:
     if several:
         facts.append(counted(shape.launches, "launch", "launches"))
     return ", ".join(facts)
-
-
-def _extent(sizes: tuple[int, int, int]) -> str:
-    """Returns the sizes without trailing ones."""
-    x, y, z = sizes
-    return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
 
 
 def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
@@ -270,22 +290,47 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
             )
         )
         for one in lines
+        if one.share_pct >= _LEAST_WAIT_PCT
     ]
     return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True)] if rows else []
 
 
 def _waits(line: HotLine) -> list[tuple[str, float]]:
-    """Returns the main reasons to wait at a line; a warp that is selected does not wait."""
-    return [(why, share) for why, share in line.stalls.items() if why != "selected"][:_MOST_REASONS]
+    """Returns the main reasons to wait at a line, and how often a warp was ready there."""
+    ready = [("ready", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
+    waits = [one for one in line.stalls.items() if one[1] >= _LEAST_WAIT_PCT]
+    return [*waits[: _MOST_REASONS - len(ready)], *ready]
 
 
-def rule_lines(sheet: Sheet, most: int | None = None) -> list[str]:
-    """Returns the findings of Nsight Compute's own rules, `most` of them, with its estimates of the speedup."""
-    lines = [f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message}" for rule in sheet.rules[:most]]
-    if left_out := sheet.rules_left_out + len(sheet.rules) - len(lines):
-        how = "" if most is None else ", with --full"
-        lines.append(f"and {counted(left_out, 'more finding', 'more findings')} of Nsight Compute{how}")
+def rule_lines(sheet: SheetFinding) -> list[str]:
+    """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup."""
+    lines = [_rule_line(rule, rule.message) for rule in sheet.rules]
+    if sheet.rules_left_out:
+        more = counted(sheet.rules_left_out, "more finding", "more findings")
+        lines.append(f"and {more} of Nsight Compute")
     return lines
+
+
+def brief_rule_lines(sheet: SheetFinding) -> list[str]:
+    """Returns the sentence with the figure of the findings that promise most, and counts the others."""
+    shown = [rule for rule in sheet.rules[:_MOST_RULES] if rule.speedup_pct]
+    lines = [_rule_line(rule, _telling_sentence(rule.message)) for rule in shown]
+    if left_out := sheet.rules_left_out + len(sheet.rules) - len(shown):
+        more = "more " if shown else ""
+        lines.append(
+            f"{counted(left_out, f'{more}finding', f'{more}findings')} of Nsight Compute with --full"
+        )
+    return lines
+
+
+def _rule_line(rule: SheetRule, message: str) -> str:
+    return f"{rule.section}{_place(rule)}{_estimate(rule)}: {message}"
+
+
+def _telling_sentence(message: str) -> str:
+    """Returns the first sentence that holds a figure, else the first: some rules begin with an explanation."""
+    sentences = re.split(r"(?<=\.)\s+", message)
+    return next((one for one in sentences if re.search(r"\d", one)), sentences[0])
 
 
 def _estimate(rule: SheetRule) -> str:
@@ -296,53 +341,6 @@ def _place(rule: SheetRule) -> str:
     if rule.file is not None:
         return f", {rule.file}:{rule.line}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
-
-
-def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
-    timing, provenance = sheet.timing, sheet.run.provenance
-    rows = [
-        (
-            "median",
-            f"{duration(timing.median_ns)}, spread {number(timing.spread_pct)} % (interquartile range), "
-            f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
-        )
-    ]
-    if timing.gflops is not None:
-        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
-    if timing.gbytes_per_s is not None:
-        rows.append(("traffic", f"{number(timing.gbytes_per_s)} GB/s"))
-    if timing.reference_median_ns is not None and timing.reference_pct is not None:
-        name = f" ({provenance.reference})" if provenance and provenance.reference else ""
-        reached = f"{number(timing.reference_pct)} % of its speed reached"
-        rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
-    if timing.best_median_ns is not None and timing.best_pct is not None:
-        reached = f"{number(timing.best_pct)} % of its speed reached"
-        rows.append(("at its best", f"{duration(timing.best_median_ns)}{_algorithms(provenance)}, {reached}"))
-    if provenance and provenance.clocks:
-        rows.append(("clock", clocks_text(provenance.clocks)))
-    repeats = counted(timing.repeats, "repeat", "repeats")
-    rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
-    return rows
-
-
-def _algorithms(provenance: Provenance | None) -> str:
-    """Returns the library and its fastest algorithm; processes that chose another one come after a semicolon."""
-    if provenance is None:
-        return ""
-    known = [
-        ", ".join(f"{name} {one[name]}" for name in ("id", "tile", "stages", "split_k") if name in one)
-        or "its default"
-        for one in provenance.algorithms
-    ]
-    return f" ({provenance.library or 'its library'}: {'; '.join(dict.fromkeys(known))})"
-
-
-def clocks_text(clocks: Clocks) -> str:
-    """Returns the clock and the power while the kernel and its reference were timed."""
-    mhz, power = clocks.sm_mhz, clocks.power_w
-    moved = mhz.greatest - mhz.least > _STEADY_MHZ
-    range_text = f"{mhz.least:,.0f} to {mhz.greatest:,.0f} MHz, " if moved else ""
-    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample', 'samples')})"
 
 
 # Memory

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from profiler.analyse.code.machine_code import View
+from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
-from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of, plain_name
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.report import KernelFindings, PairFindings
 from profiler.catalog.metrics import DURATION
@@ -32,12 +33,12 @@ from profiler.present.documents.comparison import claim_text, comparison_documen
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.parts.causes import headline_blocks, why_and_next
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
+from profiler.present.documents.parts.times import timing_facts
 from profiler.present.documents.recording import (
     kernel_sections,
     origin_section,
     profiled_duration_ns,
     profiled_facts,
-    timing_facts,
     timing_section,
 )
 from profiler.text import shortened
@@ -65,16 +66,17 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     Without steps, the kernel that takes most of the time comes first. Of two recordings, their step says all.
     """
     after = {pair.after: pair for pair in pairs}
+    is_pair = len(kernels) == 2 and len(pairs) == 1
     many_gpus = len({_gpu(one) for one in kernels}) > 1
     by_time = sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
-    sheets = {one.anchor: one.sheet for one in by_time if one.sheet and len(pairs) != 1}
+    sheets = {one.anchor: one.sheet for one in by_time if one.sheet and not is_pair}
     index = index_of(sheets.values())
     entries = dict(zip(sheets, index, strict=True))
     rows = [
         Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus=many_gpus))
         for one in (kernels if pairs else by_time)
     ]
-    answer = pairs[0].answer if len(pairs) == 1 else None
+    answer = pairs[0].answer if is_pair else None
     if sheets:
         run = by_time[0].run
         counted = run.manifest.has_counters
@@ -103,15 +105,16 @@ def _recording(
     found: KernelFindings, entry: IndexEntry | None, step: Linked | None, *, many_gpus: bool
 ) -> tuple[str | float | Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
-    sheet = found.sheet
+    sheet, counted = found.sheet, found.run.manifest.has_counters
+    took = profiled_duration_ns(sheet) or None
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
         entry.total_ns if entry else None,
-        (found.timing.timing.median_ns or None) if found.timing else None,
-        profiled_duration_ns(sheet) or None,
+        (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
+        took if counted else None,
         step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
         _gpu(found) if many_gpus else "",
@@ -138,13 +141,17 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> Document:
         code.append([Heading("Hot source lines"), Chart("source_lines_chart", found.lines)])
     launches = _launches(found.profile) if found.profile else []
     kernel = (
-        kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out) if found.sheet else []
+        kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out)
+        if found.sheet
+        else [headline_blocks(found.timing.headline)]
+        if found.timing
+        else []
     )
     sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
     return Document(found.name, sections)
 
 
-def _source_section(kernels: Sequence[KernelFindings], code: View | None) -> Section:
+def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) -> Section:
     """Returns the source of the hot loops beside their machine code, if all kernels have both."""
     sides = [
         LoopSource(one.name, region, one.lines, one.sheet.causes if one.sheet else ())

@@ -65,7 +65,7 @@ def settings_text(settings: Mapping[str, int]) -> str:
 
 
 def short_names(names: Sequence[str] | Mapping[str, int]) -> list[str]:
-    """Returns the names without the words that all begin with, as long as each keeps a word."""
+    """Returns the names without the words with which all of them begin; each name keeps at least one word."""
     words = [name.split("_") for name in names]
     common = 0
     while len(words) > 1 and all(len(one) > common + 1 for one in words):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Chart, Document, Facts, charts_of
+from profiler.present.documents.catalogue import names_document
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.report import (
     kernel_document,
@@ -28,7 +29,7 @@ from profiler.present.render.html import Picture, document_html, facts_html
 from profiler.text import printable, shortened
 
 if TYPE_CHECKING:
-    from profiler.analyse.report import Report
+    from profiler.analyse.report import KernelFindings, Report
     from profiler.present.page.drawing import Drawing, Look
     from profiler.store.runs.manifest import Manifest
 
@@ -42,7 +43,7 @@ class View:
     """One view of the page. `anchor` is the part of its address after the `#`; a pair names its two kernels."""
 
     anchor: str
-    kind: Literal["ladder", "kernel", "pair"]
+    kind: Literal["ladder", "kernel", "pair", "names"]
     document: Document
     idea: str = ""
     before: str = ""
@@ -63,7 +64,7 @@ class Page:
     def first(self) -> View:
         """Returns the view that the page opens on: of two recordings, their comparison is the answer."""
         pairs = self.of_kind("pair")
-        return pairs[0] if len(pairs) == 1 else self.views[0]
+        return pairs[0] if len(pairs) == 1 and len(self.of_kind("kernel")) == 2 else self.views[0]
 
     def of_kind(self, kind: str) -> list[View]:
         return [view for view in self.views if view.kind == kind]
@@ -104,10 +105,18 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
-        [*([overview] if len(kernels) > 1 else []), *kernels, *pairs],
+        [*([overview] if len(kernels) > 1 else []), *kernels, *pairs, _names(found.values())],
         "Ladder" if report.ladder else "Overview",
         charts,
     )
+
+
+def _names(kernels: Iterable[KernelFindings]) -> View:
+    """Returns the view that explains the metrics and the causes of the others."""
+    sheets = [one.sheet for one in kernels if one.sheet]
+    metrics = {metric.name for sheet in sheets for metric in sheet.metrics}
+    causes = {cause.cause for sheet in sheets for cause in sheet.causes}
+    return View("names", "names", names_document(metrics, causes))
 
 
 def _facts(manifests: Sequence[Manifest]) -> Facts:

@@ -28,7 +28,7 @@ def csv_lines(rows: Iterable[Sequence[Plain]]) -> str:
 
 
 def _cell(cell: Plain) -> Plain:
-    if not isinstance(cell, str):
+    if cell is None or isinstance(cell, int | float):
         return cell
-    text = printable(cell)
+    text = printable(str(cell))  # a query's column may hold lists
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -31,6 +31,8 @@ _BAR = Markup(
     '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="{}" height="1"/></svg>'
 )
 _CODE = re.compile(r"`([^`]+)`")
+# Between the parts of an opcode or of a name, where a line may end.
+_JOINT = re.compile(r"(?<=[a-zA-Z][._])(?=[a-zA-Z])")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 
@@ -119,7 +121,8 @@ def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pin
 
 def _classes(column: Column) -> str:
     """Returns the attribute for the cells of a column."""
-    names = {"r": column.is_right, "mark": column.judges, "folds": column.folds and not column.is_right}
+    folds = (column.folds or column.prose or column.wide) and not column.is_right
+    names = {"r": column.is_right, "mark": column.judges, "folds": folds}
     shown = " ".join(name for name, holds in names.items() if holds)
     return f' class="{shown}"' if shown else ""
 
@@ -197,9 +200,8 @@ def _code_cell(cell: CodeCell, column: CodeColumn) -> Markup:
     is_access = cell.width_bits is not None and not column.is_right
     style = _width_class(cell.width_bits or 0) if is_access else "quiet" if cell.quiet else ""
     names = " ".join(filter(None, ("r" if column.is_right else "", style)))
-    return Markup("<td{}>{}").format(
-        Markup(' class="{}"').format(names) if names else "", printable(cell.text)
-    )
+    shown = _JOINT.sub("<wbr>", str(escape(printable(cell.text))))
+    return Markup("<td{}>{}").format(Markup(' class="{}"').format(names) if names else "", Markup(shown))
 
 
 def _right(column: CodeColumn) -> Markup:

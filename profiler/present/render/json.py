@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,14 +12,17 @@ import msgspec
 
 from profiler.present.document import Records
 
+_CI_COMMAND = re.compile(r"#(?=#\w*\[)")  # obeyed anywhere in a line: see `printable`
+
 
 def to_json(finding: Any) -> str:
-    """Returns ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null.
+    """Returns ASCII only, so that nothing in it can act on a terminal or a CI system; NaN and infinity become null.
 
     An object without objects inside, such as a metric, a check or an opcode, is on one line.
     """
     text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
-    return text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
+    text = text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
+    return _CI_COMMAND.sub(r"\\u0023", text)
 
 
 def json_schema(finding: type | Sequence[type], title: str) -> str:

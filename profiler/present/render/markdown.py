@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from itertools import groupby
@@ -36,6 +37,9 @@ from profiler.present.render.cells import (
 from profiler.text import printable
 
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
+# GitHub looks for people and issues in the text that it shows, whatever was escaped; a space of no width ends them.
+_MENTION = re.compile(r"(?<=&#64;)(?=\w)|(?<=\\#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
+_ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 
 
 def document_markdown(document: Document) -> str:
@@ -76,7 +80,8 @@ def markdown_text(text: str) -> str:
     safe = printable(text)
     for character in "&\\`*_{}[]<>|#~$!@":
         safe = safe.replace(character, f"\\{character}" if character not in "<>&@" else _ENTITY[character])
-    return safe.replace("://", "&#58;//").replace("www.", "www&#46;")  # otherwise GitHub makes links of them
+    safe = _MENTION.sub("&#8203;", safe)
+    return _ADDRESS.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), safe)  # no links
 
 
 @singledispatch

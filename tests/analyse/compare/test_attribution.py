@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -12,6 +13,7 @@ from hypothesis import given, strategies as st
 from profiler.analyse.compare.attribution import UNATTRIBUTED, attribute
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME
 
 ISSUED, CYCLES = "smsp__inst_issued.avg", "sm__cycles_elapsed.avg"
@@ -421,6 +423,22 @@ def test_what_the_bandwidth_follows_is_said_where_accesses_widen(attributed, rec
     found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
     assert "a load brings 64 bits instead of 32" in found.bandwidth_from
     assert attributed(moving(), moving(gb_per_s=3600.0))[0].bandwidth_from == ""
+
+
+def test_of_accesses_as_wide_as_before_only_the_warps_are_said(recorded):
+    run = recorded.find("1", "copy")
+    before = profile_kernel(run, run.manifest.kernels[0].name)
+    factors = {"duration_ns": 2.0, "dram_bytes_per_s": 0.5, "active_warps": 0.5}
+    changed = {
+        name: replace(
+            before.series[name], values=Readings(factor * value for value in before.series[name].values)
+        )
+        for name, factor in factors.items()
+    }
+    found, _ = attribute(before, replace(before, series={**before.series, **changed}))
+    assert re.fullmatch(
+        r"bytes under way: a scheduler has \S+ active warps instead of \S+", found.bandwidth_from
+    )
 
 
 def test_useful_bytes_tell_less_work_from_less_waste(attributed):

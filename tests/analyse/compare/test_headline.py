@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.compare.headline import headline_of_pair, ratio_sentence
+from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.causes.find import Diagnosis
+from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, ratio_sentence
 from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
 
 TIMES = (4e6, 2e6)
@@ -14,9 +16,10 @@ TIMES = (4e6, 2e6)
     ("ratio", "interval", "said"),
     [
         (2.0, (1.9, 2.1), "b is 2.000x as fast as a (4.000 ms -> 2.000 ms under the profiler, ± 5.0 %)."),
-        (0.5, (0.4, 0.6), "b takes 2.000x as long as a (4.000 ms -> 2.000 ms under the profiler, ± 20.0 %)."),
+        (0.5, (0.4, 0.6), "b takes 2.000x as long as a (0.5000x as fast; 4.000 ms -> 2.000 ms under the profiler, ± 20.0 %)."),
         (1.02, (0.99, 1.05), "Which of a and b is faster is not certain (4.000 ms -> 2.000 ms under the profiler)."),
         (1.0, (1.0, 1.0), "a and b take the same time (4.000 ms -> 2.000 ms under the profiler)."),
+        (14.72, None, "b is 14.72x as fast as a (4.000 ms -> 2.000 ms under the profiler)."),
         (1.02, None, "b is 1.020x as fast as a (4.000 ms -> 2.000 ms under the profiler)."),
     ],
 )  # fmt: skip
@@ -42,7 +45,7 @@ def why(*factors):
     leaves = [Factor(*one, unit="") for one in factors]
     attribution = Attribution("tensor", "", {}, 2.0, leaves, 0.0)
     found = headline_of_pair(
-        ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), attribution, Instructions([]), ([], [])
+        ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), attribution, Instructions([]), [], ChangedCauses()
     )
     return found.why
 
@@ -52,7 +55,49 @@ def test_what_changed_most_is_said_before_what_works_against_it():
     assert why(work, pipe) == (
         "50 % fewer cycles of work for the tensor pipe, despite the tensor pipe 4 % less busy"
     )
-    assert why(("cycles", 2.0, 1.0, 200.0, 100.0)) == "50 % fewer cycles"
+    assert why(("cycles", 2.0, 1.0, 200.0, 100.0)).startswith("No cause that prof knows"), (
+        "cycles are the time itself"
+    )
     assert why(("instructions", 2.5, 1.2, 5e6, 2e6), ("wait_per_issue", 0.1, -0.2, 1.0, 11.0)) == (
         "60 % fewer instructions, despite 1,000 % longer waits between instructions"
     )
+
+
+def diagnosed(duration_ns: float, **saves_pct: float) -> Diagnosis:
+    """A kernel of this duration, with the causes whose removal saves so many percent of it."""
+    causes = [
+        Cause(name.replace("_", "-"), "", "", Savings(expected, expected), [], {})
+        for name, expected in saves_pct.items()
+    ]
+    return Diagnosis(causes, [], duration_ns)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "less", "more"),
+    [
+        (diagnosed(100.0, barriers=30), diagnosed(80.0, barriers=10), [("barriers", 30, 10)], []),
+        (diagnosed(100.0, barriers=10), diagnosed(120.0, barriers=30), [], [("barriers", 10, 30)]),
+        pytest.param(
+            diagnosed(100.0, barriers=30), diagnosed(100.0, barriers=26), [], [], id="by less than matters"
+        ),
+        pytest.param(
+            diagnosed(300.0, barriers=10),
+            diagnosed(100.0, barriers=28),
+            [],
+            [],
+            id="only the rest got faster",
+        ),
+        pytest.param(
+            diagnosed(100.0, barriers=28),
+            diagnosed(300.0, barriers=10),
+            [],
+            [],
+            id="only the rest got slower",
+        ),
+    ],
+)
+def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(before, after, less, more):
+    found = compare_causes(before, after)
+    assert [(one.cause, one.before_pct, one.after_pct) for one in found.less] == less
+    assert [(one.cause, one.before_pct, one.after_pct) for one in found.more] == more
+    assert (found.gone, found.new) == ([], [])

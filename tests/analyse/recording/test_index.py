@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from profiler.analyse.recording.index import base_name, index_of, plain_name
+from profiler.analyse.recording.index import index_of
+from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 
@@ -17,6 +18,7 @@ NAMES = {
     "void k5<(int)128, (bool)1>(int, const float *)": "k5",
     "triton_poi_fused_0": "triton_poi_fused_0",
     "graph": "graph",
+    "__prof_main__::naive[abi:v1,cw51cXTLSUwv1](Array<float, 2, C, mutable, aligned>)": "naive",
 }
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.launch_shapes import mixed_shapes
 from profiler.analyse.recording.main_shape import of_common_shape
+from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.text import duration
 
 
 def test_a_kernel_that_is_launched_alike_has_one_shape(recorded):
@@ -41,12 +45,27 @@ def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(s
     one, other, said = of_common_shape(everything, everything)
     assert len(one.shapes) == one.launches == other.launches == 1
     assert said == [
-        "compared are the launches with a grid of 65536 x 1 x 1 blocks of 128 x 1 x 1 threads, which take most of the time "
-        "(1 of 3 and 1 of 3)"
+        "compared are the launches of 65,536 blocks of 128 threads, which take most of the time (1 of 3 and 1 of 3)"
     ]
     comparison = compare_profiles(everything, everything)
     assert comparison.before.launches == 1
     assert said[0] in comparison.comparable.warnings
+
+
+def test_every_figure_of_a_sheet_is_of_the_launches_that_its_headline_is_of(store):
+    run = store.find("triton_add_full", "gemm")
+    sheet = derive_sheet(run, profile_kernel(run, "add_kernel"), full=False)
+    means = {one.name: one.mean for one in sheet.metrics}
+    assert sheet.headline.what.startswith(
+        f"add_kernel takes {duration(means['duration_ns'])} under the profiler"
+    )
+    assert {one.launches for one in sheet.metrics} == {1}
+    assert means["load_width_bits"] == 64, "as wide as this launch loads, and no mean of 64 and 128"
+    assert any(
+        "all figures are of 1 of the 3 launches, those of 65,536 blocks" in one for one in sheet.cautions
+    )
+    everything = profile_kernel(run, "add_kernel").series["duration_ns"].values
+    assert (sheet.launches, sheet.total_ns) == (3, pytest.approx(sum(everything)))
 
 
 def test_launches_of_unlike_grids_are_compared_all_together(store, recorded):

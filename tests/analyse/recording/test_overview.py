@@ -7,7 +7,7 @@ import pytest
 
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
-from profiler.analyse.recording.overview import Recording, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import RunDamaged
 from profiler.present.documents.recording import recording_document
@@ -26,11 +26,14 @@ def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], l
         )  # fmt: skip
     run._tables["rules"] = builder.finish()  # private: make_run makes rules without lines
     sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
-    return sheet, document_text(recording_document(Recording(run, [sheet], None)), Window())
+    recording = RecordingOverview(run, [sheet], None)
+    return sheet, *(
+        document_text(recording_document(recording, full=full), Window()) for full in (True, False)
+    )
 
 
 def test_every_line_that_a_rule_marks_is_there(make_run):
-    sheet, text = sheet_of(
+    sheet, text, _ = sheet_of(
         make_run,
         (0, "A", "small", 1.0, None),
         (0, "B", "large", 9.0, None),
@@ -45,7 +48,7 @@ def test_every_line_that_a_rule_marks_is_there(make_run):
 
 
 def test_a_rule_speaks_for_one_launch(make_run):
-    sheet, _ = sheet_of(
+    sheet, *_ = sheet_of(
         make_run, (0, "A", "52.1 %", 5.0, None), (1, "A", "52.3 %", 6.0, None), (1, "B", "b", None, None),
         launches=2,
     )  # fmt: skip
@@ -53,11 +56,18 @@ def test_a_rule_speaks_for_one_launch(make_run):
 
 
 def test_what_is_left_out_is_counted(make_run):
-    sheet, text = sheet_of(make_run, *[(0, "A", f"finding {n}", float(n), None) for n in range(100)])
+    sheet, _, text = sheet_of(make_run, *[(0, "A", f"finding {n}", float(n), None) for n in range(100)])
     assert len(sheet.rules) + sheet.rules_left_out == 100
     assert sheet.rules[0].message == "finding 99"
-    assert "and 96 more findings of Nsight Compute, with --full" in text
+    assert "97 more findings of Nsight Compute with --full" in text
     assert "estimated speedup 99 %" in text
+
+
+def test_the_first_screen_keeps_the_sentence_of_a_rule_that_holds_a_figure(make_run):
+    message = "A wave is what fits on the GPU at once. This launch has 3.5 waves. Launch whole ones."
+    _, whole, short = sheet_of(make_run, (0, "A", message, 25.0, None), (0, "B", "No estimate.", None, None))
+    assert f"S (estimated speedup 25 %): {message}" in " ".join(whole.split())
+    assert "S (estimated speedup 25 %): This launch has 3.5 waves.\n1 more finding" in short
 
 
 @pytest.mark.parametrize(("launches", "said"), [(1, "k, 1 launch\n"), (2, "k, 2 launches\n")])

@@ -7,8 +7,8 @@ import json
 import pytest
 from markdown_it import MarkdownIt
 
-from profiler.analyse.causes.cause import Cause, Place, Savings
-from profiler.analyse.causes.headline import NOTHING_FOUND, why_text
+from profiler.analyse.causes.cause import Cause, CodePlace, Savings
+from profiler.analyse.causes.headline import NOTHING_FOUND, next_text, why_text
 from profiler.catalog.causes import CAUSES, find_cause
 from profiler.present.document import Document, Records
 from profiler.present.documents.parts.causes import cause_blocks
@@ -16,8 +16,8 @@ from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 
 PLACES = [
-    Place("LDG.E", 0x150, 80.0, "kernel.cu", 66, "sum += a[k * n];"),
-    Place("LDG.E", 0x1A0, 20.0),
+    CodePlace("LDG.E", 0x150, 80.0, "kernel.cu", 66, "sum += a[k * n];"),
+    CodePlace("LDG.E", 0x1A0, 20.0),
 ]
 CAUSES_FOUND = [
     Cause("uncoalesced-loads", "A warp loads 32 sectors. " * 4, "Exchange the indices.", Savings(46.6, 55.5), PLACES, {}),
@@ -45,7 +45,13 @@ def test_each_cause_has_what_it_saves_its_name_its_place_and_what_to_try():
     assert "At kernel.cu:66 `sum += a[k * n];`, offset 0x1a0 (LDG.E). Try: Exchange the indices." in flat(
         text_of()
     )
-    assert "Likely to save 47 % of the time, and never more than 56 %." in flat(text_of())
+    assert "Saves 56 % at most." in flat(text_of())
+
+
+def test_a_bound_of_nearly_all_of_the_time_is_left_out():
+    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 98.0), [], {})
+    assert "at most" not in flat(text_of([cause]))
+    assert "Likely to save 20 % of the time." in next_text([cause])
 
 
 def test_a_ceiling_saves_nothing_and_says_no_percentage():
@@ -57,6 +63,24 @@ def test_a_ceiling_saves_nothing_and_says_no_percentage():
 def test_no_cause_is_said_in_the_headline_alone():
     assert why_text([]) == NOTHING_FOUND
     assert NOTHING_FOUND not in flat(text_of([]))
+
+
+def test_the_smaller_causes_are_only_named_without_full():
+    small = [
+        Cause(name, "", "", Savings(pct, 50.0), [], {})
+        for name, pct in (("barriers", 4.0), ("idle-lanes", 3.0))
+    ]
+    document = Document("", [cause_blocks([*CAUSES_FOUND, *small], [], full=False)], Records((), ()))
+    page = document_text(document, Window(width=80))
+    assert "   4 %  barriers" in page
+    assert page.endswith("1 more with --full: idle-lanes (3 %)")
+
+
+def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
+    nowhere = [Cause(name, "", "", Savings(9.0, 9.0), PLACES[1:], {}) for name in ("barriers", "idle-lanes")]
+    page = flat(text_of(nowhere))
+    assert page.count("no source lines are recorded") == page.count("@cuda.jit(lineinfo=True)") == 1
+    assert "no source lines" not in text_of()
 
 
 def test_what_could_not_be_seen_is_named_with_the_preset_that_records_it():
@@ -87,8 +111,8 @@ def test_show_and_compare_name_the_same_causes_of_the_same_kernel(prof_here, rec
     compared = json.loads(prof_here("--runs", recorded.root, "compare", "5", "6", *in_full).stdout)
     assert shown["causes"] == compared["causes"] != []
     for page in (
-        prof_here("--runs", recorded.root, "show", "6").stdout,
-        prof_here("--runs", recorded.root, "compare", "5", "6").stdout,
+        prof_here("--runs", recorded.root, "show", "6", "--full").stdout,
+        prof_here("--runs", recorded.root, "compare", "5", "6", "--full").stdout,
     ):
         for cause in shown["causes"]:
             assert f"{cause['saves_pct']['expected']:.0f} %  {cause['cause']}" in page

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given, strategies as st
@@ -119,7 +120,8 @@ def test_a_markdown_table_shows_every_name_as_itself(rows):
     header, *read = cells_of(markdown_table(("one", "two"), rows, right=(1,)))
     assert header == ["one", "two"]
     for row, given_row in zip(read, rows, strict=True):
-        assert row == [printable(cell).strip() for cell in given_row]
+        shown = [cell.replace("\N{ZERO WIDTH SPACE}", "") for cell in row]
+        assert shown == [printable(cell).strip() for cell in given_row]
 
 
 @given(any_text)
@@ -129,10 +131,21 @@ def test_text_outside_of_a_table_is_text_as_well(text):
     assert {child.type for child in tokens[1].children} <= {"text", "text_special"}
 
 
-@pytest.mark.parametrize("address", ["https://evil.example", "www.evil.example", "HTTP://x.example"])
+@pytest.mark.parametrize(
+    "address", ["https://evil.example", "www.evil.example", "WWW.evil.example", "HTTP://x.example"]
+)
 def test_github_makes_no_link_of_an_address_in_a_name(address):
     assert "://" not in markdown_text(address)
-    assert "www." not in markdown_text(address)
+    assert "www." not in markdown_text(address).lower()
+
+
+@pytest.mark.parametrize("name", ["@user", "a @user/team", "#12", "owner/project#12", "GH-12", "gh-12"])
+def test_github_finds_nobody_and_no_issue_in_a_name(name):
+    """It looks in the text that a reader sees, whatever was written to show it."""
+    (token,) = (one for one in markdown.parse(markdown_text(name)) if one.type == "inline")
+    seen = "".join(child.content for child in token.children)
+    assert seen.replace("\N{ZERO WIDTH SPACE}", "") == name
+    assert re.search(r"@\w|#\d|GH-\d", seen, re.IGNORECASE) is None
 
 
 def test_a_page_shows_the_name_of_a_file_over_a_column_as_printable_text():

@@ -10,10 +10,18 @@ import math
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse.compare.attribution import bounded_exp
-from profiler.analyse.findings import Attribution, AttributionView, Comparison, Factor, MissingMetric, Part
+from profiler.analyse.findings import (
+    Attribution,
+    AttributionView,
+    ComparisonFinding,
+    Factor,
+    MissingMetric,
+    Part,
+)
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
+from profiler.text import unit_for_people
 
 MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
@@ -46,7 +54,7 @@ _MEANING = "the split is bookkeeping of where the time went, not a proof of what
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 
 
-def attribution_blocks(comparison: Comparison, full: bool) -> Section:
+def attribution_blocks(comparison: ComparisonFinding, full: bool) -> Section:
     """Returns the sentence, the table under it, and notes on how far to trust both."""
     heading = Heading("Factors of the speedup")
     attribution = comparison.attribution
@@ -147,7 +155,9 @@ def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
     columns = len(factor_columns(attribution))
 
     def row(depth: int, part: Factor | Part, unit: str) -> Row:
-        values = (Nested(part.name, depth), unit, part.before, part.after, *effect(part.ratio, part.share))
+        divisor, shown = unit_for_people(unit, part.before, part.after)
+        sides = (part.before / divisor, part.after / divisor)
+        values = (Nested(part.name, depth), shown, *sides, *effect(part.ratio, part.share))
         return Row(values[:columns])
 
     def effect(ratio: float, share: float) -> tuple[str, str]:
@@ -189,7 +199,7 @@ def attribution_title(attribution: Attribution) -> str:
     return f"attribution {_VIEWS[attribution.view]}: {attribution.why}"
 
 
-def attribution_notes(comparison: Comparison, attribution: Attribution) -> list[str]:
+def attribution_notes(comparison: ComparisonFinding, attribution: Attribution) -> list[str]:
     missing = comparison.attribution_missing
     notes = [_closure(attribution), _MEANING]
     if attribution.bandwidth_from:

@@ -9,14 +9,15 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
+from profiler.analyse.compare.headline import names_of_sides
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
-from profiler.text import number
+from profiler.text import number, report_name
 
 Entry = TypeVar("Entry")
 Counts = tuple[OpcodeCount | None, ...]
 
 _PLACES = 2
-_OTHER = "integer, moves, branches"
+PLUMBING = "integer, moves, branches"
 
 
 def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> CodeBlock:
@@ -44,7 +45,8 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
 
 
 def _titles(code: MachineCode) -> list[str]:
-    return [sheet.label for sheet in code.kernels]
+    labels = [sheet.label for sheet in code.kernels]
+    return list(names_of_sides((labels[0], labels[1]))) if len(labels) > 1 else [report_name(labels[0])]
 
 
 def _with_plumbing_last(stretches: Sequence[Stretch[OpcodeCount]]) -> list[list[Counts]]:
@@ -70,13 +72,13 @@ def _sum(counts: Sequence[OpcodeCount | None]) -> OpcodeCount | None:
     there = [one for one in counts if one is not None]
     samples = [one.samples_pct for one in there if one.samples_pct is not None]
     total = sum(one.count for one in there)
-    return OpcodeCount(_OTHER, total, None, [], sum(samples) if samples else None) if there else None
+    return OpcodeCount(PLUMBING, total, None, [], sum(samples) if samples else None) if there else None
 
 
 def _count_cells(one: OpcodeCount | None, sheet: LoopSheet, code: MachineCode) -> CodeSide:
     if one is None:
         return None
-    quiet = one.opcode == _OTHER
+    quiet = one.opcode == PLUMBING
     per_step = one.count / sheet.steps if code.per == "step" and sheet.steps else None
     is_repeated = code.per == "step" and all(kernel.steps == 1 for kernel in code.kernels)
     return (

@@ -14,10 +14,13 @@ from profiler.text import shortened, size
 
 _HASH_CHARACTERS = 12
 _COMMAND_WIDTH = 300
+_BRIEF = ("run", "origin", "part", "recorded", "workload", "verified", "ncu", "measured")
 
 
-def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> list[tuple[str, str]]:
-    """Returns the known facts, the most interesting first.
+def provenance_facts(
+    manifest: Manifest, report: Path | str | None = None, *, full: bool = True
+) -> list[tuple[str, str]]:
+    """Returns the known facts, the most interesting first: all if `full`, or only what was recorded, when, where and how.
 
     `report` is the file of a report that was never stored.
     """
@@ -44,7 +47,7 @@ def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> li
         ("commit", _commit(facts)),
         ("report", _reports(manifest.reports)),
     ]
-    return [(name, value) for name, value in rows if value]
+    return [(name, value) for name, value in rows if value and (full or name in _BRIEF)]
 
 
 def _origin(manifest: Manifest) -> str:

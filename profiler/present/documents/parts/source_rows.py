@@ -11,15 +11,14 @@ from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import has_place
 from profiler.analyse.code.hot_loop import Region
 from profiler.analyse.code.opcodes import is_plumbing
-from profiler.analyse.recording.source_lines import SourceLine, SourceLines
+from profiler.analyse.recording.source_lines import READY, SourceLine, SourceLines
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn
 from profiler.text import shortened
 
-_READY = ("selected", "not_selected")  # such a warp waits for nothing
 _WORTH_A_REASON = 1.0  # percent of the samples
 _ROOMS = {
     1: (72, 4),
-    2: (32, 2),
+    2: (48, 2),
 }  # characters of a source line and opcodes of it, of one kernel and of each of two
 _COLUMNS = (
     CodeColumn("samples", is_right=True, gives_way=1),
@@ -88,7 +87,7 @@ def _lines(side: LoopSource, width: int, most: int) -> list[_Line]:
 def _line(line: SourceLine, opcodes: str, side: LoopSource, width: int, *, several: bool) -> _Line:
     text = (line.text or "").strip()
     share = 100 * line.samples / side.lines.samples if side.lines.samples else 0.0
-    longest = next((reason for reason in line.stalls if reason not in _READY), "")
+    longest = next((reason for reason in line.stalls if reason not in READY), "")
     causes = [
         one.cause
         for one in side.causes

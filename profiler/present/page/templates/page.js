@@ -19,6 +19,7 @@
   function show(moved) {
     const view = views.find((one) => one.id === named()) || first;
     for (const one of views) one.classList.toggle("current", one === view);
+    root.classList.toggle("whole", view === first);
     for (const link of all("nav a")) {
       if (link.hash === `#${view.id}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
@@ -47,15 +48,22 @@
 
   // Search
 
+  const searched = (view) => all("table[data-searchable]", view);
+  const sought = () => box.value.toLowerCase().split(/\s+/).filter(Boolean);
+
+  function holds(row, words) {
+    const text = words.length ? row.textContent.toLowerCase() : "";
+    return words.every((word) => text.includes(word));
+  }
+
   function filter() {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = sought();
     let shown = 0;
     let rows = 0;
-    for (const table of all("table[data-searchable]", current())) {
+    for (const table of searched(current())) {
       let found = 0;
       for (const row of table.tBodies[0].rows) {
-        const text = words.length ? row.textContent.toLowerCase() : "";
-        row.hidden = !words.every((word) => text.includes(word));
+        row.hidden = !holds(row, words);
         found += !row.hidden;
       }
       rows += table.tBodies[0].rows.length;
@@ -65,7 +73,30 @@
       else if (details && details.dataset.opened) details.open = false;
       if (details) details.dataset.opened = words.length && found ? "by search" : "";
     }
-    told.textContent = words.length ? `${shown} of ${rows} rows` : "";
+    const go = shown ? "; Enter: the next" : elsewhere(words) ? "; Enter: another view" : "";
+    told.textContent = words.length ? `${shown} of ${rows} rows${go}` : "";
+  }
+
+  // The next view that has such a row, once around.
+  function elsewhere(words) {
+    const place = views.indexOf(current());
+    const others = [...views.slice(place + 1), ...views.slice(0, place)];
+    return others.find((view) => searched(view).some((table) => [...table.tBodies[0].rows].some((row) => holds(row, words))));
+  }
+
+  // Goes to the next row that was found, or to the next view where there is one.
+  function seek() {
+    const words = sought();
+    if (!words.length) return;
+    const rows = searched(current()).flatMap((table) => [...table.tBodies[0].rows]).filter((row) => !row.hidden);
+    if (!rows.length) {
+      location.hash = elsewhere(words)?.id ?? location.hash;
+      return;
+    }
+    const next = rows[(rows.findIndex((row) => row.classList.contains("found")) + 1) % rows.length];
+    for (const row of all(".found")) row.classList.remove("found");
+    next.classList.add("found");
+    next.scrollIntoView({ block: "center" });
   }
 
   // Sorting
@@ -128,7 +159,10 @@
   keys.addEventListener("close", () => search.querySelector("button").setAttribute("aria-expanded", false));
   keys.querySelector("button").addEventListener("click", () => showKeys(false));
   search.querySelector("button").addEventListener("click", () => showKeys(true));
-  search.addEventListener("submit", (event) => event.preventDefault());
+  search.addEventListener("submit", (event) => {
+    event.preventDefault();
+    seek();
+  });
   box.addEventListener("input", filter);
   addEventListener("hashchange", () => show(true));
   addEventListener("resize", reachable);

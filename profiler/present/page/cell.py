@@ -1,0 +1,15 @@
+"""Writes a document for a cell of a notebook: the same HTML as on the page, without charts, and a style of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profiler.present.document import Document
+from profiler.present.render.html import document_html
+
+_STYLE = Path(__file__).parent / "templates" / "cell.css"
+
+
+def cell_html(document: Document) -> str:
+    body = document_html(document, "", (), lambda _: None)
+    return f'<div class="prof"><style>{_STYLE.read_text()}</style>{body}</div>'
