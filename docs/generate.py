@@ -11,6 +11,7 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- shapes: gemm -->      some rungs of a ladder at the shapes of `runs/shapes`
     <!-- ideas -->             every step about which somebody claimed something, of the ladders that move bytes
     <!-- best -->              the fastest rung of every ladder that moves bytes, beside PyTorch
+    <!-- gpus: memory -->  every rung of such ladders that was timed on two GPUs
     <!-- claims: gemm -->      what was published about these kernels, with the verdict of the recorded runs
     <!-- commands -->          the help of every verb
     <!-- errors -->            every exit code, and what to do about it
@@ -41,7 +42,7 @@ from rich.text import Text
 from profiler import errors
 from profiler.analyse.ladder.ladder import choose_view
 from profiler.analyse.tuning import derive_tuning
-from profiler.ask.ladder import find_climb, find_workloads
+from profiler.ask.ladder import find_workloads
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.cli import app
@@ -62,13 +63,14 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|claims|commands|errors|causes|cause record)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
 
 _SHARED = re.compile(r"^  (?:--runs |--ladder |--format |-h, ).*\n(?: {20,}.*\n)*", re.MULTILINE)
 _EXAMPLES_APART, _LINE_END = re.compile(r"\n\n(?=    prof )"), "\n"
+start = subprocess.run  # the tests fork instead
 _WIDEST = 130  # characters of a line that a page shows without much scrolling
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
@@ -91,6 +93,7 @@ def _content(block: re.Match[str]) -> str:
         "shapes": lambda: recorded_tables.shapes_table(block["what"], RunStore(SHAPES)),
         "ideas": lambda: recorded_tables.ideas_table(KERNELS, RunStore(RUNS)),
         "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
+        "gpus": lambda: recorded_tables.gpus_table(block["what"], KERNELS, RunStore(RUNS)),
         "claims": lambda: claims.claims_table(claims.Recorded(KERNELS, RUNS), CLAIMS[block["what"]]),
         "commands": commands_reference,
         "errors": errors_table,
@@ -119,8 +122,8 @@ def _output(command: str, *, colour: bool = False) -> str:
     assert program == "prof", command
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PROF_")}
     environment |= {"FORCE_COLOR": "1"} if colour else {"NO_COLOR": "1"}
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("prof")), *words],
+    done = start(
+        [sys.executable, "-c", "from profiler.cli import main; main()", *words],
         cwd=ROOT,
         env=environment,
         check=False,
@@ -189,7 +192,7 @@ def _width(page: Text) -> int:
 def generated_climb() -> str:
     """Every rung of GEMM at every size, as `prof ladder --chart` draws it first."""
     store = RunStore(RUNS)
-    climb = find_climb(store, read_ladder(find_ladder("gemm", ROOT)))
+    climb = recorded_tables.recorded_climb(find_ladder("gemm", ROOT), RUNS)
     chart = climb_chart(find_workloads(store, climb), climb.ladder.published, climb.finding.workload)
     assert chart is not None
     return render(chart, ".svg").decode()

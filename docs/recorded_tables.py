@@ -7,11 +7,12 @@ import math
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
-from profiler.analyse.ladder.ladder import RungFinding, choose_view
+from profiler.analyse.ladder.ladder import LadderView, RungElsewhere, RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.doubts import mostly_reads
 from profiler.analyse.recording.overview import times_of
@@ -19,6 +20,7 @@ from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.catalog.project import find_project
 from profiler.errors import RunNotFound
 from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
 from profiler.present.documents.recording import width_text
@@ -60,7 +62,7 @@ def ladder_table(name: str) -> str:
     return markdown_table(header, rows, right=(0, *range(2, 8)))
 
 
-def _both(reached: RungFinding | TimingSummary) -> str:
+def _both(reached: RungFinding | RungElsewhere | TimingSummary) -> str:
     """The percentage of the reference as one calls it, and of its fastest algorithm where that was timed."""
     known = [one for one in (reached.reference_pct, reached.best_pct) if one is not None]
     return " / ".join(f"{one:.1f}" for one in known)
@@ -149,7 +151,8 @@ def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
 @cache
 def recorded_climb(ladder_file: Path, runs: Location, **workload: int) -> Climb:
     """The climb of a ladder, which several tables ask for, with this workload or the most common one."""
-    return find_climb(RunStore(runs), read_ladder(ladder_file), workload or None)
+    usual_gpu = find_project(ROOT).gpu
+    return find_climb(RunStore(runs), read_ladder(ladder_file), workload or None, usual_gpu=usual_gpu)
 
 
 def best_table(kernels: Path, store: RunStore) -> str:
@@ -191,6 +194,31 @@ def _of_reading(climb: Climb, best: RungFinding, kernels: Path, store: RunStore)
     ceilings = recorded_climb(kernels / "ceilings" / LADDER_FILE, store.root).finding.kernels
     dram = next(one.gbytes_per_s for one in ceilings if one.name == "dram")
     return f"{100 * best.gbytes_per_s / dram:.1f}"
+
+
+def gpus_table(view: LadderView, kernels: Path, store: RunStore) -> str:
+    """One row a rung that was timed on two GPUs, of the ladders that compute or of those that move bytes."""
+    rows: list[tuple[str, ...]] = []
+    names: dict[str, None] = {}
+    for climb in recorded_climbs(kernels, store):
+        if choose_view(climb.ladder) != view or climb.ladder.name == "ceilings":
+            continue
+        here = {one.kernel: one for one in climb.finding.kernels}
+        for there in climb.finding.elsewhere:
+            names |= dict.fromkeys(map(short_gpu, (climb.finding.gpu, there.gpu)))
+            for one in there.kernels:
+                sides = (here[one.kernel], one)
+                speeds = (f"{side.gflops if view == 'compute' else side.gbytes_per_s:,.0f}" for side in sides)
+                rows.append(
+                    (
+                        climb.ladder.name,
+                        f"{one.kernel} {here[one.kernel].name}",
+                        *chain(*zip(speeds, map(_both, sides), strict=True)),
+                    )
+                )
+    unit, of = ("GFLOP/s", "% of cuBLAS") if view == "compute" else ("GB/s", "% of the copy")
+    header = ("ladder", "rung", *(title for gpu in names for title in (f"{gpu}: {unit}", of)))
+    return markdown_table(header, rows, right=range(2, 6))
 
 
 def ideas_table(kernels: Path, store: RunStore) -> str:

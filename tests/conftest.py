@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,11 +124,15 @@ LONG = (
 )
 
 
+_GARBAGE = 70_000  # objects made and not freed, after which Python looks for garbage
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Lets one worker collect first, and so compile the test files for all: in a fresh clone each of the others saves four seconds.
 
-    No garbage is collected among thousands of tests that all stay, which saves half a second.
+    No garbage is collected among thousands of tests that all stay, which saves half a second. Later it is collected a hundred
+    times less often than Python does, which saves 5 % of the processor time: a test's garbage is small, and its end frees most of it.
     """
     gc.disable()
     try:
@@ -139,6 +144,7 @@ def pytest_collection() -> Generator[None, object, object]:
             return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(_GARBAGE)
         gc.enable()
 
 
@@ -338,9 +344,28 @@ def prof_command(*arguments: object) -> list[str]:
     ]
 
 
+_DECODED: dict[tuple[str, int, bytes], pa.Table] = {}  # by name, rows and bytes
+_MOST_DECODED = 300
+_decode = Run._decoded  # private: as below
+
+
+def _decoded_once(run: Run, name: str, data: bytes) -> pa.Table:
+    key = (name, run.manifest.tables[name].rows, data)
+    table = _DECODED.get(key)
+    if table is None:
+        table = _decode(run, name, data)
+        if len(_DECODED) >= _MOST_DECODED:
+            _DECODED.clear()
+        _DECODED[key] = table
+    return table
+
+
 @pytest.fixture
 def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Prof:
-    """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
+    """Like `prof`, through the same `main` and its error boundary, but in this process: faster.
+
+    Most commands ask for the same recorded runs, so a table of the same bytes is decoded once.
+    """
     from profiler.cli import main
 
     def run(
@@ -349,6 +374,7 @@ def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         words = [str(argument) for argument in arguments]
         with monkeypatch.context() as patch:
             patch.setattr(sys, "argv", ["prof", *words])
+            patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
             if cwd is not None:
                 patch.chdir(cwd)
             if env is not None:
@@ -467,9 +493,21 @@ def _stored(folder: Path | None, name: str, table: pa.Table) -> StoredTable:
     if folder is None:
         return StoredTable(f"{name}.parquet", table.num_rows, "")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.parquet"
-    pq.write_table(table, path)
-    return StoredTable(path.name, table.num_rows, hashlib.sha256(path.read_bytes()).hexdigest())
+    data = _parquet(table) if table.num_rows else _empty(name)
+    (folder / f"{name}.parquet").write_bytes(data)
+    return StoredTable(f"{name}.parquet", table.num_rows, hashlib.sha256(data).hexdigest())
+
+
+@cache
+def _empty(name: str) -> bytes:
+    """Most tables of the thousands of made-up runs are empty, and all of these are alike."""
+    return _parquet(TableBuilder(name, "").finish())
+
+
+def _parquet(table: pa.Table) -> bytes:
+    written = pa.BufferOutputStream()
+    pq.write_table(table, written)
+    return written.getvalue().to_pybytes()
 
 
 # Names that somebody's program may have, by accident or on purpose.
@@ -501,6 +539,10 @@ HOSTILE_NAMES = [
     "\uff1d1+1",
     "\t=1",
     "quotes \" ' ,;",
+    "::error file=x,line=1::not yours",
+    "  ::set-output name=x::y",
+    "##[error]not yours ##vso[task.setvariable variable=x]y",
+    "@everybody #1 user/repository#2 GH-3",
     "größe 雪 Ω עברית",
     "void k<" + "Pair<unsigned long long, " * 160 + "int" + ">" * 160,
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import profiler
-from profiler.analyse.findings import Comparison as CommandsComparison
+from profiler.analyse.findings import ComparisonFinding
 from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -132,6 +132,14 @@ def test_findings_show_themselves_as_the_page_does(reports, runs):
         assert "<table" in text
 
 
+def test_an_answer_in_a_cell_brings_the_style_of_its_bars(runs):
+    """Without one a notebook draws them black, and as wide as the window."""
+    html = profiler.show(runs["gemm-6"])._repr_html_()  # private: notebooks look for this name
+    style, _, rest = html.partition("</style>")
+    assert ".prof .bar rect" in style
+    assert 'class="bar"' in rest
+
+
 def test_a_finding_prints_its_answer_and_not_its_fields(runs):
     comparison, sheet = profiler.compare(runs["gemm-5"], runs["gemm-6"]), profiler.show(runs["gemm-6"])
     assert str(comparison).startswith(comparison.headline.what)
@@ -155,7 +163,7 @@ def test_what_is_no_recording_is_refused_with_what_is_one(ask, given):
 
 def test_a_finding_from_python_is_the_finding_of_the_commands(runs):
     finding = profiler.compare(runs["gemm-5"], runs["gemm-6"])
-    assert isinstance(finding, CommandsComparison)
+    assert isinstance(finding, ComparisonFinding)
 
 
 def test_importing_the_package_imports_nothing_heavy():

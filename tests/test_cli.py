@@ -349,7 +349,7 @@ def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, sh
 def test_what_is_longer_than_the_terminal_goes_through_the_pager_of_the_user(recorded):
     arguments = ("--runs", recorded.root, "show", "6")
     pager = {"PAGER": "sed s/^/paged:/", "NO_COLOR": "1", "LINES": "24"}
-    assert "paged:profiled" in on_a_terminal(*arguments, **pager)
+    assert "paged:launched" in on_a_terminal(*arguments, **pager)
     assert "paged:" not in on_a_terminal("--no-pager", *arguments, **pager)
     assert "paged:" not in on_a_terminal(*arguments, "--brief", **pager)
 

@@ -331,6 +331,12 @@ def test_a_folder_holds_few_enough_modules_to_be_read_at_a_glance():
     assert {str(folder): count for folder, count in folders.items() if count > 15} == {}
 
 
+def test_a_class_has_a_name_of_its_own():
+    """A private one is known to its module alone."""
+    classes = (node.name for path in MODULES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef))  # fmt: skip
+    assert [name for name, count in Counter(classes).items() if count > 1 and not name.startswith("_")] == []
+
+
 def test_no_text_of_the_house_speaks_of_where_or_how_it_was_written():
     words = ("cla" + "ude", "anth" + "ropic", "chat" + "gpt", "/wo" + "rk/", "/tmp/" + "lab", "as an a" + "i")
     pattern = re.compile("|".join([*map(re.escape, words), "\\bissue" + r" #?\d"]), re.IGNORECASE)

@@ -45,9 +45,13 @@ def test_letters_of_every_script_stay_as_they_are(text):
         ("\U000e0041", "\\U000e0041"),
         ("\udc80", "\\udc80"),
         ("größe 雪", "größe 雪"),
+        ("::error::x", "\\x3a:error::x"),
+        (" \u2003::Set-Output name=x::y", " \u2003\\x3a:Set-Output name=x::y"),
+        ("##[error]x ##vso[y", "\\x23#[error]x \\x23#vso[y"),
+        ("at::error::x ::std::y a##b", "at::error::x ::std::y a##b"),
     ],
 )
-def test_what_is_hidden_is_shown_as_an_escape(text, shown):
+def test_what_is_hidden_or_a_command_to_ci_is_shown_as_an_escape(text, shown):
     assert printable(text) == shown
 
 
@@ -146,5 +150,5 @@ def test_a_change_stands_beside_half_its_interval(change, interval, shown):
 
 def test_small_forms():
     assert (signed(3.0), signed(-3.0), signed(0.0)) == ("+3", "-3", "0")
-    assert (half_width(None), half_width((1.0, 3.0))) == ("", "1")
+    assert (half_width(None), half_width((1.0, 3.0)), half_width((0.0, 1.62e-4))) == ("", "1", "8.1e-05")
     assert (size(999), size(365_596), size(84e6), size(2e9)) == ("999 B", "365.6 kB", "84 MB", "2 GB")
