@@ -79,7 +79,9 @@ def find_climb(
     finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
     same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
     elsewhere = [
-        derive_ladder(ladder, one, gather_rungs(ladder, groups[one]), (), finding.view, diagnose=None)
+        derive_ladder(
+            ladder, one, gather_rungs(ladder, groups[one], times_suffice=True), (), finding.view, None
+        )
         for one in same_work
     ]
     finding = replace(
@@ -199,7 +201,7 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
     others = [one for one in groups if one != own and one.gpu == own.gpu and one.workload is not None]
     found = [climb.finding]
     for conditions in others[: _MOST_WORKLOADS - 1]:
-        rungs = gather_rungs(climb.ladder, groups[conditions])
+        rungs = gather_rungs(climb.ladder, groups[conditions], times_suffice=True)
         found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnose=None))
     return sorted(found, key=_size)
 

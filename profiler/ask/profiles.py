@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from profiler.analyse.compare.changes import profile_timings
-from profiler.analyse.recording.profile import Profile, choose_kernel, match_kernels, profile_kernel
+from profiler.analyse.recording.profile import (
+    Profile,
+    choose_kernel,
+    match_kernels,
+    profile_kernel,
+    profile_timings,
+)
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
 from profiler.ask.named.ladders import work_of

@@ -32,14 +32,14 @@ def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
     return runs
 
 
-def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
+def gather_rungs(ladder: Ladder, runs: Sequence[Run], *, times_suffice: bool = False) -> list[Rung]:
     """Returns the newest run of every kernel in the ladder's order, with its times without the profiler if stored.
 
-    Leaves out the rungs that `find_unclear` finds.
+    If `times_suffice`, the counters of a timed rung are not read. Leaves out the rungs that `find_unclear` finds.
     """
     unclear = find_unclear(ladder, runs)
     clear = [kernel for kernel in ladder.kernels if kernel.number not in unclear]
-    rungs = (_rung(ladder, kernel, runs) for kernel in clear)
+    rungs = (_rung(ladder, kernel, runs, times_suffice) for kernel in clear)
     return [rung for rung in rungs if rung is not None]
 
 
@@ -56,7 +56,7 @@ def find_unclear(ladder: Ladder, runs: Sequence[Run]) -> dict[int, ComparisonErr
     return unclear
 
 
-def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
+def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run], times_suffice: bool) -> Rung | None:
     profiled = _newest_profiled(ladder, kernel, runs)
     timed = [run for run in runs if run.manifest.name == timed_name(ladder.name, kernel.number)]
     if profiled is None:
@@ -65,7 +65,8 @@ def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
     name = _measured_kernel(profiled, kernel)
     whole = with_newest_times(profiled, timed)
     if step_ns := timings_of(whole):  # the rung's time, whichever of its kernels was profiled
-        return Rung(kernel, profile_rung(whole, name, kernel, step_ns), whole.times_from or whole)
+        wanted = None if times_suffice else name
+        return Rung(kernel, profile_rung(whole, wanted, kernel, step_ns), whole.times_from or whole)
     return Rung(kernel, profile_rung(whole, name, kernel), None)
 
 

@@ -208,7 +208,7 @@ def _stall_means(sides: _Sides) -> Means:
     None where they cannot be its parts: below zero, or further from it than zero is.
     """
     means = {name: pair for name, pair in _means(sides, _WAITS).items() if any(pair)}
-    latencies = [_wait_per_issue(side).mean() for side in sides]
+    latencies = [_wait_per_issue(side).mean for side in sides]
     before, after = (
         latency - sum(pair[side] for pair in means.values()) for side, latency in enumerate(latencies)
     )
@@ -356,7 +356,7 @@ def _quantity(before: Readings, after: Readings) -> _Quantity | None:
     """Returns None where a side has nothing above zero, since there is no logarithm of it."""
     if not (before and after and min(*before, *after) > 0):
         return None
-    return _Quantity(*(Readings(map(math.log, side), side.processes).mean() for side in (before, after)))
+    return _Quantity(*(Readings(map(math.log, side), side.processes).mean for side in (before, after)))
 
 
 def _readings(side: Profile, name: str) -> Readings:
@@ -370,7 +370,7 @@ def _readings(side: Profile, name: str) -> Readings:
 
 def _mean(side: Profile, name: str) -> float | None:
     series = side.series.get(name)
-    return series.values.mean() if series else None
+    return series.values.mean if series else None
 
 
 def _means(sides: _Sides, names: Iterable[str]) -> Means:

@@ -20,7 +20,7 @@ from profiler.analyse.compare.compare import (
 )
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
-from profiler.analyse.recording.profile import Profile, choose_kernels, profile_kernel, require_metrics
+from profiler.analyse.recording.profile import Profile, choose_kernels, require_metrics
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ class PairChange:
     speedup: Speedup | None
     metrics: list[MetricDelta]
     warnings: list[str]
-
-
-def profile_timings(run: Run) -> Profile:
-    """Returns a run of timings alone as a profile without launches."""
-    return profile_kernel(run, run.manifest.name)
 
 
 def unmatched_kernels(before: Run, after: Run, pattern: str | None) -> list[str]:

@@ -265,7 +265,7 @@ def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
     left, right = _logarithms(before, after, basis)
     found = mean_difference(right, left)
     return Speedup(
-        ratio=bounded_exp(left.mean() - right.mean()),
+        ratio=bounded_exp(left.mean - right.mean),
         ci=None if found is None else (bounded_exp(found.interval().low), bounded_exp(found.interval().high)),
         basis=basis,
     )
@@ -278,7 +278,7 @@ def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, fl
     repeats that something interrupted do not move it.
     """
     left, right = _logarithms(before, after, basis)
-    return math.exp(left.mean()), math.exp(right.mean())
+    return math.exp(left.mean), math.exp(right.mean)
 
 
 def measured_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:

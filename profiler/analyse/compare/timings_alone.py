@@ -6,17 +6,16 @@ not timed on both sides is refused.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from profiler.analyse.compare.changes import headline_of_times, profile_timings
+from profiler.analyse.compare.changes import headline_of_times
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
 from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, ComparisonFinding, Instructions, Side
 from profiler.analyse.recording.overview import derive_timing_sheet
-from profiler.analyse.recording.profile import Profile, timings_of
+from profiler.analyse.recording.profile import Profile, profile_timings
 from profiler.errors import NotComparable
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def compare_timings(
                 f"{run.label} was profiled and not timed, and the other timed and not profiled",
                 remedy="`prof collect` times what it profiles; record one side again, or compare two runs of timings.",
             )
-    one, other = (_step(run) for run in runs)
+    one, other = (profile_timings(run) for run in runs)
     two_gpus = find_two_gpus(one, other)
     one, other = two_gpus or (one, other)
     obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus is not None)
@@ -59,11 +58,6 @@ def compare_timings(
         instructions=Instructions([]),
         headline=headline,
     )
-
-
-def _step(run: Run) -> Profile:
-    """Returns a profile of the whole step that was timed, whichever of its kernels a profile holds."""
-    return replace(profile_timings(run), timings_ns=timings_of(run))
 
 
 def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:

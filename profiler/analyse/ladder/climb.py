@@ -107,4 +107,4 @@ def derive_ladder_sheet(climb: Climb) -> LadderSheet:
 def derive_stalls(profile: Profile) -> dict[str, float]:
     """Cycles from one instruction of a warp to its next by reason, means over launches; empty if not recorded."""
     series = profile.series
-    return {name: series[name].values.mean() for name in STALLS if name in series}
+    return {name: series[name].values.mean for name in STALLS if name in series}

@@ -238,4 +238,4 @@ def _dram_bytes(profile: Profile) -> float | None:
 
 def _mean(profile: Profile, name: str) -> float | None:
     found = profile.find(name)
-    return found.values.mean() if found else None
+    return found.values.mean if found else None

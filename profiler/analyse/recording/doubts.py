@@ -66,7 +66,7 @@ def find_passed_copy(profile: Profile, reference: str, reference_pct: float | No
 def mostly_reads(profile: Profile) -> bool:
     """Returns whether a kernel reads well over as many bytes of device memory as it writes."""
     read, written = (profile.series.get(name) for name in ("dram_bytes_read", "dram_bytes_written"))
-    return bool(read and written and read.values.mean() > _MOSTLY_READS * written.values.mean())
+    return bool(read and written and read.values.mean > _MOSTLY_READS * written.values.mean)
 
 
 def _moved_clock(profile: Profile) -> list[str]:
@@ -85,11 +85,11 @@ def is_part_of_step(profile: Profile) -> bool:
     if profiled is None or not profile.timings_ns:
         return False
     timed_ns = median(profile.timings_ns)  # a few repeats may be disturbed
-    return 0 < profiled.values.mean() < _WHOLE_STEP * timed_ns
+    return 0 < profiled.values.mean < _WHOLE_STEP * timed_ns
 
 
 def _partial(profile: Profile) -> str:
-    kernel_ns, step_ns = profile.series["duration_ns"].values.mean(), median(profile.timings_ns)
+    kernel_ns, step_ns = profile.series["duration_ns"].values.mean, median(profile.timings_ns)
     return (
         f"{profile.label}: the kernel profiled takes {duration(kernel_ns)}, what was timed without the profiler "
         f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"

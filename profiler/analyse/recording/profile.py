@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ class Series:
     @property
     def mean(self) -> float:
         """Each process counts alike, however many launches it made."""
-        return self.values.mean()
+        return self.values.mean
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         kernel=kernel,
         manifest=run.manifest,
         stored=run.stored,
-        gpu=", ".join(sorted(gpus) or run.manifest.gpus) or UNKNOWN_GPU,
+        gpu=_gpus_text(sorted(gpus) or run.manifest.gpus),
         launches=len(process_of),
         series=_catalogued(raw, opcodes, process_of),
         opcodes=_mean_of(opcodes.values()),
@@ -182,6 +182,26 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         numbers=tuple(process_of),
         numberless=numberless,
     )
+
+
+def profile_timings(run: Run) -> Profile:
+    """Returns a profile of the whole step that was timed, without launches and counters, whatever else the run holds."""
+    return Profile(
+        label=run.label,
+        kernel=run.manifest.name,
+        manifest=run.manifest,
+        stored=run.stored,
+        gpu=_gpus_text(run.manifest.gpus),
+        launches=0,
+        series={},
+        opcodes={},
+        timings_ns=timings_of(run),
+        run=run,
+    )
+
+
+def _gpus_text(gpus: Sequence[str]) -> str:
+    return ", ".join(gpus) or UNKNOWN_GPU
 
 
 def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist, fmean, median
 from typing import NamedTuple
 
@@ -45,19 +45,21 @@ class Readings(tuple[float, ...]):
             raise ValueError(f"{len(readings)} values, but {len(readings.processes)} processes")
         return readings
 
+    @cached_property
     def by_process(self) -> list[list[float]]:
         groups: dict[int, list[float]] = {}
         for value, process in zip(self, self.processes, strict=True):
             groups.setdefault(process, []).append(value)
         return list(groups.values())
 
+    @cached_property
     def mean(self) -> float:
         """Returns the mean of process means: each process counts alike, however many launches it made."""
-        return _mean([_mean(group) for group in self.by_process()])
+        return _mean([_mean(group) for group in self.by_process])
 
     def around_medians(self) -> Readings:
         """Returns the readings with each process moved so that its mean is its median, which a few interrupted repeats do not move."""
-        groups = zip(dict.fromkeys(self.processes), self.by_process(), strict=True)
+        groups = zip(dict.fromkeys(self.processes), self.by_process, strict=True)
         shifts = {process: median(group) - _mean(group) for process, group in groups}
         moved = (value + shifts[of] for value, of in zip(self, self.processes, strict=True))
         return Readings(moved, self.processes)
@@ -67,7 +69,7 @@ def are_identical(before: Readings, after: Readings) -> bool:
     """Returns whether both are one value throughout, or the same values, process for process."""
     if len({*before, *after}) == 1:
         return True
-    left, right = (sorted(map(sorted, side.by_process())) for side in (before, after))
+    left, right = (sorted(map(sorted, side.by_process)) for side in (before, after))
     return left == right
 
 
@@ -107,11 +109,11 @@ class _Variance(NamedTuple):
 
 def mean_difference(before: Readings, after: Readings) -> Difference | None:
     """Returns the mean of `after` less the mean of `before`; None where a side is a single launch."""
-    sides = [_noise(before.by_process()), _noise(after.by_process())]
+    sides = [_noise(before.by_process), _noise(after.by_process)]
     if not all(side.freedom for side in sides):
         return None
     alone = tuple(StandardError(math.sqrt(side.value), side.freedom) for side in sides if side.value)
-    return Difference(after.mean() - before.mean(), (*alone, _welch(sides)) if len(alone) > 1 else alone)
+    return Difference(after.mean - before.mean, (*alone, _welch(sides)) if len(alone) > 1 else alone)
 
 
 def _welch(sides: Sequence[_Variance]) -> StandardError:

@@ -106,7 +106,7 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
     if are_identical(before, after):
         return Judgement(interval, "same", "identical")
     launches = min(len(before), len(after))
-    largest = max(abs(before.mean()), abs(after.mean()))
+    largest = max(abs(before.mean), abs(after.mean))
     effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest, SMALLEST_SHARE_OF_WHOLE * whole)
     if len(set(before)) == len(set(after)) == 1:
         delta = after[0] - before[0]

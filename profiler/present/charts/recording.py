@@ -64,7 +64,7 @@ def launches_chart(profile: Profile, metric: str = DURATION) -> ChartType | None
         return None
     name = "time under the profiler" if metric == DURATION else series.metric.name
     title = _title(profile, name, series.values, "launches")
-    return _scatter(series.values, "launch", name, series.metric.unit, ("mean", series.values.mean()), title)
+    return _scatter(series.values, "launch", name, series.metric.unit, ("mean", series.values.mean), title)
 
 
 def repeats_chart(profile: Profile) -> ChartType | None:

@@ -199,12 +199,12 @@ def test_copies_of_blocks_are_counted_since_their_instructions_tell_no_width():
 def test_the_recorded_kernels_widths_are_what_their_sources_say(recorded, number, bits):
     run = recorded.find(number, "gemm")
     series = profile_kernel(run, run.manifest.kernels[0].name).series
-    assert {series[name].values.mean() for name in ("load_width_bits", "store_width_bits")} == {bits}
-    assert {series[name].values.mean() for name in ("bulk_loads", "bulk_stores")} == {0}
+    assert {series[name].values.mean for name in ("load_width_bits", "store_width_bits")} == {bits}
+    assert {series[name].values.mean for name in ("bulk_loads", "bulk_stores")} == {0}
 
 
 def test_the_recorded_tensor_core_kernel_has_no_thread_load_anything(recorded):
     run = recorded.find("10", "gemm")
     series = profile_kernel(run, run.manifest.kernels[0].name).series
     assert "load_width_bits" not in series
-    assert series["bulk_loads"].values.mean() == sum(executed(run, opcode) for opcode in TENSOR_LOADS) > 0
+    assert series["bulk_loads"].values.mean == sum(executed(run, opcode) for opcode in TENSOR_LOADS) > 0

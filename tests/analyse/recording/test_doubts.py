@@ -6,10 +6,9 @@ import math
 
 import pytest
 
-from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
-from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.recording.profile import profile_kernel, profile_timings
 from profiler.catalog.metrics import BY_NAME
 from profiler.store.runs.manifest import Clocks, Spread
 

@@ -120,7 +120,7 @@ def test_only_the_noisier_side_counts_its_processes(stats):
 
 def test_around_medians_a_process_keeps_its_noise_and_loses_what_a_few_repeats_move():
     readings = of_processes([10.0, 11.0, 10.5, 30.0], [12.0, 12.0], [9.0])
-    assert readings.around_medians().mean() == pytest.approx(fmean([10.75, 12.0, 9.0]))
+    assert readings.around_medians().mean == pytest.approx(fmean([10.75, 12.0, 9.0]))
     one = Readings([10.0, 11.0, 30.0])
     assert standard_deviation(one.around_medians()) == pytest.approx(standard_deviation(one))
     assert readings.around_medians().processes == readings.processes
@@ -140,7 +140,7 @@ def test_identical_is_what_has_the_same_readings_of_the_same_processes(before, a
 
 
 def test_a_process_counts_once_however_many_launches_it_made():
-    assert of_processes([1.0], [3.0, 3.0, 3.0]).mean() == 2.0
+    assert of_processes([1.0], [3.0, 3.0, 3.0]).mean == 2.0
 
 
 def test_processes_that_agree_by_accident_prove_nothing():
