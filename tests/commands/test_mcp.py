@@ -665,7 +665,8 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         patience = time.monotonic() + 60
         while not (readers := [pid for pid in started_by(server.pid) if b"spawn_main" in command_of(pid)]):
-            assert server.poll() is None and time.monotonic() < patience, "no process reads the report"
+            assert server.poll() is None
+            assert time.monotonic() < patience, "no process reads the report"
             time.sleep(0.001)
         for pid in readers:
             os.kill(pid, signal.SIGSTOP)
