@@ -37,7 +37,7 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
 
 
 def _algorithms(provenance: Provenance | None) -> str:
-    """Returns the library and its fastest algorithm; processes that chose another one come after a semicolon."""
+    """Returns the library and its fastest algorithm, and what other processes chose."""
     if provenance is None:
         return ""
     known = [
@@ -45,7 +45,7 @@ def _algorithms(provenance: Provenance | None) -> str:
         or "its default"
         for one in provenance.algorithms
     ]
-    return f" ({provenance.library or 'its library'}: {'; '.join(dict.fromkeys(known))})"
+    return f" ({provenance.library or 'its library'}: {'; in another process '.join(dict.fromkeys(known))})"
 
 
 def clocks_text(clocks: Clocks) -> str:
