@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,7 @@ from profiler.present.documents.code_check import code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
+from profiler.text import printable
 
 _REGRESSION = 1  # the only use of exit code 1
 
@@ -134,13 +136,26 @@ def check(
     if accept is not None:
         if not accept.strip():
             raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
-        finding, path = accept_changes(finding, accept)
-        if path is None:
-            raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
-        report_written(path, settings)
+        finding = _accept(finding, accept, settings)
     _write_files(finding, summary, junit, allow_unclear)
     print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)
+
+
+def _accept(finding: CheckFinding, reason: str, settings: VerbSettings) -> CheckFinding:
+    """Accepts what got worse. What was accepted before stays as it was, so that a job may run the command again."""
+    before = list(
+        dict.fromkeys(one.accepted for pair in finding.pairs for one in pair.checks if one.accepted)
+    )
+    finding, path = accept_changes(finding, reason)
+    if path is not None:
+        report_written(path, settings)
+    elif not before:
+        raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
+    if not settings.quiet:
+        for one in before:
+            print(printable(f"Accepted already by {one}"), file=sys.stderr)
+    return finding
 
 
 def _percent(text: str) -> float:
