@@ -149,8 +149,8 @@ def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, che
     assert result.returncode == 0
     told = result.stdout.splitlines()
     assert (
-        "caution: 2 of 3 kernels not checked, the same recording on both sides: k1, m=4096; k2, m=4096"
-        in told
+        "caution: 2 of 3 kernels not checked, the same recording on both sides: "
+        "k (k1, m=4096); k (k2, m=4096)" in told
     )
     assert (
         told[0]
@@ -192,11 +192,11 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check):
     result = check("--baseline", "main")
     assert result.returncode == 1
     table = result.stdout.split("\n\n")[1].splitlines()[1:]
-    assert [row.split(",")[0] for row in table] == ["k2", "k10"]
+    assert [row.split()[1] for row in table] == ["k2,", "k10,"]
     assert "not recorded in" in result.stdout
     assert "so not checked: k1" in result.stdout
     assert "so not checked: new" in result.stdout
-    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k2, m=4096"
+    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k (k2, m=4096)"
 
 
 def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, check, tmp_path):
@@ -207,7 +207,7 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
         record(folder, "several", launches=two)
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 1
-    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: slower, m=4096"
+    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k (slower, m=4096)"
     assert "several, m=4096: which kernel to compare is not clear" in result.stdout
     assert "-k PATTERN" in result.stdout
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//testcase")) == 2
@@ -441,6 +441,18 @@ def test_an_accepted_change_ends_with_the_baseline_that_it_was_accepted_from(rec
     faster = record("runs", "k", 0.8)
     record("runs", "k", 1.05)
     assert check("--baseline", faster).returncode == 1
+
+
+def test_to_accept_again_changes_nothing_and_says_since_when_and_why(record, check, tmp_path):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--accept", "the mask").returncode == 0
+    kept = (tmp_path / "prof.accepted.jsonl").read_text()
+    again = check("--baseline", baseline, "--accept", "another reason")
+    assert again.returncode == 0
+    when, who = (json.loads(kept)[name] for name in ("when", "who"))
+    assert again.stderr == f"Accepted already by {who}, {when}: the mask\n"
+    assert (tmp_path / "prof.accepted.jsonl").read_text() == kept
 
 
 @pytest.mark.parametrize(("factor", "reason"), [(1.0, "why not"), (1.1, " ")])
