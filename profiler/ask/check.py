@@ -30,6 +30,7 @@ from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
+from profiler.store.reports.near import what_is_near
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -123,7 +124,7 @@ def _pair_up(
     if is_store(baseline):
         return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings)
     if is_report_path(baseline, settings) and not Path(baseline).exists():
-        raise ReportNotFound(f"{baseline}: no such file or folder")
+        raise ReportNotFound(f"{baseline}: no such file or folder; {what_is_near(Path(baseline))}")
     if candidate is not None:
         before, after = open_named([baseline, candidate], settings, timed=True)
         return [pair_runs(before, after)], [], []
