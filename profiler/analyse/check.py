@@ -74,20 +74,29 @@ class PairCheck(Struct, frozen=True):
 
 
 class CheckFinding(Struct, frozen=True):
-    """`outcome` is the worst of all; `notes` list what was left out, and `gone` the kernels that only the baseline has."""
+    """`outcome` is the worst of all; `notes` list what was left out.
+
+    `gone` are the kernels that only the baseline has, and `unmatched` the recordings of either side without a counterpart.
+    """
 
     schema_version: int
     outcome: Outcome
     pairs: list[PairCheck]
     notes: list[str]
     gone: list[str] = []
+    unmatched: list[str] = []
 
 
 def derive_finding(
-    pairs: Sequence[PairCheck], notes: Sequence[str], gone: Sequence[str] = ()
+    pairs: Sequence[PairCheck],
+    notes: Sequence[str],
+    gone: Sequence[str] = (),
+    unmatched: Sequence[str] = (),
 ) -> CheckFinding:
     outcomes = {pair.outcome for pair in pairs}
-    return CheckFinding(SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone))
+    return CheckFinding(
+        SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone), list(unmatched)
+    )
 
 
 def find_changes_to_accept(finding: CheckFinding, when: str, who: str, why: str) -> list[Accepted]:
@@ -105,7 +114,7 @@ def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckF
     if not changes or finding.outcome == "passed":
         return finding
     pairs = [_with_accepted(pair, changes) for pair in finding.pairs]
-    return derive_finding(pairs, finding.notes, finding.gone)
+    return derive_finding(pairs, finding.notes, finding.gone, finding.unmatched)
 
 
 def _with_accepted(pair: PairCheck, changes: Sequence[Accepted]) -> PairCheck:

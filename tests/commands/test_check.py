@@ -180,10 +180,10 @@ def test_a_path_that_leads_nowhere_is_told_as_that(record, check, baseline, cand
     record("runs", "k")
     result = check("--baseline", baseline, *candidate)
     assert result.returncode == 11
-    assert result.stderr.splitlines()[0] == f"prof: {baseline}: no such file or folder"
+    assert result.stderr.startswith(f"prof: {baseline}: no such file or folder; ")
 
 
-def test_a_folder_of_runs_checks_every_name_in_both(record, check):
+def test_a_folder_of_runs_checks_every_name_in_both(record, check, tmp_path):
     for name, factor in (("k1", 1.0), ("k2", 1.0), ("k10", 1.0)):
         record("main", name, factor)
     record("runs", "k10", 1.001)
@@ -196,7 +196,13 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check):
     assert "not recorded in" in result.stdout
     assert "so not checked: k1" in result.stdout
     assert "so not checked: new" in result.stdout
-    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k (k2, m=4096)"
+    assert result.stdout.splitlines()[-1] == (
+        "regression in 1 of 2 kernels: k (k2, m=4096); 2 recordings have no counterpart"
+    )
+    named = check("--baseline", "main", "runs", "--format", "json")
+    assert json.loads(named.stdout)["unmatched"] == ["k1", "new"]
+    (tmp_path / "k2").mkdir()  # of sources, say
+    assert check("--baseline", "main", "k2").returncode == 1
 
 
 def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, check, tmp_path):
@@ -227,6 +233,15 @@ def test_a_folder_of_runs_and_a_name_check_that_one(record, check):
 def test_a_report_has_no_counterpart_in_a_folder(record, check, reports):
     record("main", "k1")
     assert check("--baseline", "main", reports / "gemm_5.ncu-rep").returncode == 2
+
+
+def test_two_folders_of_reports_are_stored_first(prof_here, reports, tmp_path):
+    for side in ("before", "after"):
+        (tmp_path / side).mkdir()
+        shutil.copy(reports / "gemm_5.ncu-rep", tmp_path / side)
+    result = prof_here("check", "--baseline", tmp_path / "before", tmp_path / "after")
+    assert result.returncode == 21
+    assert "before holds 1 report: gemm_5.ncu-rep" in result.stderr
 
 
 def test_every_kernel_of_two_recordings(prof_here, make_run, tmp_path, monkeypatch):

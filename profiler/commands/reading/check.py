@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from profiler.analyse.check import CheckFinding
-from profiler.ask.check import accept_changes, check as ask, is_store
+from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
 from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.files import report_written
@@ -42,7 +42,7 @@ def check(
     candidate: Annotated[
         str | None,
         typer.Argument(
-            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file [default: the newest run with the baseline's name]."
+            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs [default: the newest run with the baseline's name, of --runs]."
         ),
     ] = None,
     baseline: Annotated[
@@ -116,6 +116,8 @@ def check(
 
       prof check --baseline runs-of-main --junit check.xml
 
+      prof check --baseline runs-of-main runs-of-the-change
+
       prof check --baseline runs-of-main --accept 'the new mask costs 4 %'
 
       prof check --sass --baseline before.cubin after.cubin
@@ -183,7 +185,8 @@ def _check_machine_code(baseline: str, candidate: str | None, settings: VerbSett
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses a report on a side where a stored run is needed."""
     if is_store(baseline):
-        if candidate is not None and is_report_path(candidate, settings):
+        is_folder = candidate is not None and holds_recordings(candidate, settings)
+        if candidate is not None and not is_folder and is_report_path(candidate, settings):
             raise typer.BadParameter(
                 "against a folder of runs, name a stored run: a report has no counterpart there"
             )

@@ -81,14 +81,16 @@ def check_document(finding: CheckFinding) -> Document:
 
 
 def sentence(finding: CheckFinding) -> str:
-    """Returns the outcome in one line, with the kernels that got faster and the number of those that are gone."""
+    """Returns the outcome in one line, with the kernels that got faster and the number of what could not be matched."""
     gone = len(finding.gone)
     lost = (
         f"; {counted(gone, 'kernel', 'kernels')} of the baseline {'is' if gone == 1 else 'are'} gone"
         if gone
         else ""
     )
-    return f"{_outcome(finding)}{_gains(finding)}{lost}"
+    alone = len(finding.unmatched)
+    unmatched = f"; {counted(alone, 'recording has', 'recordings have')} no counterpart" if alone else ""
+    return f"{_outcome(finding)}{_gains(finding)}{lost}{unmatched}"
 
 
 def _gains(finding: CheckFinding) -> str:
