@@ -39,6 +39,7 @@ def open_named(
     it. Files of machine code are opened too if `code`.
     """
     if settings.reach is not None:
+        references = [settings.reach.locate(one) for one in references]
         for reference in references:
             settings.reach.check(reference)
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
