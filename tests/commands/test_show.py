@@ -196,8 +196,8 @@ def test_a_place_in_a_file_named_by_a_hash_is_short_for_people_and_whole_for_pro
 def test_full_shows_the_metrics_of_the_catalogue_by_group_and_counts_the_raw_counters(prof_here, reports):
     report = reports / "gemm_6.ncu-rep"
     page = prof_here("show", report, "--full").stdout
-    rows = page.split("\ngroup ")[1].split("\n\n")[0].splitlines()[1:]
-    groups = [row.split("  ")[0] for row in rows if "counters" not in row]
+    rows = page.split("\nother metric ")[1].split("\n\n")[0].splitlines()[1:]
+    groups = [row.split("  ")[-1] for row in rows if "counters" not in row]
     assert {"memory", "occupancy", "instructions"} <= set(groups)
     assert len(set(groups)) == len(list(itertools.groupby(groups))), "each stands together"
     (counted,) = re.findall(

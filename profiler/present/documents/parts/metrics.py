@@ -71,15 +71,18 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric], *, grouped: bool =
     """Returns a row for each metric, with its group in the catalogue if they are `grouped`."""
     group = [Column("group", stays=0)] if grouped else []
     columns = (
-        *group,
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
         Column("spread, %", "percent", missing="-"),
+        *group,
         Column("ncu", wide=True),
     )
     groups = [(BY_NAME[one.name].group,) if grouped else () for one in metrics]
-    cells = [(*group, *_metric_cells(one)) for group, one in zip(groups, metrics, strict=True)]
+    cells = [
+        (*values, *group, ncu)
+        for group, (*values, ncu) in zip(groups, map(_metric_cells, metrics), strict=True)
+    ]
     return Table(columns, [Row(one) for one in cells])
 
 
