@@ -22,6 +22,8 @@ _CI_COMMAND = re.compile(
     r"|#(?=#\w*\[)",
     re.IGNORECASE,
 )
+# Hexadecimal, or of PyTorch's letters and digits, of which a name that a person chose has no such length.
+_HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32,}|(?=[a-z]*[0-9])[a-z0-9]{40,})(?![0-9a-zA-Z])")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
@@ -44,6 +46,11 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = width // 3
     return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def short_place(place: str) -> str:
+    """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one."""
+    return _HASH.sub(lambda match: f"{match[0][:8]}…", place)
 
 
 def report_name(label: str) -> str:

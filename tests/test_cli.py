@@ -333,7 +333,7 @@ def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(recor
 
 def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(recorded):
     page = on_a_terminal("--runs", recorded.root, "check", "6", "--baseline", "5", width=80, NO_COLOR="1")
-    assert re.search(r"gemm-6.* -\d+\.\d\d ± \d\.\d\d % ", page)
+    assert re.search(r"duration_ns.* -\d+\.\d\d ± \d\.\d\d % ", page)
 
 
 def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, shipped):

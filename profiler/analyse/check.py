@@ -14,16 +14,18 @@ from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
-from profiler.analyse.compare.changes import PairChange, compare_pair
+from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
-from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
+from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup, VerdictName
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.main_shape import of_common_shape
-from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
+from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.accepted import Accepted
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.thresholds import Threshold
 from profiler.errors import NotComparable
+from profiler.text import shortened
 
 _NAME_WIDTH = 40
 
@@ -33,7 +35,8 @@ Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
 class MetricCheck(Struct, frozen=True):
     """One limit. `change_pct` is null where the baseline is zero, its interval also where there is none.
 
-    `accepted` says who accepted a change beyond the limit, when and why; the outcome is then `passed`.
+    `accepted` says who accepted a change beyond the limit, when and why; the outcome is then `passed`. `verdict` judges
+    the change without the limit, as `prof compare` does: a certain gain is `better`.
     """
 
     metric: str
@@ -48,12 +51,13 @@ class MetricCheck(Struct, frozen=True):
     outcome: Outcome
     reason: Reason
     accepted: str = ""
+    verdict: VerdictName | None = None
 
 
 class PairCheck(Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
-    `what`, `why` and `next` are of a regression: how much slower it is, what made it so, and what to change.
+    `what` says how much slower or faster it got; of a regression, `why` says what made it so, and `next` what to change.
     """
 
     name: str
@@ -70,20 +74,29 @@ class PairCheck(Struct, frozen=True):
 
 
 class CheckFinding(Struct, frozen=True):
-    """`outcome` is the worst of all; `notes` list what was left out, and `gone` the kernels that only the baseline has."""
+    """`outcome` is the worst of all; `notes` list what was left out.
+
+    `gone` are the kernels that only the baseline has, and `unmatched` the recordings of either side without a counterpart.
+    """
 
     schema_version: int
     outcome: Outcome
     pairs: list[PairCheck]
     notes: list[str]
     gone: list[str] = []
+    unmatched: list[str] = []
 
 
 def derive_finding(
-    pairs: Sequence[PairCheck], notes: Sequence[str], gone: Sequence[str] = ()
+    pairs: Sequence[PairCheck],
+    notes: Sequence[str],
+    gone: Sequence[str] = (),
+    unmatched: Sequence[str] = (),
 ) -> CheckFinding:
     outcomes = {pair.outcome for pair in pairs}
-    return CheckFinding(SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone))
+    return CheckFinding(
+        SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone), list(unmatched)
+    )
 
 
 def find_changes_to_accept(finding: CheckFinding, when: str, who: str, why: str) -> list[Accepted]:
@@ -101,7 +114,7 @@ def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckF
     if not changes or finding.outcome == "passed":
         return finding
     pairs = [_with_accepted(pair, changes) for pair in finding.pairs]
-    return derive_finding(pairs, finding.notes, finding.gone)
+    return derive_finding(pairs, finding.notes, finding.gone, finding.unmatched)
 
 
 def _with_accepted(pair: PairCheck, changes: Sequence[Accepted]) -> PairCheck:
@@ -152,7 +165,9 @@ def check_pair(
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = [*narrowed, *change.warnings]
     if before.kernel != after.kernel and not alone:
-        names = " and ".join(brief_name(profile.kernel, _NAME_WIDTH) for profile in (before, after))
+        names = " and ".join(
+            shortened(plain_name(profile.kernel), _NAME_WIDTH) for profile in (before, after)
+        )
         warnings.append(f"the kernels have different names: {names}")
     if alone and limits[1:]:
         warnings.append("timings alone: no metric but the duration was checked")
@@ -162,6 +177,8 @@ def check_pair(
     headline = None
     if outcome == "regression" and not alone:
         headline = compare_profiles(before, after, diagnose=diagnose).headline
+    elif checks[0].verdict == "better" and (faster := headline_of_times(before, after, change.speedup)):
+        headline = Headline(faster.what, why="", next="")
     return _pair(name, before, after, outcome, warnings=warnings, checks=checks, headline=headline)
 
 
@@ -204,8 +221,9 @@ def _duration_check(
     change = 1.0 / speedup.ratio - 1.0
     interval = None if speedup.ci is None else (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
     outcome, reason = _decide(change, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    verdict = judge_speedup(speedup)
     if are_identical(*(durations_of(profile, speedup.basis) for profile in (before, after))):
-        outcome, reason = "passed", "identical"
+        outcome, reason, verdict = "passed", "identical", "same"
     return MetricCheck(
         metric=DURATION,
         unit="ns",
@@ -218,6 +236,7 @@ def _duration_check(
         limit_pct=limit.limit_pct,
         outcome=outcome,
         reason=reason,
+        verdict=verdict,
     )
 
 
@@ -237,6 +256,7 @@ def _metric_check(change: PairChange, limit: Threshold) -> MetricCheck:
         limit_pct=limit.limit_pct,
         outcome=outcome,
         reason=reason,
+        verdict=delta.verdict,
     )
 
 

@@ -26,6 +26,7 @@ class Listing(Struct, frozen=True):
             100, each=2, by=lambda run, *_: str(run["recorded"]), largest_first=True, keeps_order=True
         ),
     ]
+    reports: Annotated[list[str], Importance(97, each=2)] = []  # files that an agent may name, newest first
     damaged: Annotated[list[str], Importance(98)] = []  # a line for each damaged run or pack
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}

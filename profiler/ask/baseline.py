@@ -1,17 +1,19 @@
 """Pairs each candidate with the baseline of the same name and workload.
 
-In: stores and runs. Out: pairs of runs, and notes on runs without a counterpart. A recording compared with itself
+In: stores and runs. Out: pairs of runs, and the runs without a counterpart. A recording compared with itself
 would always pass, so a folder as its own baseline, or the same run on both sides, is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
+from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
@@ -21,13 +23,21 @@ RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
 _Subject = tuple[_Work, tuple[str, ...]]  # the work and the GPUs
 _MOST_NAMED = 6
+_RENAMED = "A report that was only renamed finds its counterpart under the old name: `prof ingest REPORT --name NAME`, in a new folder."
 _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
 
 
-def pair_stores(
-    baseline: RunStore, candidate: RunStore, gpu: str | None = None
-) -> tuple[list[RunPair], list[str]]:
-    """Returns pairs of the newest runs of every name and workload that both folders hold, and notes on the others.
+@dataclass(frozen=True)
+class Pairing:
+    """The pairs of two folders, the runs of each that have no counterpart, and notes that say so."""
+
+    pairs: list[RunPair]
+    unmatched: list[str]
+    notes: list[str]
+
+
+def pair_stores(baseline: RunStore, candidate: RunStore, gpu: str | None = None) -> Pairing:
+    """Returns pairs of the newest runs of every name and workload that both folders hold, and the others.
 
     Runs of one GPU are paired; those of different GPUs only where a name and workload has no pair on one.
     """
@@ -36,6 +46,8 @@ def pair_stores(
             f"{candidate.root} is both the baseline and the folder to check, so every run would be compared with itself",
             remedy=_NOTHING_NEW,
         )
+    for store in (baseline, candidate):
+        _require_runs(store)
     names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
     before, after = (_newest(store, names[0] & names[1], gpu) for store in (baseline, candidate))
     pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
@@ -45,14 +57,30 @@ def pair_stores(
     if not pairs:
         raise RunNotFound(
             f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
-            remedy="Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there.",
+            remedy=f"Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there. {_RENAMED}",
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
     lonely = [[title_of(run) for work, run in one.items() if work not in other] for one, other in ((older, newer), (newer, older))]  # fmt: skip
-    return pairs, [
-        *_note(f"not recorded in {candidate.root}", [*(names[0] - names[1]), *lonely[0]]),
-        *_note(f"no baseline in {baseline.root}", [*(names[1] - names[0]), *lonely[1]]),
+    gone, new = [*(names[0] - names[1]), *lonely[0]], [*(names[1] - names[0]), *lonely[1]]
+    notes = [
+        "matched by the name and the workload of each run; a report has the name of its file",
+        *_note(f"not recorded in {candidate.root}", gone),
+        *_note(f"no baseline in {baseline.root}", new),
+        *([_RENAMED] if gone and new else []),
     ]
+    return Pairing(pairs, [*gone, *new], notes)
+
+
+def _require_runs(store: RunStore) -> None:
+    """Raises RunNotFound for a folder without runs, and says how reports that lie there become runs."""
+    if store.ids() or store.left_out:
+        return
+    if isinstance(store.root, Path) and files_in(store.root):
+        raise RunNotFound(
+            f"{store.root}: no runs are stored there; {what_is_near(store.root)}",
+            remedy="Store the reports of each side in a folder of its own, `prof --runs DIR ingest REPORTS`, and check these: `prof check --baseline DIR OTHER`.",
+        )
+    raise RunNotFound(f"{store.root}: no runs are stored there")
 
 
 def pair_runs(baseline: Run, candidate: Run) -> RunPair:

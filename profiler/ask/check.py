@@ -19,7 +19,7 @@ from profiler.analyse.check import (
 )
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
-from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
+from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named
@@ -30,6 +30,7 @@ from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
+from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -47,7 +48,8 @@ def check(
 
     `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
     """
-    pairs, unpaired, checks = _pair_up(baseline, candidate, settings)
+    pairing, checks = _pair_up(baseline, candidate, settings)
+    pairs = pairing.pairs
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
     gone: list[str] = []
@@ -72,7 +74,7 @@ def check(
             gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
             new = [kernel for kernel in alone if kernel not in known]
             notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
-    finding = derive_finding(checks, [*unpaired, *notes], gone)
+    finding = derive_finding(checks, [*pairing.notes, *notes], gone, pairing.unmatched)
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
@@ -101,6 +103,14 @@ def is_store(baseline: str) -> bool:
     return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
 
 
+def holds_recordings(candidate: str, settings: Settings) -> bool:
+    """Returns whether a candidate is a folder of runs, or of reports to store first; a folder of sources may have the name of a run."""
+    folder = Path(candidate)
+    if is_url(candidate) or not is_store(candidate):
+        return False
+    return bool(settings.open_store(folder).ids() or files_in(folder))
+
+
 def pair_kernels(
     pair: RunPair, settings: Settings, kernel_name: str | None, *, every: bool
 ) -> Iterator[tuple[Profile, Profile]]:
@@ -116,32 +126,31 @@ def pair_kernels(
         yield left, right
 
 
-def _pair_up(
-    baseline: str, candidate: str | None, settings: Settings
-) -> tuple[list[RunPair], list[str], list[PairCheck]]:
-    """Returns the runs to compare, the baseline first, notes on what has no counterpart, and what is damaged."""
+def _pair_up(baseline: str, candidate: str | None, settings: Settings) -> tuple[Pairing, list[PairCheck]]:
+    """Returns the runs to compare, the baseline first, what has no counterpart, and what is damaged."""
     if is_store(baseline):
         return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings)
     if is_report_path(baseline, settings) and not Path(baseline).exists():
-        raise ReportNotFound(f"{baseline}: no such file or folder")
+        raise ReportNotFound(f"{baseline}: no such file or folder; {what_is_near(Path(baseline))}")
     if candidate is not None:
         before, after = open_named([baseline, candidate], settings, timed=True)
-        return [pair_runs(before, after)], [], []
+        return Pairing([pair_runs(before, after)], [], []), []
     (before,) = open_named([baseline], settings, timed=True)
     store = settings.open_store()
-    return [(before, find_newer(store, before, settings.gpu))], [], _damaged(store)
+    return Pairing([(before, find_newer(store, before, settings.gpu))], [], []), _damaged(store)
 
 
 def _pair_with_store(
     baseline: RunStore, candidate: str | None, settings: Settings
-) -> tuple[list[RunPair], list[str], list[PairCheck]]:
-    if candidate is not None:
+) -> tuple[Pairing, list[PairCheck]]:
+    if candidate is not None and not holds_recordings(candidate, settings):
         (after,) = open_named([candidate], settings, timed=True)
-        return [pair_runs(find_newest(baseline, after, settings.gpu), after)], [], _damaged(baseline)
-    candidates = settings.open_store()
+        pair = pair_runs(find_newest(baseline, after, settings.gpu), after)
+        return Pairing([pair], [], []), _damaged(baseline)
+    candidates = settings.open_store(None if candidate is None else location_of(candidate))
     require_ladder(settings, lambda: candidates)
-    pairs, notes = pair_stores(baseline, candidates, settings.gpu)
-    return pairs, notes, [*_damaged(baseline), *_damaged(candidates)]
+    pairing = pair_stores(baseline, candidates, settings.gpu)
+    return pairing, [*_damaged(baseline), *_damaged(candidates)]
 
 
 def _damaged(store: RunStore) -> list[PairCheck]:

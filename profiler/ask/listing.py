@@ -1,17 +1,22 @@
-"""Lists the stored runs, and the kernels of the ladder with their runs."""
+"""Lists the stored runs, the kernels of the ladder with their runs, and the report files that an agent may read."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, UNREADABLE, Listing
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.reach import Reach
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Ladder, size_text
 from profiler.errors import RunDamaged, RunNotFound, RunUnusable
+from profiler.store.reports.locate import find_reports
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
@@ -23,7 +28,7 @@ _Cell = str | int
 def list_stored(settings: Settings, name: str | None = None) -> Listing:
     """Returns every run of a name; without a name, the newest run of each name and the ladder's kernels.
 
-    A name that no run has is an error, as in every other question.
+    A name that no run has is an error, as in every other question. An agent also gets the reports within its reach.
     """
     store = settings.open_store()
     require_ladder(settings, lambda: store)
@@ -33,7 +38,17 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
     )
     if name is not None and not listing.runs:
         raise RunNotFound(why_nothing(store, name, settings))
-    return listing
+    return listing if name is not None else replace(listing, reports=_reports_within(settings.reach))
+
+
+def _reports_within(reach: Reach | None) -> list[str]:
+    """Returns the names of the report files below the folders of an agent's server, newest first."""
+    if reach is None:
+        return []
+    found = find_reports([str(folder) for folder in reach.report_folders])
+    reports = [one for one in found if isinstance(one, Path) and one.is_file() and reach.holds(one)]
+    reports.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    return [reach.name_of(path) for path in reports]
 
 
 def derive_listing(

@@ -70,6 +70,20 @@ def test_faster_and_certain_passes_also_where_no_limit_is_left(profile_of):
     assert found.outcome == "passed"
 
 
+def test_a_gain_says_how_much_faster_and_what_is_no_gain_says_nothing(profile_of):
+    faster = check(profile_of(*noisy(1000)), profile_of(*noisy(900)))
+    assert faster.checks[0].verdict == "better"
+    assert "1.11" in faster.what
+    assert "as fast as" in faster.what
+    assert (faster.why, faster.next) == ("", "")
+    timed = [profile_of(timings=noisy(middle)) for middle in (1000, 900)]
+    assert "as fast as" in check(*timed).what
+    for after in (noisy(999, seed=2), noisy(900, 0.3), noisy(1015)):
+        found = check(profile_of(*noisy(1000)), profile_of(*after))
+        assert found.checks[0].verdict != "better"
+        assert found.what == ""
+
+
 def test_a_limit_below_what_matters_holds_where_the_change_is_certain(profile_of):
     half = Threshold(BY_NAME["duration_ns"], "rise", 0.5)
     before, after = profile_of(*noisy(1000, 1e-4)), profile_of(*noisy(1008, 1e-4))

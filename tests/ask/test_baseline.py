@@ -7,6 +7,7 @@ import pytest
 from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.errors import RunNotFound
 from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import RunStore
 
 
 def ids_of(pairs):
@@ -20,16 +21,19 @@ def test_two_folders_pair_by_name_and_workload_and_the_newest_counts(made, made_
     made.profile("k", 100.0, workload={"m": 1})
     after_2 = made.profile("k", 100.0, workload={"m": 2})
     after_1 = made.profile("k", 100.0, workload={"m": 1})
-    pairs, notes = pair_stores(made_elsewhere.store, made.store)
-    assert ids_of(pairs) == [(before_1, after_1), (before_2, after_2)]
-    assert notes == []
+    found = pair_stores(made_elsewhere.store, made.store)
+    assert ids_of(found.pairs) == [(before_1, after_1), (before_2, after_2)]
+    assert found.unmatched == []
+    assert found.notes == [
+        "matched by the name and the workload of each run; a report has the name of its file"
+    ]
 
 
 def test_pairs_stand_in_the_order_that_people_count_in(made, made_elsewhere):
     for name in ("gemm-10", "gemm-9", "gemm-1"):
         made.profile(name, 100.0)
         made_elsewhere.profile(name, 100.0)
-    pairs, _ = pair_stores(made_elsewhere.store, made.store)
+    pairs = pair_stores(made_elsewhere.store, made.store).pairs
     assert [after.manifest.name for _, after in pairs] == ["gemm-1", "gemm-9", "gemm-10"]
 
 
@@ -39,11 +43,31 @@ def test_what_has_no_counterpart_is_named(made, made_elsewhere):
     made.profile("new", 100.0)
     made.profile("both", 100.0, workload={"m": 7})
     made_elsewhere.profile("gone", 100.0)
-    _, notes = pair_stores(made_elsewhere.store, made.store)
+    found = pair_stores(made_elsewhere.store, made.store)
+    _, *notes, hint = found.notes
     assert notes == [
         f"not recorded in {made.store.root}, so not checked: gone",
         f"no baseline in {made_elsewhere.store.root}, so not checked: both, m=7; new",
     ]
+    assert "`prof ingest REPORT --name NAME`" in hint
+    assert sorted(found.unmatched) == ["both, m=7", "gone", "new"]
+
+
+def test_where_one_side_alone_has_more_nothing_was_renamed(made, made_elsewhere):
+    for one in (made, made_elsewhere):
+        one.profile("both", 100.0)
+    made.profile("new", 100.0)
+    assert not any("--name" in note for note in pair_stores(made_elsewhere.store, made.store).notes)
+
+
+def test_a_folder_of_reports_is_refused_with_how_to_store_them(made, reports, tmp_path):
+    made.profile("k", 100.0)
+    with pytest.raises(RunNotFound, match=r"no runs are stored there; .* holds \d+ reports: ") as refused:
+        pair_stores(RunStore(reports), made.store)
+    assert "prof --runs DIR ingest REPORTS" in refused.value.remedy
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunNotFound, match=r"no runs are stored there$"):
+        pair_stores(made.store, RunStore(tmp_path / "empty"))
 
 
 def test_a_long_list_of_them_is_counted(made, made_elsewhere):
@@ -51,7 +75,7 @@ def test_a_long_list_of_them_is_counted(made, made_elsewhere):
         one.profile("both", 100.0)
     for number in range(9):
         made.profile(f"new-{number}", 100.0)
-    _, (note,) = pair_stores(made_elsewhere.store, made.store)
+    _, note = pair_stores(made_elsewhere.store, made.store).notes
     assert note.endswith("new-5 and 3 more")
 
 
@@ -112,9 +136,9 @@ def test_runs_of_one_gpu_are_paired_and_those_of_two_only_where_there_is_no_othe
     here = {gpu: made.profile("k", 100.0, gpus=[gpu]) for gpu in ("A", "B")}
     there = {gpu: made_elsewhere.profile("k", 100.0, gpus=[gpu]) for gpu in ("B", "A")}
     moved = made_elsewhere.profile("moved", 100.0, gpus=["A"]), made.profile("moved", 100.0, gpus=["B"])
-    pairs, notes = pair_stores(made_elsewhere.store, made.store)
-    assert set(ids_of(pairs)) == {(there["A"], here["A"]), (there["B"], here["B"]), moved}
-    assert notes == []
+    found = pair_stores(made_elsewhere.store, made.store)
+    assert set(ids_of(found.pairs)) == {(there["A"], here["A"]), (there["B"], here["B"]), moved}
+    assert found.unmatched == []
     like = made.store.open(RunId.parse(here["B"]))
     assert find_newest(made_elsewhere.store, like).manifest.run_id == there["B"]
 
@@ -123,5 +147,5 @@ def test_a_function_timed_alone_is_held_against_its_profile(made, made_elsewhere
     """A profiled function has no workload, and a timed one an empty one."""
     before = made_elsewhere.profile("function", 100.0, workload=None)
     after = made.profile("function", 100.0, workload={})
-    pairs, _ = pair_stores(made_elsewhere.store, made.store)
+    pairs = pair_stores(made_elsewhere.store, made.store).pairs
     assert ids_of(pairs) == [(before, after)]

@@ -149,8 +149,8 @@ def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, che
     assert result.returncode == 0
     told = result.stdout.splitlines()
     assert (
-        "caution: 2 of 3 kernels not checked, the same recording on both sides: k1, m=4096; k2, m=4096"
-        in told
+        "caution: 2 of 3 kernels not checked, the same recording on both sides: "
+        "k (k1, m=4096); k (k2, m=4096)" in told
     )
     assert (
         told[0]
@@ -180,10 +180,10 @@ def test_a_path_that_leads_nowhere_is_told_as_that(record, check, baseline, cand
     record("runs", "k")
     result = check("--baseline", baseline, *candidate)
     assert result.returncode == 11
-    assert result.stderr.splitlines()[0] == f"prof: {baseline}: no such file or folder"
+    assert result.stderr.startswith(f"prof: {baseline}: no such file or folder; ")
 
 
-def test_a_folder_of_runs_checks_every_name_in_both(record, check):
+def test_a_folder_of_runs_checks_every_name_in_both(record, check, tmp_path):
     for name, factor in (("k1", 1.0), ("k2", 1.0), ("k10", 1.0)):
         record("main", name, factor)
     record("runs", "k10", 1.001)
@@ -192,11 +192,17 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check):
     result = check("--baseline", "main")
     assert result.returncode == 1
     table = result.stdout.split("\n\n")[1].splitlines()[1:]
-    assert [row.split(",")[0] for row in table] == ["k2", "k10"]
+    assert [row.split()[1] for row in table] == ["k2,", "k10,"]
     assert "not recorded in" in result.stdout
     assert "so not checked: k1" in result.stdout
     assert "so not checked: new" in result.stdout
-    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k2, m=4096"
+    assert result.stdout.splitlines()[-1] == (
+        "regression in 1 of 2 kernels: k (k2, m=4096); 2 recordings have no counterpart"
+    )
+    named = check("--baseline", "main", "runs", "--format", "json")
+    assert json.loads(named.stdout)["unmatched"] == ["k1", "new"]
+    (tmp_path / "k2").mkdir()  # of sources, say
+    assert check("--baseline", "main", "k2").returncode == 1
 
 
 def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, check, tmp_path):
@@ -207,7 +213,7 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
         record(folder, "several", launches=two)
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 1
-    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: slower, m=4096"
+    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k (slower, m=4096)"
     assert "several, m=4096: which kernel to compare is not clear" in result.stdout
     assert "-k PATTERN" in result.stdout
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//testcase")) == 2
@@ -227,6 +233,15 @@ def test_a_folder_of_runs_and_a_name_check_that_one(record, check):
 def test_a_report_has_no_counterpart_in_a_folder(record, check, reports):
     record("main", "k1")
     assert check("--baseline", "main", reports / "gemm_5.ncu-rep").returncode == 2
+
+
+def test_two_folders_of_reports_are_stored_first(prof_here, reports, tmp_path):
+    for side in ("before", "after"):
+        (tmp_path / side).mkdir()
+        shutil.copy(reports / "gemm_5.ncu-rep", tmp_path / side)
+    result = prof_here("check", "--baseline", tmp_path / "before", tmp_path / "after")
+    assert result.returncode == 21
+    assert "before holds 1 report: gemm_5.ncu-rep" in result.stderr
 
 
 def test_every_kernel_of_two_recordings(prof_here, make_run, tmp_path, monkeypatch):
@@ -441,6 +456,18 @@ def test_an_accepted_change_ends_with_the_baseline_that_it_was_accepted_from(rec
     faster = record("runs", "k", 0.8)
     record("runs", "k", 1.05)
     assert check("--baseline", faster).returncode == 1
+
+
+def test_to_accept_again_changes_nothing_and_says_since_when_and_why(record, check, tmp_path):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--accept", "the mask").returncode == 0
+    kept = (tmp_path / "prof.accepted.jsonl").read_text()
+    again = check("--baseline", baseline, "--accept", "another reason")
+    assert again.returncode == 0
+    when, who = (json.loads(kept)[name] for name in ("when", "who"))
+    assert again.stderr == f"Accepted already by {who}, {when}: the mask\n"
+    assert (tmp_path / "prof.accepted.jsonl").read_text() == kept
 
 
 @pytest.mark.parametrize(("factor", "reason"), [(1.0, "why not"), (1.1, " ")])

@@ -450,6 +450,45 @@ def test_report_files_are_read_below_the_folders_named_at_start_up_alone(ask, pl
     assert [result.is_error for result in results[len(refused) :]] == [False] * len(read)
 
 
+def test_a_relative_path_is_taken_from_the_folders_named_at_start_up(ask, places):
+    read = ["own.ncu-rep", "inner.ncu-rep", "./own.ncu-rep"]
+    refused = ["link.ncu-rep", "folder/secret.ncu-rep", "../private/secret.ncu-rep", "folder/none.ncu-rep"]
+    results = ask(
+        *(("show", {"source": one}) for one in [*read, *refused, "none.ncu-rep"]),
+        runs=places / "runs", reports=[places / "reports"], cwd=places / "elsewhere", apart=True,
+    )  # fmt: skip
+    assert [result.is_error for result in results[:3]] == [False] * 3
+    assert [failure_of(result)["exit_code"] for result in results[3:]] == [87] * 4 + [11]
+    assert "reports/none.ncu-rep: no such file; " in failure_of(results[-1])["message"]
+
+
+def test_of_two_folders_each_report_is_listed_under_a_name_that_means_it(ask, places, reports):
+    for folder in ("reports", "more"):
+        (places / folder / "deep").mkdir(parents=True)
+        shutil.copy(reports / "range.ncu-rep", places / folder / "deep" / "same.ncu-rep")
+    shutil.copy(reports / "gemm_5.ncu-rep", places / "more" / "new.ncu-rep")
+    given = {"runs": places / "runs", "reports": [places / "reports", places / "more"]}
+    (listed,) = ask(("list", {}), **given)
+    names = listed.structured_content["reports"]
+    assert names[0] == "new.ncu-rep", "the newest first"
+    assert not any("link" in name or "secret" in name for name in names)
+    assert "deep/same.ncu-rep" in names
+    assert str(places / "more" / "deep" / "same.ncu-rep") in names
+    reach = Reach.of(places / "runs", [places / "reports", places / "more"])
+    meant = [Path(reach.locate(name)).resolve() for name in names]
+    assert len(meant) == len(set(meant)) == 4
+    shown = ask(*(("show", {"source": name}) for name in names), **given)
+    assert not any(result.is_error for result in shown)
+
+
+def test_the_reports_of_a_large_folder_leave_the_list_short(ask, places):
+    for number in range(2000):
+        (places / "private" / f"{number:0100}.ncu-rep").touch()
+    (listed,) = ask(("list", {}), runs=places / "runs", reports=[places / "private"])
+    assert len(text_of(listed)) <= 8000
+    assert listed.structured_content["left_out"]["reports"] > 1900
+
+
 def test_a_folder_of_reports_that_is_not_there_is_misspelt(prof, tmp_path):
     result = prof("mcp", "--reports", tmp_path / "none")
     assert result.returncode == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 import shutil
@@ -11,7 +12,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from profiler.catalog.metrics import CATALOGUE, OPCODES
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES
 
 
 @pytest.fixture
@@ -176,3 +177,36 @@ def test_a_missing_report_keeps_nobody_from_its_tables_and_is_a_caution(prof_her
     assert set(before.stdout.splitlines()) <= set(after.stdout.splitlines())
     report.write_bytes(b"another")
     assert prof_here("--runs", copy, "show", run_id).returncode == 22
+
+
+def test_a_place_in_a_file_named_by_a_hash_is_short_for_people_and_whole_for_programs(
+    prof_here, shipped_runs
+):
+    """PyTorch's compiler names its sources so, and CuPy too."""
+    name = "c5vlc3furyhvzwofyuh3ehxnkoinoprzfmjqrhjgvp2kvfugx7ub.py"
+    run = ("20261122t050005z-layernorm-7-f84bf42eae65", "--runs", shipped_runs.root)
+    for format in ("table", "markdown"):
+        code = prof_here("sass", *run, "--format", format).stdout
+        assert "c5vlc3fu….py:" in code
+        assert name not in code
+    assert f"{name}:" in prof_here("sass", *run, "--format", "json", "--full").stdout
+    assert f"{name}:" in prof_here("sass", *run, "--format", "csv", "--full").stdout
+
+
+def test_full_shows_the_metrics_of_the_catalogue_by_group_and_counts_the_raw_counters(prof_here, reports):
+    report = reports / "gemm_6.ncu-rep"
+    page = prof_here("show", report, "--full").stdout
+    rows = page.split("\nother metric ")[1].split("\n\n")[0].splitlines()[1:]
+    groups = [row.split("  ")[-1] for row in rows if "counters" not in row]
+    assert {"memory", "occupancy", "instructions"} <= set(groups)
+    assert len(set(groups)) == len(list(itertools.groupby(groups))), "each stands together"
+    (counted,) = re.findall(
+        r"(\d+) counters by the names of Nsight Compute: --full --format csv lists them", page
+    )
+    assert len(page.splitlines()) < 130
+    assert "dram__bytes_read.sum" not in page
+    table = list(csv.DictReader(io.StringIO(prof_here("show", report, "--full", "--format", "csv").stdout)))
+    raw = [row["metric"] for row in table if row["metric"] not in BY_NAME]
+    assert len(raw) == int(counted)
+    everything = json.loads(prof_here("show", report, "--full", "--format", "json").stdout)
+    assert len(everything["kernels"][0]["metrics"]) == len(table)

@@ -46,11 +46,32 @@ def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_
     assert "no such file; nearest: several.ncu-rep" in done.stderr
 
 
+def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
+    prof_here, reports, tmp_path, monkeypatch
+):
+    """The ending, which all reports have, makes no name alike."""
+    monkeypatch.chdir(tmp_path)
+    missing = tmp_path / "x.ncu-rep"
+    assert f"no such file; {tmp_path} holds no reports\n" in prof_here("show", missing).stderr
+    for name in "abcd":
+        shutil.copy(reports / "several.ncu-rep", tmp_path / f"{name}{name}.ncu-rep")
+    (tmp_path / "x.ncu-repro").touch()
+    (tmp_path / "k.cubin").touch()
+    told = "holds 4 reports: aa.ncu-rep, bb.ncu-rep, cc.ncu-rep and 1 more"
+    for words in (["show", missing], ["ingest", missing], ["check", "-b", missing, "aa.ncu-rep"]):
+        assert f"; {tmp_path} {told}\n" in prof_here(*words).stderr
+    assert f"Give a report by its path: this folder {told}." in prof_here("show", "nothing").stderr
+    elsewhere = tmp_path / "gone" / "aa.ncu-rep"
+    assert f"there is no folder {elsewhere.parent}\n" in prof_here("show", elsewhere).stderr
+    machine_code = prof_here("sass", "x.cubin").stderr
+    assert "no such file; this folder holds 1 file of machine code: k.cubin\n" in machine_code
+
+
 @pytest.mark.parametrize("typed", ["several", "several.ncu-rp", "."])
 def test_a_report_that_lies_there_is_named(prof_here, reports, tmp_path, monkeypatch, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert "several.ncu-rep" in prof_here("show", typed).stderr.split("reports here", 1)[1]
+    assert "several.ncu-rep" in prof_here("show", typed).stderr.split("no run of", 1)[1]
 
 
 def test_a_column_with_the_name_of_a_word_of_sql_is_quoted(prof_here, shipped_runs):

@@ -12,7 +12,7 @@ from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.profile import Profile, brief_name
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
-from profiler.text import duration
+from profiler.text import duration, short_place
 
 _NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
@@ -102,6 +102,11 @@ def name_and_place(cause: Cause) -> str:
 
 
 def place_text(place: CodePlace) -> str:
+    """Returns the whole place in a form that fits a sentence."""
+    return short_place(whole_place_text(place))
+
+
+def whole_place_text(place: CodePlace) -> str:
     """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
     return (
         f"{place.file}:{place.line}"

@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, place_text
+from profiler.analyse.causes.headline import has_place, whole_place_text
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.text import counted, duration
 
@@ -63,7 +63,7 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
         total_ns=sheet.total_ns,
         share_pct=100 * sheet.total_ns / total_ns if sheet.total_ns and total_ns > 0 else None,
         top_cause=first.cause if first else None,
-        where=place_text(first.where[0]) if first and has_place(first) else None,
+        where=whole_place_text(first.where[0]) if first and has_place(first) else None,
         nvtx=sheet.nvtx,
     )
 

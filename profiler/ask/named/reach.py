@@ -1,6 +1,6 @@
-"""Refuses references of an agent that lead outside the runs and folders that `prof mcp` was started with.
+"""Finds what an agent's references mean, and refuses those that lead outside the runs and folders of `prof mcp`.
 
-In: a reference. Out: nothing, or an error before any file is opened or any address is contacted.
+In: a reference. Out: a path, or an error before any file is opened or any address is contacted.
 """
 
 from __future__ import annotations
@@ -33,6 +33,40 @@ class Reach:
         own = [runs] if isinstance(runs, Path) else []
         below = _default_folders() if reports is None else list(reports)
         return cls(runs, tuple(dict.fromkeys(folder.resolve() for folder in [*own, *below])))
+
+    @property
+    def report_folders(self) -> tuple[Path, ...]:
+        """Returns the folders with report files: all but that of the runs, unless it is the only one."""
+        return tuple(folder for folder in self.folders if folder != self.runs) or self.folders
+
+    def locate(self, reference: str) -> str:
+        """Returns the path that a relative one means: below the first folder that has it, else below the first that could.
+
+        A path that leads out of every folder stays as it is, and `check` refuses it. Whether anything is there plays no part.
+        """
+        if not _is_path(reference) or os.path.isabs(reference) or "\0" in reference:
+            return reference
+        here = Path.cwd()
+        folders = dict.fromkeys([*self.report_folders, *self.folders, here.resolve()])
+        paths = [reference if folder == here.resolve() else str(folder / reference) for folder in folders]
+        within = [path for path in paths if self._holds(Path(os.path.abspath(path)))]
+        found = (path for path in within if self.holds(Path(path)) and os.path.exists(path))
+        return next(found, within[0] if within else reference)
+
+    def name_of(self, path: Path) -> str:
+        """Returns how an agent may name a file: relative to its folder, if that means no other file."""
+        for folder in self.report_folders:
+            if path.is_relative_to(folder):
+                name = str(path.relative_to(folder))
+                return name if os.path.abspath(self.locate(name)) == str(path) else str(path)
+        return str(path)
+
+    def holds(self, path: Path) -> bool:
+        """Returns whether a path lies below the folders, wherever its links lead."""
+        try:
+            return self._holds(path.resolve())
+        except (OSError, RuntimeError, ValueError):  # a loop of links, or a name that no file can have
+            return False
 
     def check(self, reference: str) -> None:
         """Raises OutOfReach for a URL, a report or a run's folder that this server does not read."""
@@ -89,8 +123,14 @@ def _default_folders() -> list[Path]:
 
 def _is_on_disk(reference: str) -> bool:
     """Returns whether the reference means a path of this machine rather than the name of a run."""
+    return _is_path(reference) or (not reference.isdecimal() and os.path.lexists(reference))
+
+
+def _is_path(reference: str) -> bool:
+    """Returns whether the reference is written as a path of a file."""
+    from profiler.store.remote.files import is_url
     from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 
-    if "/" in reference or reference.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)):
-        return True
-    return not reference.isdecimal() and os.path.lexists(reference)
+    return not is_url(reference) and (
+        "/" in reference or reference.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX))
+    )

@@ -17,7 +17,7 @@ from profiler.ask.named.times import timed_runs, with_newest_times
 from profiler.errors import ReportNotFound, RunNotFound
 from profiler.measure.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
-from profiler.store.reports.identity import near_reports
+from profiler.store.reports.near import files_in, near_files, what_is_near
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
@@ -39,6 +39,7 @@ def open_named(
     it. Files of machine code are opened too if `code`.
     """
     if settings.reach is not None:
+        references = [settings.reach.locate(one) for one in references]
         for reference in references:
             settings.reach.check(reference)
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
@@ -84,9 +85,17 @@ def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
         if named and ladder and not reference.isdecimal():
             rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
             error.remedy = f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
-        elif settings.reach is None and (near := near_reports(Path(reference))):
-            error.remedy = f"There are reports here: {', '.join(map(str, near))}."
+        elif settings.reach is None and (hint := _reports_instead(Path(reference))):
+            error.remedy = hint
         raise
+
+
+def _reports_instead(path: Path) -> str:
+    """Returns the reports that a person may have meant by a name that no run has; "" where there are none."""
+    if near := near_files(path):
+        return f"There are reports here: {', '.join(map(str, near))}."
+    folder = path if path.is_dir() else path.parent
+    return f"Give a report by its path: {what_is_near(path)}." if files_in(folder) else ""
 
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from profiler.analyse.check import CheckFinding
-from profiler.ask.check import accept_changes, check as ask, is_store
+from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
 from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.files import report_written
@@ -31,6 +32,7 @@ from profiler.present.documents.code_check import code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
+from profiler.text import printable
 
 _REGRESSION = 1  # the only use of exit code 1
 
@@ -40,7 +42,7 @@ def check(
     candidate: Annotated[
         str | None,
         typer.Argument(
-            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file [default: the newest run with the baseline's name]."
+            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs [default: the newest run with the baseline's name, of --runs]."
         ),
     ] = None,
     baseline: Annotated[
@@ -114,6 +116,8 @@ def check(
 
       prof check --baseline runs-of-main --junit check.xml
 
+      prof check --baseline runs-of-main runs-of-the-change
+
       prof check --baseline runs-of-main --accept 'the new mask costs 4 %'
 
       prof check --sass --baseline before.cubin after.cubin
@@ -134,13 +138,26 @@ def check(
     if accept is not None:
         if not accept.strip():
             raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
-        finding, path = accept_changes(finding, accept)
-        if path is None:
-            raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
-        report_written(path, settings)
+        finding = _accept(finding, accept, settings)
     _write_files(finding, summary, junit, allow_unclear)
     print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)
+
+
+def _accept(finding: CheckFinding, reason: str, settings: VerbSettings) -> CheckFinding:
+    """Accepts what got worse. What was accepted before stays as it was, so that a job may run the command again."""
+    before = list(
+        dict.fromkeys(one.accepted for pair in finding.pairs for one in pair.checks if one.accepted)
+    )
+    finding, path = accept_changes(finding, reason)
+    if path is not None:
+        report_written(path, settings)
+    elif not before:
+        raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
+    if not settings.quiet:
+        for one in before:
+            print(printable(f"Accepted already by {one}"), file=sys.stderr)
+    return finding
 
 
 def _percent(text: str) -> float:
@@ -168,7 +185,8 @@ def _check_machine_code(baseline: str, candidate: str | None, settings: VerbSett
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses a report on a side where a stored run is needed."""
     if is_store(baseline):
-        if candidate is not None and is_report_path(candidate, settings):
+        is_folder = candidate is not None and holds_recordings(candidate, settings)
+        if candidate is not None and not is_folder and is_report_path(candidate, settings):
             raise typer.BadParameter(
                 "against a folder of runs, name a stored run: a report has no counterpart there"
             )

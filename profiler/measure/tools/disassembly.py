@@ -14,6 +14,7 @@ from typing import NamedTuple
 from profiler.errors import PathUnusable
 from profiler.measure.tools.process import command_details, run
 from profiler.measure.tools.toolchain import find_packaged, first_executable, toolkit_candidates
+from profiler.store.reports.near import what_is_near
 
 SUFFIXES = (".cubin", ".fatbin", ".o", ".obj", ".so", ".a", ".out")
 _ELF = b"\x7fELF"
@@ -72,7 +73,7 @@ def disassemble(path: Path) -> Listing:
 def _read(path: Path) -> dict[tuple[str, str], list[Line]]:
     if not path.is_file():
         raise PathUnusable(
-            f"{path}: no such file",
+            f"{path}: no such file; {what_is_near(path, SUFFIXES, one='file of machine code', many='files of machine code')}",
             remedy="Give a cubin, an object file, a fat binary, or a folder of cubins.",
         )
     tool = _find_cuobjdump()

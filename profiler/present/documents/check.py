@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
 from profiler.analyse.findings import REASONS
+from profiler.analyse.recording.kernel_names import plain_name
+from profiler.catalog.metrics import DURATION
 from profiler.present.document import (
     Block,
     Column,
@@ -25,6 +27,7 @@ from profiler.text import change_text, counted, duration, number, relative, shor
 
 _COLUMNS = (
     Column("kernel", shrinks=True),
+    Column("recording", stays=3),
     Column("metric"),
     Column("baseline", stays=0, right=True),
     Column("candidate", stays=1, right=True),
@@ -34,6 +37,7 @@ _COLUMNS = (
 )
 _NAME_WIDTH = 60
 _MOST_NAMED = 6
+_MOST_IN_LINE = 3
 _ITSELF = "the same recording on both sides"
 _TONE: dict[Outcome, Tone] = {
     "passed": "good",
@@ -51,15 +55,19 @@ _HEADER = (
 def check_document(finding: CheckFinding) -> Document:
     """Returns a row for each limit; a pair that is not comparable has one row without figures."""
     lines = list(check_lines(finding))
+    several = len(finding.pairs) > 1
     rows = [
-        Row((pair_name(pair), *limit_cells(pair, one)), _TONE[pair.outcome if one is None else one.outcome])
+        Row(
+            (*_names(pair, several), *limit_cells(pair, one)),
+            _TONE[pair.outcome if one is None else one.outcome],
+        )
         for pair, one in lines
     ]
     reasons = _reasons(finding)
     sections: list[Section] = [
         reasons,
         _sides(finding),
-        [Table(_COLUMNS, rows)],
+        [Table(_COLUMNS, rows, drops_empty=True)],
         [Text(note, wraps=False) for note in _notes(finding)],
     ]
     verdict = sentence(finding)
@@ -73,20 +81,44 @@ def check_document(finding: CheckFinding) -> Document:
 
 
 def sentence(finding: CheckFinding) -> str:
-    """Returns the outcome in one line, with the number of kernels that are gone."""
+    """Returns the outcome in one line, with the kernels that got faster and the number of what could not be matched."""
     gone = len(finding.gone)
     lost = (
         f"; {counted(gone, 'kernel', 'kernels')} of the baseline {'is' if gone == 1 else 'are'} gone"
         if gone
         else ""
     )
-    return f"{_outcome(finding)}{lost}"
+    alone = len(finding.unmatched)
+    unmatched = f"; {counted(alone, 'recording has', 'recordings have')} no counterpart" if alone else ""
+    return f"{_outcome(finding)}{_gains(finding)}{lost}{unmatched}"
+
+
+def _gains(finding: CheckFinding) -> str:
+    """Returns how much faster the kernels are whose time fell beyond noise, the largest gains first."""
+    faster = [
+        (pair, one, one.change_pct)
+        for pair in finding.pairs
+        for one in pair.checks[:1]
+        if one.metric == DURATION and one.verdict == "better" and one.change_pct is not None
+    ]
+    faster.sort(key=lambda gain: gain[2])
+    texts = [
+        f"{pair_name(pair)} takes {change_text(pct, one.ci_pct).removeprefix('-')} less time"
+        for pair, one, pct in faster
+    ]
+    return f"; faster: {_first_named(texts)}" if texts else ""
+
+
+def _first_named(names: Sequence[str]) -> str:
+    """Returns the first names, and how many more there are."""
+    more = f" and {len(names) - _MOST_IN_LINE} more" if len(names) > _MOST_IN_LINE else ""
+    return f"{', '.join(names[:_MOST_IN_LINE])}{more}"
 
 
 def _outcome(finding: CheckFinding) -> str:
     pairs = finding.pairs
-    bad = [shortened(pair.name, _NAME_WIDTH) for pair in pairs if pair.outcome == finding.outcome]
-    named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
+    bad = [pair_name(pair) for pair in pairs if pair.outcome == finding.outcome]
+    named = f": {_first_named(bad)}"
     if finding.outcome == "passed":
         alike = sum(is_itself(pair) for pair in pairs)
         if alike == len(pairs):  # a change that records no new run is no regression
@@ -106,7 +138,7 @@ def _outcome(finding: CheckFinding) -> str:
 def _reasons(finding: CheckFinding) -> Section:
     """Returns how much slower each kernel got, why, and what to change; the rest of many are only in the JSON."""
     lines: list[Block] = []
-    for pair in [pair for pair in finding.pairs if pair.what][:_MOST_NAMED]:
+    for pair in [pair for pair in finding.pairs if pair.what and pair.outcome == "regression"][:_MOST_NAMED]:
         name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
         lines += headline_blocks(Headline(f"{name}{pair.what}", pair.why, pair.next))
     return lines
@@ -135,8 +167,23 @@ def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck 
 
 
 def pair_name(pair: PairCheck) -> str:
-    """Returns the pair's name, shortened for a column."""
-    return shortened(pair.name, _NAME_WIDTH)
+    """Returns the kernel's name as people call it, and the recording in which it is, unless that has the same name."""
+    kernel, recording = _names(pair, several=True)
+    return f"{kernel} ({recording})" if recording else kernel
+
+
+def _names(pair: PairCheck, several: bool) -> tuple[str, str]:
+    """Returns the kernel's name, and that of its recording where there are `several`; a recording without a known kernel has only one."""
+    title = recording_name(pair)
+    kernel = shortened(plain_name(pair.kernel), _NAME_WIDTH)
+    if not kernel or kernel == title:
+        return title, ""
+    return kernel, title if several else ""
+
+
+def recording_name(pair: PairCheck) -> str:
+    """Returns the name of the recording that holds the kernel: a report's file name, or a run's name and workload."""
+    return shortened(pair.name.removesuffix(f": {pair.kernel}"), _NAME_WIDTH)
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
@@ -144,7 +191,7 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     if one is None:
         return ("", "", "", "", "", "not comparable")
     metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric
-    reason = f"accepted by {one.accepted}" if one.accepted else ""
+    reason = f"accepted by {one.accepted}" if one.accepted else one.verdict if one.verdict == "better" else ""
     if one.outcome != "passed":
         reason = REASONS[one.reason]
     return (
@@ -172,12 +219,13 @@ def _notes(finding: CheckFinding) -> list[str]:
             f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
             f"{_ITSELF}: {'; '.join(alike[:_MOST_NAMED])}{more}"
         )
-    cautions: dict[str, list[str]] = {}
+    cautions: dict[str, dict[str, None]] = {}
     for pair in finding.pairs:
         for warning in pair.warnings:
-            cautions.setdefault(warning, []).append(pair_name(pair))
+            cautions.setdefault(warning, {})[pair_name(pair)] = None
+    everyone = {pair_name(pair) for pair in finding.pairs}
     for warning, names in cautions.items():
-        which = "" if len(names) == len(finding.pairs) else f"{', '.join(names)}: "
+        which = "" if names.keys() == everyone else f"{', '.join(names)}: "
         notes.append(f"caution: {which}{warning}")
     gone = [f"in the baseline only, so not checked: {one}" for one in finding.gone]
     return [*notes, *gone, *finding.notes]

@@ -31,7 +31,7 @@ from profiler.present.documents.parts.code_rows import (
     instruction_code,
     instruction_records,
 )
-from profiler.text import number, shortened
+from profiler.text import number, short_place, shortened
 
 _NAME_WIDTH = 100
 _WORD_BITS = 32
@@ -124,9 +124,9 @@ def scope_text(sheet: LoopSheet) -> str:
         return f"the loop from {span}" if sheet.scope == "loop" else f"the whole function, {span}"
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
-        place = f" from {sheet.place}" if sheet.place else ""
+        place = f" from {short_place(sheet.place)}" if sheet.place else ""
         return f"the whole function{place}, {number(sheet.iterations)} warps, {share}"
-    place = sheet.place or f"{sheet.start:#x} to {sheet.end:#x}"
+    place = short_place(sheet.place or "") or f"{sheet.start:#x} to {sheet.end:#x}"
     return f"loop at {place}, {number(sheet.iterations_per_warp)} iterations a warp, {share}"
 
 

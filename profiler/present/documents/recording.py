@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
@@ -20,7 +19,6 @@ from profiler.analyse.recording.overview import (
     SheetRule,
     TimingSheet,
 )
-from profiler.analyse.recording.source_lines import READY
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present.document import (
@@ -28,7 +26,6 @@ from profiler.present.document import (
     Column,
     Document,
     Facts,
-    Folded,
     Heading,
     KernelName,
     Records,
@@ -39,17 +36,15 @@ from profiler.present.document import (
     Value,
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
+from profiler.present.documents.parts.metrics import metric_sections
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.present.documents.parts.times import timing_facts
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, number, shortened, unit_for_people
+from profiler.text import counted, duration, number, short_place, shortened
 
 _NVTX_WIDTH = 110
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 3
-_MOST_STALLS = 5
-_OF_UNITS = ("_pipe_pct", "_throughput_pct")
-_BUSY_PCT, _MOST_UNITS = 10.0, 2
 _MOST_REASONS = 2
 _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
@@ -116,7 +111,7 @@ def index_sections(recording: RecordingOverview) -> list[Section]:
 
 
 def _index_cells(entry: IndexEntry) -> tuple[Value, ...]:
-    where = f" at {shortened(entry.where, _PLACE_WIDTH)}" if entry.where else ""
+    where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
     return (
         f"{entry.share_pct:.1f} %" if entry.share_pct is not None else None,
         entry.total_ns,
@@ -162,7 +157,7 @@ def kernel_sections(
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
         hot_line_blocks(sheet.hot_lines),
         _facts([*launched, *nvtx, *memory_facts(sheet.metrics)]),
-        *_metric_sections(sheet.metrics, headline, launches, left_out, full=full),
+        *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
         [Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
     ]
@@ -170,60 +165,6 @@ def kernel_sections(
 
 def _facts(facts: Sequence[Fact]) -> Section:
     return [Facts(facts)] if facts else []
-
-
-def _metric_sections(
-    metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int, *, full: bool
-) -> Iterator[Section]:
-    """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
-
-    Unless `full`, only the longest stalls are shown, and those that belong to the headline.
-    """
-    first = [one for one in metrics if one.name in headline and one.name not in STALLS]
-    first.sort(key=lambda one: headline.index(one.name))
-    stalls = sorted(
-        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
-    )
-    if not full:
-        first = [one for one in first if one.mean] + _busiest(metrics, headline)
-        stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
-        stalls = [*stalls[:_MOST_STALLS], *(one for one in stalls[_MOST_STALLS:] if one.name in headline)]
-    shown = {one.name for one in (*first, *stalls)}
-    others = [one for one in metrics if one.name not in shown]
-    if first:
-        yield [Heading("Headline metrics"), metrics_table("metric", first), *launches]
-    if stalls:
-        yield [Heading("Stalls"), metrics_table("why a warp waits", stalls)]
-    if others:
-        summary = f"{counted(len(others), 'other metric', 'other metrics')}, mean and standard deviation over launches"
-        more = f"; {left_out} more in `prof show --full`" if left_out else ""
-        table = metrics_table("other metric" if shown else "metric", others)
-        instead = None if full else f"{counted(len(others), 'other metric', 'other metrics')} with --full"
-        yield [Heading("Other metrics"), Folded(f"{summary}{more}", [table], instead)]
-
-
-def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
-    """Returns the units of the GPU that work most, of those that the headline metrics leave out."""
-    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.name not in headline]
-    return sorted((one for one in units if one.mean >= _BUSY_PCT), key=lambda one: -one.mean)[:_MOST_UNITS]
-
-
-def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
-    """Returns a row for each metric."""
-    columns = (
-        Column(title, folds=True),
-        Column("unit"),
-        Column("mean", "number"),
-        Column("spread, %", "percent", missing="-"),
-        Column("ncu", wide=True),
-    )
-    return Table(columns, [Row(_metric_cells(one)) for one in metrics])
-
-
-def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
-    divisor, unit = unit_for_people(metric.unit, metric.mean)
-    spread_pct = 100 * metric.spread / abs(metric.mean) if metric.spread is not None and metric.mean else None
-    return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
 
 
 def profiled_facts(sheet: SheetFinding | None) -> list[Fact]:
@@ -284,7 +225,7 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
         Row(
             (
                 f"{one.share_pct:.0f} %",
-                f"{one.file}:{one.line}",
+                short_place(f"{one.file}:{one.line}"),
                 ", ".join(f"{why} {share:.0f} %" for why, share in _waits(one)),
                 one.text,
             )
@@ -339,7 +280,7 @@ def _estimate(rule: SheetRule) -> str:
 
 def _place(rule: SheetRule) -> str:
     if rule.file is not None:
-        return f", {rule.file}:{rule.line}"
+        return f", {short_place(f'{rule.file}:{rule.line}')}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
 
 

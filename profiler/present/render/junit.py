@@ -5,8 +5,10 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from profiler.analyse.check import CheckFinding, MetricCheck, PairCheck
-from profiler.present.documents.check import check_lines, is_itself, limit_cells, pair_name
-from profiler.text import printable
+from profiler.present.documents.check import check_lines, is_itself, limit_cells
+from profiler.text import printable, shortened
+
+_NAME_WIDTH = 60
 
 
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
@@ -19,7 +21,10 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     suite = ElementTree.Element("testsuite", name="prof check")
     for pair, one in cases:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=pair_name(pair), name=one.metric if one else "comparable"
+            suite,
+            "testcase",
+            classname=shortened(pair.name, _NAME_WIDTH),
+            name=one.metric if one else "comparable",
         )
         outcome = one.outcome if one else pair.outcome
         kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)

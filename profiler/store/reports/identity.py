@@ -6,14 +6,13 @@ Out: a `ReportFile`, or a `ReportError` that names the path and says what is wro
 
 from __future__ import annotations
 
-import difflib
 import errno
 import hashlib
 import mmap
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +25,12 @@ from profiler.errors import (
 )
 from profiler.store.remote.bounds import MOST_FILE_BYTES
 from profiler.store.reports.envelope import Envelope, read_envelope
+from profiler.store.reports.near import what_is_near
 
 REPORT_SUFFIX = ".ncu-rep"
 COMPRESSED_SUFFIX = ".ncu-rep.zst"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
-_MOST_NEAR = 3
 _FRAME_BYTES = 1 << 26
 _ALWAYS_READ_BYTES = 64 << 20
 _MOST_RATIO = 200  # ncu's reports shrink to a twentieth
@@ -180,43 +179,19 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise ReportNotFound(f"{path}: no such file{_near(path)}") from None
+        raise ReportNotFound(f"{path}: no such file; {what_is_near(path)}") from None
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be opened: {error.strerror}") from error
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise NotAReport(
-                f"{path}: {_kind(mode)}, not a report file{_near(path) if path.is_dir() else ''}"
-            )
+            near = f"; {what_is_near(path)}" if path.is_dir() else ""
+            raise NotAReport(f"{path}: {_kind(mode)}, not a report file{near}")
         yield descriptor
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
-
-
-def near_reports(path: Path) -> list[Path]:
-    """Returns reports that a person may have meant by this path: those in a folder, or beside it with a name like it."""
-    folder = path if path.is_dir() else path.parent
-    with suppress(OSError):
-        found = sorted(
-            one for one in folder.iterdir() if one.name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX))
-        )
-        if folder == path:
-            return found[:_MOST_NEAR]
-        name = path.name.lower()
-        same = [one for one in found if one.name.lower().split(".")[0] == name.split(".")[0]]
-        by_name = {one.name.lower(): one for one in found}
-        alike = [by_name[one] for one in difflib.get_close_matches(name, by_name, n=_MOST_NEAR)]
-        return list(dict.fromkeys([*same, *alike]))[:_MOST_NEAR]
-    return []
-
-
-def _near(path: Path) -> str:
-    """Returns an ending for an error message: the reports that may have been meant."""
-    near = ", ".join(one.name for one in near_reports(path))
-    return near and f"; {'it holds' if path.is_dir() else 'nearest:'} {near}"
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ def metric(outcome="passed", **fields):
 
 def pair(outcome="passed", name="gemm-6", **fields):
     facts = {
-        "name": name, "kernel": "k", "before": "run-before", "after": "run-after", "outcome": outcome,
+        "name": name, "kernel": name, "before": "run-before", "after": "run-after", "outcome": outcome,
         "refused": [], "warnings": [], "checks": [metric(outcome)],
     }  # fmt: skip
     return PairCheck(**{**facts, **fields})
@@ -77,6 +77,40 @@ def test_a_pair_says_what_was_compared_by_how_much_it_changed_and_what_is_allowe
     ):
         assert part in row
     assert page.splitlines()[0] == "❌ regression in 1 of 1 kernel: gemm-6"
+
+
+def test_a_kernel_is_called_by_its_own_name_with_its_recording_beside_it():
+    one = pair("regression", "gemm_6.ncu-rep", kernel="void k6<(int)128>(float *, int)")
+    finding = derive_finding([one], [])
+    assert sentence(finding) == "regression in 1 of 1 kernel: k6<128> (gemm_6.ncu-rep)"
+    assert next(line for line in text(finding).splitlines() if "duration_ns" in line).startswith("k6<128>  ")
+    assert "k6&lt;128&gt; (gemm\\_6.ncu-rep)" in summary(finding).splitlines()[0]
+    several = text(derive_finding([one, pair(name="two: k7()", kernel="k7()")], []))
+    assert "k6<128>  gemm_6.ncu-rep  duration_ns" in several
+    assert "k7       two             duration_ns" in several
+
+
+def test_the_line_says_how_much_faster_and_how_surely():
+    def gain(name, percent):
+        found = metric(change_pct=-percent, ci_pct=(-percent - 0.1, -percent + 0.1), verdict="better")
+        return pair(name=name, checks=[found])
+
+    one = derive_finding([gain("gemm-6", 12.5), pair()], [])
+    told = "passed: no regression in 2 kernels; faster: gemm-6 takes 12.50 ± 0.10 % less time"
+    assert sentence(one) == told
+    assert text(one).splitlines()[0] == f"✅ {told}"
+    assert summary(one).splitlines()[0] == f"### ✅ {told}"
+    assert "passed (better)" in text(one)
+    many = [pair("regression", "x"), *(gain(f"k{percent}", percent) for percent in (5, 8, 6, 7))]
+    assert sentence(derive_finding(many, [])) == (
+        "regression in 1 of 5 kernels: x; faster: k8 takes 8.00 ± 0.10 % less time, "
+        "k7 takes 7.00 ± 0.10 % less time, k6 takes 6.00 ± 0.10 % less time and 1 more"
+    )
+
+
+def test_a_gain_of_another_metric_than_the_time_makes_nothing_faster():
+    spills = metric(metric="local_spill_inst", change_pct=-50.0, verdict="better")
+    assert "faster" not in sentence(derive_finding([pair(checks=[metric(), spills])], []))
 
 
 def test_a_limit_against_falling_is_a_negative_one():

@@ -39,7 +39,7 @@ prof reads recorded Nsight Compute profiles of CUDA kernels and says what change
 Begin with `list` (what is recorded) or `ladder` (every kernel of a series at once), then `compare` two of them; `show` is \
 one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
-.ncu-rep file below the folders that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
+.ncu-rep file as `list` gives it, relative to a folder that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
 An answer begins with `headline` (what, why, next); `show`, and `compare` of `all`, go on with `index`: every kernel by its \
 share of the time, or by its change. Ask for one with `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
@@ -54,7 +54,7 @@ LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
 Reference = Annotated[
     LongestText | int,
     Meta(
-        description="A kernel number of the ladder, a run's name or run_id, or the path of a .ncu-rep file.",
+        description="A kernel number of the ladder, a run's name or run_id, or the path of a .ncu-rep file as `list` gives it.",
         examples=[6, "gemm-6", "before.ncu-rep"],
     ),
 ]
@@ -328,7 +328,7 @@ TOOLS = (
     Tool(
         "list",
         "What is recorded",
-        "What there is to compare: the kernels of the ladder with their ideas, and the newest run of each name; with "
+        "What there is to compare: the kernels of the ladder with their ideas, and the newest run of each name, and the report files; with "
         "`name`, every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
         "is recorded.",
         ListInput,

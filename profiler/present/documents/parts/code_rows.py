@@ -11,7 +11,7 @@ from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
-from profiler.text import number, report_name
+from profiler.text import number, report_name, short_place
 
 Entry = TypeVar("Entry")
 Counts = tuple[OpcodeCount | None, ...]
@@ -94,7 +94,7 @@ def _short_places(places: Sequence[str], sheet: LoopSheet) -> str:
     """Returns the places without the file if it is the loop's own, which the heading names."""
     own = (sheet.place or "").rpartition(":")[0]
     shown = [place.removeprefix(f"{own}:") if own else place for place in places[:_PLACES]]
-    return ", ".join(shown) + (", …" if len(places) > _PLACES else "")
+    return ", ".join(map(short_place, shown)) + (", …" if len(places) > _PLACES else "")
 
 
 def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> CodeBlock:

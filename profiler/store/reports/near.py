@@ -1,0 +1,63 @@
+"""Says which files a person may have meant by a path that leads nowhere.
+
+In: the path, and the endings of the files that the question is about. Out: those with a name like it, or what the folder
+holds, for an error message.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from profiler.text import counted
+
+REPORTS = (".ncu-rep", ".ncu-rep.zst")
+_MOST_NEAR = 3
+
+
+def what_is_near(
+    path: Path, endings: Sequence[str] = REPORTS, *, one: str = "report", many: str = "reports"
+) -> str:
+    """Returns the files in this folder, or beside this path with a name like it; without any, all that are beside it."""
+    if path.is_dir():
+        return _held(path, endings, one, many)
+    folder = path.parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    if near := near_files(path, endings):
+        return f"nearest: {', '.join(file.name for file in near)}"
+    return _held(folder, endings, one, many)
+
+
+def near_files(path: Path, endings: Sequence[str] = REPORTS) -> list[Path]:
+    """Returns the files beside this path with a name like it. The endings, which all have, make no name alike."""
+    by_stem: dict[str, list[Path]] = {}
+    for file in files_in(path.parent, endings):
+        by_stem.setdefault(_stem(file.name, endings), []).append(file)
+    near = difflib.get_close_matches(_stem(path.name, endings), by_stem, n=_MOST_NEAR)
+    return [file for stem in near for file in by_stem[stem]][:_MOST_NEAR]
+
+
+def files_in(folder: Path, endings: Sequence[str] = REPORTS) -> list[Path]:
+    """Returns the files with these endings in a folder; none of a folder that cannot be read."""
+    with suppress(OSError):
+        return sorted(file for file in folder.iterdir() if file.name.endswith(tuple(endings)))
+    return []
+
+
+def _stem(name: str, endings: Sequence[str]) -> str:
+    """Returns a name in small letters without its ending, or without what was typed instead of one."""
+    name = name.lower()
+    ending = max((one for one in endings if name.endswith(one)), key=len, default=None)
+    return name.removesuffix(ending) if ending else name.partition(".")[0] or name
+
+
+def _held(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
+    names = [file.name for file in files_in(folder, endings)]
+    more = f" and {len(names) - _MOST_NEAR} more" if len(names) > _MOST_NEAR else ""
+    held = (
+        f"{counted(len(names), one, many)}: {', '.join(names[:_MOST_NEAR])}{more}" if names else f"no {many}"
+    )
+    return f"{'this folder' if folder == Path() else folder} holds {held}"
