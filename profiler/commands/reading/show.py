@@ -46,7 +46,8 @@ def show(
         bool,
         typer.Option(
             "--full",
-            help="Show every metric in the report; without it, JSON is cut to the most important 8 KB.",
+            help="Show every metric of the catalogue, the smaller causes and the origin; CSV and JSON then hold every counter. "
+            "Without it, JSON is cut to the most important 8 KB.",
         ),
     ] = False,
     chart: ChartOption = None,
