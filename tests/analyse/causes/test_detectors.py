@@ -344,10 +344,38 @@ def test_lanes_are_idle_where_more_than_a_few_do_nothing(acting, found):
     assert names(lanes.detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
 
 
-@pytest.mark.parametrize(("acting", "found"), [(0.5, []), (1.5, ["idle-lanes"])])
+@pytest.mark.parametrize(("acting", "found"), [(0.5, False), (1.5, True)])
 def test_arithmetic_that_not_one_lane_of_a_warp_takes_is_for_rare_values(acting, found):
-    facts = {0: {"lanes": 32.0, "acting": acting}}
-    assert names(lanes.detect_idle_lanes, evidence_of("@P0 FMUL R4, R4, R6", facts=facts)) == found
+    facts = {place: {"lanes": 32.0, "acting": acting} for place in range(2)}
+    evidence = evidence_of("@P0 FMUL R4, R4, R6", ("@P0 STS [R2], R4", 0.1), facts=facts)
+    assert any(site.kind == "fp32" for site in _idle(evidence)) == found
+
+
+def _idle(evidence):
+    return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["@P0 FADD R4, R4, R6"], []),  # a select instruction would take the same slot
+        (["@P0 BRA 0x40"], []),  # lanes that do not branch have executed it
+        (["@P0 LDS R5, [R2]", "@P0 FADD R4, R4, R5"], ["LDS", "FADD"]),  # the others lack an element
+        (["@P0 LDS R5, [R2]", "@!P0 FADD R4, R4, R5"], ["LDS"]),
+    ],
+)
+def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_an_element_and_not_where_values_are_chosen(
+    lines, found
+):
+    facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(len(lines))}
+    assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
+
+
+def test_of_a_warp_that_branches_split_those_lanes_are_idle_that_only_choose_values_too():
+    facts = {0: {"lanes": 16.0, "acting": 8.0}}
+    assert names(lanes.detect_idle_lanes, evidence_of("@P0 FADD R4, R4, R6", "EXIT", facts=facts)) == [
+        "idle-lanes"
+    ]
 
 
 def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
@@ -367,7 +395,7 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge():
 def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
     acting, saved
 ):
-    lines = ("@!P0 FADD R4, R4, R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
+    lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
     whole = {"lanes": 32.0, "acting": 32.0}
     facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))

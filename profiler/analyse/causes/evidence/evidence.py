@@ -224,7 +224,8 @@ def gather(profile: Profile) -> Evidence:
     sites = tuple(read_sites(main))
     if not (has_costs := _has_costs(sites)):
         estimate_costs(sites, figures)
-        estimate_lanes(sites, main, figures)
+        acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
+        estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     stalls = _stall_shares(figures, sites)
     charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
