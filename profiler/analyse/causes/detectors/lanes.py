@@ -85,9 +85,15 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     """Returns the effect of issuing for lanes that act only.
 
     What L1 and L2 do is done for the lanes that act, and stays; but a pass through shared memory is made for however few.
-    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
+    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words. Where
+    lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for nothing there.
     """
     effect = evidence.without(fractions)
+    counted = (
+        fractions
+        if evidence.has_costs
+        else {site: part for site, part in fractions.items() if not site.instruction.predicate}
+    )
     alone_in_a_pass = {
         site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
         for site, part in fractions.items()
@@ -97,7 +103,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept},
-        {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))},
+        {**(waits := evidence.waiting_for(counted)), "barrier": max(alone, waits.get("barrier", 0.0))},
     )
 
 
