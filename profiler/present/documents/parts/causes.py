@@ -70,7 +70,9 @@ def cause_blocks(
         blocks.append(Text(_NO_LINES))
     if unseen:
         blocks.append(
-            Caution(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.")
+            Caution(
+                f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.", wraps=True
+            )
         )
     return blocks
 
