@@ -189,7 +189,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "idle-lanes",
             "Lanes have nothing to do while their warp executes.",
-            "Lanes that are predicated off, have ended, or do not exist because the block is not a multiple of 32.",
+            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory.",
             "if (tid < s) in a reduction: half of the threads only watch from the first step on.",
             "Give every lane work: let each thread take more elements, and end idle warps early.",
             ("dram", "tensor"),

@@ -13,6 +13,9 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from profiler.text import counted
+
+_MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
 DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 Kind = Literal[
@@ -108,6 +111,7 @@ class Text(Struct, frozen=True):
 
 class Caution(Struct, frozen=True):
     text: str
+    wraps: bool = False  # in a file too, as prose does
 
 
 class Facts(Struct, frozen=True):
@@ -267,8 +271,13 @@ class Document(Struct, frozen=True):
 
     @property
     def brief(self) -> Document:
-        """The document's answer alone, without the evidence."""
-        return replace(self, sections=self.sections[: self.opening])
+        """The document's answer alone, without the evidence, and what to doubt in it wherever that stands."""
+        opening, evidence = self.sections[: self.opening], self.sections[self.opening :]
+        cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
+        doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
+        if more := len(cautions) - len(doubts):
+            doubts.append(Text(f"{counted(more, 'more caution', 'more cautions')} without --brief"))
+        return replace(self, sections=[*opening, doubts])
 
 
 def under(heading: str, sections: Sequence[Section]) -> list[Section]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
 from profiler.analyse.importance import Importance
 from profiler.catalog.causes import BY_NAME, NOTHING_TO_GAIN
+
+WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
+_OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 
 
 class Headline(Struct, frozen=True):
@@ -34,6 +38,9 @@ class Savings(Struct, frozen=True):
 
     expected: Annotated[float, Meta(description="An estimate; docs/causes.md says how good it has been.")]
     at_most: Annotated[float, Meta(description="A bound: what remains needs at least the rest of the time.")]
+    limited_by: Annotated[
+        str | None, Meta(description="The resource that needs the rest, such as dram or fma, where one does.")
+    ] = None
 
 
 class Cause(Struct, frozen=True):
@@ -45,8 +52,24 @@ class Cause(Struct, frozen=True):
     saves_pct: Savings
     where: Annotated[list[CodePlace], Importance(96, each=2)]
     evidence: dict[str, float]
+    where_is: Annotated[
+        WhereIs,
+        Meta(
+            description="What `where` holds: source lines; instructions, where no line is recorded; nothing to blame, because the "
+            "cause is one of the whole kernel; or nothing, because no instruction of it is recorded."
+        ),
+    ] = "unrecorded"
 
     @property
     def is_ceiling(self) -> bool:
         """Returns whether the cause says that nothing is to be gained."""
         return BY_NAME[self.cause].group == NOTHING_TO_GAIN
+
+
+def where_is(cause: str, where: Sequence[CodePlace]) -> WhereIs:
+    """Returns what the places of a cause are: of a launch or a ceiling, `where` is at most the code that its blocks run."""
+    if BY_NAME[cause].group in _OF_THE_KERNEL:
+        return "kernel"
+    if not where:
+        return "unrecorded"
+    return "line" if where[0].line else "instruction"

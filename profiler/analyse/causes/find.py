@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.causes.cause import Cause, Savings, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
     global_memory,
@@ -136,27 +136,30 @@ def _saves(evidence: Evidence, candidate: Candidate) -> float:
     """Returns the estimate, which promises no more than the bound does."""
     if candidate.saves is None:
         return evidence.model.saved(candidate.effect)
-    return min(candidate.saves, _at_most(evidence, candidate))
+    return min(candidate.saves, _bound(evidence, candidate)[0])
 
 
-def _at_most(evidence: Evidence, candidate: Candidate) -> float:
+def _bound(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:
+    """Returns the most that the change could save, and the resource that needs the rest of the time."""
     if candidate.at_most is not None:
-        return candidate.at_most
+        return candidate.at_most, candidate.resource or None
     return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
 
 
 def _cause(
     evidence: Evidence, candidate: Candidate, expected: float, estimates: Mapping[str, float]
 ) -> Cause:
-    at_most = 0.0 if candidate.nothing_to_gain else max(expected, _at_most(evidence, candidate))
+    at_most, limit = _bound(evidence, candidate)
+    where = find_places(evidence, candidate.weights)
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
         try_=candidate.advice,
-        saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1)),
-        where=find_places(evidence, candidate.weights),
+        saves_pct=Savings(round(100 * expected, 1), round(100 * max(expected, at_most), 1), limit),
+        where=where,
         evidence={
             **candidate.evidence,
             **({_RULE: estimates[candidate.name]} if candidate.name in estimates else {}),
         },
+        where_is=where_is(candidate.name, where),
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Headline
+from profiler.analyse.causes.cause import Cause, CodePlace, Headline, where_is
 from profiler.analyse.causes.find import Diagnosis
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.profile import Profile, brief_name
-from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
 from profiler.text import duration, short_place
 
@@ -81,7 +80,7 @@ def next_text(causes: Sequence[Cause]) -> str:
     """Returns the change that saves most; where nothing is to be gained, what would be another kernel."""
     open_ones = [one for one in causes if not one.is_ceiling]
     if causes and causes[0] not in open_ones:
-        return f"No change of this kernel alone saves much. {causes[0].try_}"
+        return f"prof knows no change of this kernel alone that saves much. {causes[0].try_}"
     return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
 
 
@@ -116,5 +115,5 @@ def whole_place_text(place: CodePlace) -> str:
 
 
 def has_place(cause: Cause) -> bool:
-    """Returns whether a line is to blame: of a launch, `where` is only the code that its blocks run."""
-    return bool(cause.where) and BY_NAME[cause.cause].group != "launch"
+    """Returns whether a line or an instruction is to blame."""
+    return where_is(cause.cause, cause.where) in ("line", "instruction")

@@ -94,7 +94,7 @@ def headline_of_pair(
 ) -> Headline | None:
     """Returns the headline; None where neither side has a duration.
 
-    The why of a faster side begins with what went away, that of a slower side with what came. A faster side is limited
+    The why of a faster side begins with what went away, that of a slower side with what came: what went did not slow it. A faster side is limited
     by what is new only if that comes first among its causes.
     `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
@@ -102,10 +102,10 @@ def headline_of_pair(
     if speedup is None or times_ns is None:
         return None
     is_faster = speedup.ratio >= 1
-    left = [
-        _listed("gone: ", map(_with_place, changed.gone)),
-        _listed("less: ", map(_with_change, changed.less)),
-    ]
+    went, shrank = (
+        ("gone: ", "less: ") if is_faster else ("no longer a cause: ", "a smaller cause than before: ")
+    )
+    left = [_listed(went, map(_with_place, changed.gone)), _listed(shrank, map(_with_change, changed.less))]
     new = {one.cause for one in changed.new}
     limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster else []
     came = [
@@ -115,8 +115,6 @@ def headline_of_pair(
     ]
     factors = _factors(attribution, is_faster=is_faster)
     changes = [_loads(instructions), factors] if peaks is None else [peaks]
-    if not is_faster and any(left):
-        left = [f"although {_joined(left)}"]
     why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left]) or _NO_CAUSE
     return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
 

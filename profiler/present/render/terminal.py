@@ -113,7 +113,10 @@ class _Printer:
 
     @text.register
     def _(self, block: Caution) -> str:
-        return self._line(f"caution: {block.text}", "yellow")
+        text = f"caution: {block.text}"
+        if not block.wraps:
+            return self._line(text, "yellow")
+        return self._painted(wrapped(printable(text), self.window.width), "yellow")
 
     @text.register
     def _(self, block: Facts) -> str:

@@ -33,6 +33,14 @@ def test_a_special_function_holds_the_queue_it_shares_with_shared_memory_up_for_
     assert shares == pytest.approx([0.2, 0.4, 0.4, 0.0])
 
 
+@pytest.mark.parametrize(("acting", "share"), [(0.25, 0.2), (1.5, 0.5), (None, 0.5)])
+def test_without_samples_warps_do_not_wait_for_an_access_that_all_their_lanes_pass_by(acting, share):
+    """A quarter of a lane on average acts in a quarter of the warps at most."""
+    evidence = evidence_of("LDG.E R4, [R2.64]", "@!P0 LDG.E R5, [R2.64+0x4]", facts={1: {"acting": acting}})
+    charged = charge_waits(evidence.profile, evidence.sites, {}, {"long_scoreboard": 1.0})
+    assert charged[evidence.sites[1]]["long_scoreboard"] == pytest.approx(share)
+
+
 @pytest.mark.parametrize(("sectors", "share"), [(4.0, 1 / 2), (32.0, 29 / 30)])
 def test_a_load_whose_lanes_lie_apart_holds_the_queue_up_for_each_sector_too_many(sectors, share):
     """L1 looks up a line of four sectors a cycle: one for neighbours that load 4 bytes each."""

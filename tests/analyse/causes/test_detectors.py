@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,28 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
     facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
     evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
     assert names(global_memory.detect_uncoalesced, evidence) == ["uncoalesced-stores"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "joint"),
+    [
+        (3200.0, ["uncoalesced-loads", "uncoalesced-stores"]),  # alike: either is mended with the other
+        (1200.0, ["uncoalesced-loads"]),  # the loads are the most of it
+        (400.0, []),
+    ],
+)
+def test_loads_and_stores_that_lie_apart_alike_are_said_to_be_mended_together(stored, joint):
+    facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
+    found = list(global_memory.detect_uncoalesced(evidence_of(LOAD, "STG.E [R8.64], R4", facts=facts)))
+    assert [one.name for one in found if "mending both at once" in one.sentence] == joint
+    if len(joint) == 2:
+        assert found[0].effect == found[1].effect
+
+
+@pytest.mark.parametrize(("counted", "found"), [(True, []), (False, ["narrow-accesses"])])
+def test_estimated_sectors_are_those_of_all_lanes(counted, found):
+    evidence = replace(load_with(4.0, acting=14.0), has_costs=counted)
+    assert names(global_memory.detect_narrow, evidence) == found
 
 
 @pytest.mark.parametrize(
@@ -344,10 +367,38 @@ def test_lanes_are_idle_where_more_than_a_few_do_nothing(acting, found):
     assert names(lanes.detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
 
 
-@pytest.mark.parametrize(("acting", "found"), [(0.5, []), (1.5, ["idle-lanes"])])
+@pytest.mark.parametrize(("acting", "found"), [(0.5, False), (1.5, True)])
 def test_arithmetic_that_not_one_lane_of_a_warp_takes_is_for_rare_values(acting, found):
-    facts = {0: {"lanes": 32.0, "acting": acting}}
-    assert names(lanes.detect_idle_lanes, evidence_of("@P0 FMUL R4, R4, R6", facts=facts)) == found
+    facts = {place: {"lanes": 32.0, "acting": acting} for place in range(2)}
+    evidence = evidence_of("@P0 FMUL R4, R4, R6", ("@P0 STS [R2], R4", 0.1), facts=facts)
+    assert any(site.kind == "fp32" for site in _idle(evidence)) == found
+
+
+def _idle(evidence):
+    return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["@P0 FADD R4, R4, R6"], []),  # a select instruction would take the same slot
+        (["@P0 BRA 0x40"], []),  # lanes that do not branch have executed it
+        (["@P0 LDS R5, [R2]", "@P0 FADD R4, R4, R5"], ["LDS", "FADD"]),  # the others lack an element
+        (["@P0 LDS R5, [R2]", "@!P0 FADD R4, R4, R5"], ["LDS"]),
+    ],
+)
+def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_an_element_and_not_where_values_are_chosen(
+    lines, found
+):
+    facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(len(lines))}
+    assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
+
+
+def test_of_a_warp_that_branches_split_those_lanes_are_idle_that_only_choose_values_too():
+    facts = {0: {"lanes": 16.0, "acting": 8.0}}
+    assert names(lanes.detect_idle_lanes, evidence_of("@P0 FADD R4, R4, R6", "EXIT", facts=facts)) == [
+        "idle-lanes"
+    ]
 
 
 def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
@@ -367,11 +418,23 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge():
 def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
     acting, saved
 ):
-    lines = ("@!P0 FADD R4, R4, R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
+    lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
     whole = {"lanes": 32.0, "acting": 32.0}
     facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
     assert (candidate.effect.waits["barrier"] > 0) == saved
+
+
+@pytest.mark.parametrize(("counted", "waits"), [(True, 31 / 32), (False, 0.0)])
+def test_where_lanes_are_not_counted_for_each_instruction_a_predicate_costs_slots_and_no_waiting(
+    counted, waits
+):
+    """A warp that passes an access by waits for nothing there, and a mean does not say whether whole warps do."""
+    facts = {0: {"lanes": 32.0, "acting": 1.0, "waits": {"wait": 9}}, 1: {"lanes": 32.0, "acting": 32.0}}
+    evidence = replace(evidence_of("@P0 LDS R4, [R2]", "EXIT", facts=facts), has_costs=counted)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.effect.waits.get("wait", 0.0) == pytest.approx(waits)
+    assert candidate.effect.resources["issue"] == pytest.approx(31 / 64)
 
 
 def test_loads_that_nobody_waits_for_overlap_well_enough():
@@ -568,6 +631,23 @@ def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
 def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
     assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough + 1e-9})) == [cause]
     assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough - 0.01})) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "figures", "said"),
+    [
+        ("dram", {"dram_bytes_per_s": 3.8e12}, "at 3,800 GB/s, and 4,000 GB/s are within reach: "),
+        ("l2", {"l2_pct": 76.0}, "at 76 % of its peak, and 80 % are within reach: "),
+        ("fma", {}, "used to 95 % of what is within reach: "),
+    ],
+)
+def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_than_the_rest(
+    resource, figures, said
+):
+    (candidate,) = ceilings.detect_ceilings(evidence_of(LOAD, busy={resource: 0.95}, figures=figures))
+    assert said in candidate.sentence
+    assert candidate.sentence.endswith("the same work would still take 95 % of the time.")
+    assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

@@ -77,10 +77,14 @@ FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e\+\d+)?")
 
 
 def is_in(figure, evidence):
-    """Returns whether the figure is one of the evidence, rounded, in its unit, in thousands or KiB; or what it leaves of 100."""
+    """Returns whether the figure is one of the evidence, rounded, in its unit, in thousands, KiB or GB/s; or what it leaves of 100."""
     shown = float(figure.replace(",", ""))
     digits = len(figure.partition(".")[2])
-    values = [one for value in evidence.values() for one in (value, value / 1000, value / 1024, 100 - value)]
+    values = [
+        one
+        for value in evidence.values()
+        for one in (value, value / 1000, value / 1024, value / 1e9, 100 - value)
+    ]
     return any(shown in (round(value, digits), float(f"{value:.3g}")) for value in values)
 
 

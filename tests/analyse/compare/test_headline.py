@@ -7,7 +7,7 @@ import pytest
 from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.find import Diagnosis
 from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, ratio_sentence
-from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
+from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
 
 TIMES = (4e6, 2e6)
 
@@ -101,3 +101,18 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
     assert [(one.cause, one.before_pct, one.after_pct) for one in found.less] == less
     assert [(one.cause, one.before_pct, one.after_pct) for one in found.more] == more
     assert (found.gone, found.new) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (2.0, "gone: narrow-accesses; less: barriers (20 % -> 8 %)"),
+        (0.5, "no longer a cause: narrow-accesses; a smaller cause than before: barriers (20 % -> 8 %)"),
+    ],
+)
+def test_what_went_explains_a_faster_side_and_is_only_mentioned_of_a_slower_one(ratio, said):
+    narrow = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+    changed = ChangedCauses(gone=[narrow], less=[CauseChange("barriers", 20.0, 8.0)])
+    speedup = Speedup(ratio, None, "profiled")
+    found = headline_of_pair(("a", "b"), TIMES, speedup, None, Instructions([]), [], changed)
+    assert found.why == said

@@ -7,10 +7,10 @@ import json
 import pytest
 from markdown_it import MarkdownIt
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Savings
+from profiler.analyse.causes.cause import Cause, CodePlace, Savings, where_is
 from profiler.analyse.causes.headline import NOTHING_FOUND, next_text, why_text
 from profiler.catalog.causes import CAUSES, find_cause
-from profiler.present.document import Document, Records
+from profiler.present.document import Caution, Document, Records, Text
 from profiler.present.documents.parts.causes import cause_blocks
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
@@ -54,6 +54,48 @@ def test_a_bound_of_nearly_all_of_the_time_is_left_out():
     assert "Likely to save 20 % of the time." in next_text([cause])
 
 
+def bounded(at_most, limit, *names):
+    return [Cause(name, "Why.", "Change.", Savings(9.0, at_most, limit), [], {}) for name in names]
+
+
+def test_a_bound_that_several_causes_share_is_said_once_with_the_resource_that_sets_it():
+    page = flat(
+        text_of([*bounded(55.4, "dram", "barriers", "idle-lanes"), *bounded(40.0, "dram", "loop-overhead")])
+    )
+    shared = (
+        "barriers and idle-lanes each save 55 % at most: device memory would still need 45 % of the time."
+    )
+    assert shared in page
+    assert page.count("55 % at most") == 1
+    assert page.count("Saves 40 % at most.") == 1
+
+
+def test_equal_bounds_of_different_resources_are_each_said():
+    page = flat(text_of([*bounded(55.0, "dram", "barriers"), *bounded(55.0, "fma", "idle-lanes")]))
+    assert page.count("Saves 55 % at most.") == 2
+
+
+@pytest.mark.parametrize("resource", sorted({one for cause in CAUSES for one in cause.leaves}))
+def test_every_resource_that_may_set_a_bound_has_a_name_for_people(resource):
+    assert f"at most: {resource} " not in flat(text_of(bounded(55.0, resource, "barriers", "idle-lanes")))
+
+
+@pytest.mark.parametrize(
+    ("cause", "where", "said"),
+    [
+        ("barriers", PLACES, "line"),
+        ("barriers", PLACES[1:], "instruction"),
+        ("barriers", [], "unrecorded"),
+        ("grid-too-small", PLACES, "kernel"),
+        ("at-fma-rate", [], "kernel"),
+    ],
+)
+def test_an_empty_list_of_places_says_whether_the_cause_is_of_the_whole_kernel_or_nothing_is_recorded(
+    cause, where, said
+):
+    assert where_is(cause, where) == said
+
+
 def test_a_ceiling_saves_nothing_and_says_no_percentage():
     page = flat(text_of([CEILING]))
     assert "at-memory-bandwidth" in page
@@ -87,6 +129,24 @@ def test_what_could_not_be_seen_is_named_with_the_preset_that_records_it():
     page = flat(text_of(unseen=["where warps wait"]))
     assert page.endswith("not recorded: where warps wait. `prof collect --preset source` records it.")
     assert "not recorded" not in text_of()
+
+
+def test_the_brief_answer_keeps_the_cautions_of_the_evidence_and_counts_those_beyond_three():
+    answer, cautions = [Text("It is slow.")], [Caution(f"doubt {place}") for place in range(5)]
+    evidence = [Text("Everything else."), *cautions]
+    page = document_text(Document("", [answer, evidence]).brief, Window())
+    assert page.startswith("It is slow.")
+    assert page.endswith("caution: doubt 2\n2 more cautions without --brief")
+    assert "Everything else" not in page
+
+
+@pytest.mark.parametrize("asked", [("show", "6"), ("compare", "5", "6")])
+def test_a_brief_answer_says_that_its_causes_are_estimated(prof_here, recorded, asked):
+    lines = prof_here("--runs", recorded.root, *asked, "--brief").stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    page = flat(" ".join(lines))
+    assert "caution: not recorded: " in page
+    assert "estimated from totals" in page
 
 
 @pytest.mark.parametrize("width", [40, 80, 200, None])

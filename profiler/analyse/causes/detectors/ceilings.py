@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.evidence import USED, Evidence
 from profiler.analyse.causes.evidence.time_model import AT_MEMORY
+from profiler.text import number, unit_for_people
 
 # A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.
 _AT_PIPE = 0.75
@@ -24,12 +25,28 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
     for name, resource, enough, what, advice in _CEILINGS:
         busy = used.get(resource, 0.0)
         if busy >= enough and (resource != "l2" or busy > used.get("dram", 0.0)):
+            is_at, figures = _used(evidence, resource, busy)
             yield Candidate(
                 name,
-                f"{what} is used to {100 * busy:.0f} % of what is within reach: {100 * (1 - busy):.0f} % of the time is left to win.",
+                f"{what} is {is_at}: the same work would still take {100 * busy:.0f} % of the time.",
                 advice,
-                evidence={f"{resource}_of_reachable_pct": 100 * busy},
+                evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
                 saves=0.0,
+                at_most=1 - busy,
                 resource=resource,
             )
             return
+
+
+def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str, float]]:
+    """Returns how much of the resource is used and what is within reach, in words and as figures."""
+    if resource == "dram" and (rate := evidence.find("dram_bytes_per_s")):
+        reach = rate / busy
+        divisor, unit = unit_for_people("byte/s", reach)
+        text = f"at {number(rate / divisor)} {unit}, and {number(reach / divisor)} {unit} are within reach"
+        return text, {"dram_bytes_per_s": rate, "dram_reachable_bytes_per_s": reach}
+    used = evidence.find(USED[resource])
+    if used is None:
+        return f"used to {100 * busy:.0f} % of what is within reach", {}
+    text = f"at {used:.0f} % of its peak, and {used / busy:.0f} % are within reach"
+    return text, {USED[resource]: used, f"{resource}_reachable_pct": used / busy}

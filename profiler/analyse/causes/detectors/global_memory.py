@@ -25,13 +25,13 @@ _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses that touch over one sector a request more than their bytes fill: their lanes lie apart."""
-    variants: tuple[tuple[Kind, str, str, str], ...] = (
-        ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
-        ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
+    variants: tuple[tuple[Kind, str, str, str, str], ...] = (
+        ("global load", "uncoalesced-loads", "loads", "stores", "read neighbouring elements"),
+        ("global store", "uncoalesced-stores", "stores", "loads", "write neighbouring elements"),
     )
     found = {kind: [site for site in _accesses(evidence, kind) if _lies_apart(site)] for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
-    for kind, name, verb, advice in variants:
+    for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
@@ -39,13 +39,15 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         is_most = (
             sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
         )
+        mended = together if is_most else sites
+        both = f" Its {others} lie apart too: the saving is that of mending both at once."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
-            f"use {100 * needed / request:.3g} % of what is moved.",
+            f"use {100 * needed / request:.3g} % of what is moved.{both if len(mended) > len(sites) else ''}",
             f"Let neighbouring threads {advice}: exchange the "
             "roles of the indices, change the layout, or pass a tile through shared memory.",
-            _cheaper(evidence, together if is_most else sites),
+            _cheaper(evidence, mended),
             {site: site.excess_sectors for site in sites},
             {
                 "sectors_per_request": request,
@@ -80,7 +82,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         site
         for site in evidence.of("global load", "global store")
         if 0 < site.width < _WIDEST_BITS
-        and _is_contiguous(site)
+        and _is_contiguous(evidence, site)
         and not _is_misaligned(site)
         and not feeds_shared_memory(evidence, site)
     ]
@@ -266,11 +268,14 @@ def _part(some: float, rest: float) -> float:
     return some / (some + rest) if some else 0.0
 
 
-def _is_contiguous(site: Site) -> bool:
-    """Returns whether the lanes touch as many bytes as they ask for, within a sector: no broadcast, and no gaps."""
+def _is_contiguous(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the lanes touch as many bytes as they ask for, within a sector: no broadcast, and no gaps.
+
+    Sectors that were not counted are estimated for all lanes.
+    """
     if not site.sectors:
         return site.sectors is None
-    asked = (site.acting or LANES) * site.width / 8 / SECTOR_BYTES
+    asked = ((site.acting if evidence.has_costs else None) or LANES) * site.width / 8 / SECTOR_BYTES
     return asked - 1 < site.sectors / site.executed <= asked + 1
 
 

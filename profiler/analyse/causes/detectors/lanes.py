@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -22,6 +22,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     entered: dict[int, float | None] = {}
     # Lanes that a block lacks do not leave it by a branch. A mean of all instructions has no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
+    guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     for site in evidence.sites:
         entered.setdefault(site.function, of_block or site.lanes)
         if site.lanes is None or site.idle_share < _LANES_MISSING:
@@ -29,6 +30,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
             continue
         if site.idle_share > _PASSED_BY and site.kind not in ACCESSES:
+            continue
+        if _only_chooses(site, guards):
             continue
         off = 1 - site.lanes / (entered[site.function] or LANES)
         if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):
@@ -63,13 +66,34 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             )
 
 
+def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
+    """Returns whether a predicate only chooses between values, and no work: the lanes that are off have their result already.
+
+    It takes the slot in which a select instruction would do the same for all lanes, so that no lane could do more in it. Where
+    the same lanes also access memory under the predicate, the others lack an element.
+    """
+    is_whole = (site.lanes or 0.0) > LANES * (1 - _LANES_MISSING)
+    return is_whole and bool(site.instruction.predicate) and _guard(site) not in of_accesses
+
+
+def _guard(site: Site) -> object:
+    """Returns the predicate, and how many lanes it lets act: registers of predicates are used again and again."""
+    return site.function, site.instruction.predicate, round(site.acting or 0.0)
+
+
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing for lanes that act only.
 
     What L1 and L2 do is done for the lanes that act, and stays; but a pass through shared memory is made for however few.
-    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
+    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words. Where
+    lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for nothing there.
     """
     effect = evidence.without(fractions)
+    counted = (
+        fractions
+        if evidence.has_costs
+        else {site: part for site, part in fractions.items() if not site.instruction.predicate}
+    )
     alone_in_a_pass = {
         site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
         for site, part in fractions.items()
@@ -79,7 +103,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept},
-        {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))},
+        {**(waits := evidence.waiting_for(counted)), "barrier": max(alone, waits.get("barrier", 0.0))},
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
-from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
@@ -70,21 +70,28 @@ def charge_waits(
 
 def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Waits]:
     """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
+    ran = {site: site.executed * _part_of_warps(site) for site in sites}
     executed: Counter[str] = Counter()
     for site in sites:
-        executed[site.kind] += site.executed  # type: ignore[assignment]
+        executed[site.kind] += ran[site]  # type: ignore[assignment]
     each: dict[str, dict[str, float]] = {
         kind: {} for kind in executed
     }  # of one execution, by kind and reason
     for reason, share in stalls.items():
-        kinds = [kind for kind in executed if kind in _SUSPECTED.get(reason, executed)]
+        kinds = [
+            kind for kind, count in executed.items() if count and kind in _SUSPECTED.get(reason, executed)
+        ]
         total = sum(executed[kind] for kind in kinds)
         for kind in kinds:
             each[kind][reason] = share / total
     return {
-        site: Waits({reason: part * site.executed for reason, part in each[site.kind].items()})
-        for site in sites
+        site: Waits({reason: part * ran[site] for reason, part in each[site.kind].items()}) for site in sites
     }
+
+
+def _part_of_warps(site: Site) -> float:
+    """Returns the most warps that can have a lane which acts: an access that a whole warp passes by is no request to wait for."""
+    return 1.0 if site.acting is None or site.kind not in ACCESSES else min(1.0, site.acting)
 
 
 def _share_queues(charged: Mapping[Site, Waits]) -> None:

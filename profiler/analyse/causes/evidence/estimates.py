@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
@@ -64,12 +63,16 @@ def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> 
     return both if too_many_for_stores else {"global store"}
 
 
-def estimate_lanes(sites: Iterable[Site], profile: Profile, figures: Mapping[str, float]) -> None:
-    """Takes the mean of all instructions for each of them."""
-    acting = profile.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
+def estimate_lanes(sites: Sequence[Site], lanes: float | None, acting: float | None) -> None:
+    """Takes the mean of all instructions for each of them; lanes that are predicated off are where a predicate is."""
     for site in sites:
-        site.lanes = figures.get("threads_per_inst")
-        site.acting = acting.mean if acting else None
+        site.lanes = site.acting = lanes
+    guarded = [site for site in sites if site.instruction.predicate]
+    if acting is not None and lanes is not None and guarded:
+        off = (lanes - acting) * sum(site.executed for site in sites)
+        each = off / sum(site.executed for site in guarded)
+        for site in guarded:
+            site.acting = max(0.0, lanes - each)
 
 
 def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, float]) -> None:

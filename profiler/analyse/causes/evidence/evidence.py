@@ -35,6 +35,11 @@ from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
+# The figure that says to what part of its peak each resource is used.
+USED = {
+    "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
+    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +229,8 @@ def gather(profile: Profile) -> Evidence:
     sites = tuple(read_sites(main))
     if not (has_costs := _has_costs(sites)):
         estimate_costs(sites, figures)
-        estimate_lanes(sites, main, figures)
+        acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
+        estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     stalls = _stall_shares(figures, sites)
     charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
@@ -251,9 +257,7 @@ def _has_costs(sites: Iterable[Site]) -> bool:
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
-    names = {"dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
-             "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
-    busy = {resource: figures[name] / 100 for resource, name in names.items() if name in figures}
+    busy = {resource: figures[name] / 100 for resource, name in USED.items() if name in figures}
     if "dram" in busy:
         busy["dram"] /= reachable_of_dram(
             figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)

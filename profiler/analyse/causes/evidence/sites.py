@@ -152,8 +152,8 @@ class Site:
 
     @property
     def idle_share(self) -> float:
-        """Returns the share of the lanes that did nothing."""
-        acting = self.lanes if self.acting is None else self.acting
+        """Returns the share of the lanes that did nothing. A branch is executed for the lanes that do not take it, too."""
+        acting = self.lanes if self.acting is None or self.kind == "control" else self.acting
         return 0.0 if acting is None else max(0.0, 1.0 - acting / LANES)
 
 

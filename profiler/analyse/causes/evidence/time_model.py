@@ -128,11 +128,16 @@ class TimeModel:
         saved = running * saved + tail * max(saved, effect.waits.get(NO_WARP, 0.0))
         return (1.0 - self.starting) * saved
 
-    def bound(self, effect: Effect, leaves: Iterable[str]) -> float:
-        """Returns the most that a change could save which does not touch the work of the resources that it `leaves`."""
-        kept = (
-            self.busy.get(name, 0.0)
+    def bound(self, effect: Effect, leaves: Iterable[str]) -> tuple[float, str | None]:
+        """Returns the most that a change could save, and the resource that still needs the rest of the time.
+
+        The change does not touch the work of the resources that it `leaves`. None where the estimate itself is the bound.
+        """
+        kept = {
+            name: self.busy.get(name, 0.0)
             * (1.0 - max(effect.resources.get(name, 0.0), self.avoidable.get(name, 0.0)))
             for name in leaves
-        )
-        return max(self.saved(effect), 1.0 - max(kept, default=0.0))
+        }
+        name, needed = max(kept.items(), key=lambda item: item[1], default=("", 0.0))
+        saved = self.saved(effect)
+        return (saved, None) if saved > 1.0 - needed else (1.0 - needed, name if needed else None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_bound, has_place, name_and_place, place_text
-from profiler.present.document import Block, Folded, Item, Items, Section, Text
+from profiler.present.document import Block, Caution, Folded, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
 _MEANING = "what causes {}, by what a change is likely to save (savings overlap)"
@@ -15,8 +16,16 @@ _NO_LINES = (
     "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
     "CuPy: `options=('-lineinfo',)`)"
 )
+_RESOURCES = {
+    "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
+    "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
+    "tensor": "the tensor pipe",
+}  # fmt: skip
 _SHOWN_TEXT = 60
 _MOST_IN_FULL = 3
+_Bound = tuple[
+    int, str
+]  # the most that is saved in percent, and the resource that needs the rest of the time
 
 
 def headline_blocks(headline: Headline | None) -> Section:
@@ -45,11 +54,14 @@ def cause_blocks(
     blocks: list[Block] = []
     shown, others = (causes, []) if full else (causes[:_MOST_IN_FULL], causes[_MOST_IN_FULL:])
     quoted: set[str] = set()
+    shared = _shared_bounds(shown)
     if shown:
-        blocks.append(Items(_MEANING.format(what), [_item(one, said, quoted) for one in shown], _TITLES))
+        items = [_item(one, said, quoted, shared) for one in shown]
+        blocks.append(Items(_MEANING.format(what), items, _TITLES))
+        blocks += [Text(text) for text in shared.values()]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({one.saves_pct.expected:.0f} %)" for one in others)
-        rows = [_item(one, said, quoted) for one in others]
+        rows = [_item(one, said, quoted, shared) for one in others]
         folded = [Items("smaller causes", rows, _TITLES)]
         blocks.append(
             Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more with --full: {named}")
@@ -57,14 +69,36 @@ def cause_blocks(
     if any(has_place(one) and not one.where[0].line for one in causes):
         blocks.append(Text(_NO_LINES))
     if unseen:
-        blocks.append(Text(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it."))
+        blocks.append(
+            Caution(
+                f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.", wraps=True
+            )
+        )
     return blocks
 
 
-def _item(cause: Cause, said: Headline | None, quoted: set[str]) -> Item:
-    """Returns a cause with its evidence; leaves out what the headline `said`, and the lines that are `quoted` above."""
+def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
+    """Returns a sentence for each bound that several causes share, because the same resource needs the rest of the time."""
+    counts = Counter(bound for one in causes if (bound := _bound_of(one)))
+    named = {bound: [one.cause for one in causes if _bound_of(one) == bound] for bound in counts}
+    return {
+        bound: f"{', '.join(names[:-1])} and {names[-1]} each save {bound[0]} % at most: "
+        f"{_RESOURCES[bound[1]]} would still need {100 - bound[0]} % of the time."
+        for bound, names in named.items()
+        if len(names) > 1
+    }
+
+
+def _bound_of(cause: Cause) -> _Bound | None:
+    limit = cause.saves_pct.limited_by
+    return (round(cause.saves_pct.at_most), limit) if limit and has_bound(cause) else None
+
+
+def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collection[_Bound]) -> Item:
+    """Returns a cause with its evidence; leaves out what the headline `said`, lines `quoted` above, and `shared` bounds."""
     why, next_ = (said.why, said.next) if said else ("", "")
-    saves = f" Saves {cause.saves_pct.at_most:.0f} % at most." if has_bound(cause) else ""
+    is_own = has_bound(cause) and _bound_of(cause) not in shared
+    saves = f" Saves {cause.saves_pct.at_most:.0f} % at most." if is_own else ""
     is_explained, has_advice = cause.sentence in why, cause.try_ in next_
     parts = [
         "Why and what to try stand above." if is_explained and has_advice else "",

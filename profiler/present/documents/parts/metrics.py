@@ -45,10 +45,10 @@ def metric_sections(
 
 def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) -> Iterator[Folded]:
     """Yields the metrics of the catalogue by their groups, and the counters that only Nsight Compute has a name for."""
+    counters = [one for one in others if one.name == one.ncu]
     known = sorted(
-        (one for one in others if one.name in BY_NAME), key=lambda one: _GROUPS.index(BY_NAME[one.name].group)
+        (one for one in others if one.name != one.ncu), key=lambda one: _GROUPS.index(BY_NAME[one.name].group)
     )
-    counters = [one for one in others if one.name not in BY_NAME]
     more = f"; {left_out} more in `prof show --full`" if left_out else ""
     if known:
         number_of = counted(len(known), "other metric", "other metrics")
