@@ -101,3 +101,16 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
     assert [(one.cause, one.before_pct, one.after_pct) for one in found.less] == less
     assert [(one.cause, one.before_pct, one.after_pct) for one in found.more] == more
     assert (found.gone, found.new) == ([], [])
+
+
+def test_what_no_counter_shows_is_neither_gone_nor_new_nor_unchanged():
+    seen, unseen = diagnosed(100.0, barriers=30), Diagnosis([], [], 100.0, can_look=False)
+    for sides in ((seen, unseen), (unseen, seen), (unseen, unseen)):
+        changed = compare_causes(*sides)
+        assert (changed.gone, changed.new) == ([], [])
+        said = headline_of_pair(
+            ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), None, Instructions([]), [], changed
+        )
+        assert (
+            said.why == "Which causes went or came is not known: one side, or both, lack the counters for it."
+        )
