@@ -20,7 +20,7 @@ from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.project import find_project
+from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound
 from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
 from profiler.present.documents.recording import width_text
@@ -151,7 +151,8 @@ def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
 @cache
 def recorded_climb(ladder_file: Path, runs: Location, **workload: int) -> Climb:
     """The climb of a ladder, which several tables ask for, with this workload or the most common one."""
-    usual_gpu = find_project(ROOT).gpu
+    declared = find_declared(ROOT, "gpu")
+    usual_gpu = declared[1] if declared else None
     return find_climb(RunStore(runs), read_ladder(ladder_file), workload or None, usual_gpu=usual_gpu)
 
 

@@ -16,7 +16,7 @@ import unicodedata
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 # GitHub obeys `::error::` and its like at the start of a line, and `##[error]` anywhere in it; Azure obeys `##vso[`.
-_CI_COMMAND = re.compile(
+CI_COMMAND = re.compile(
     r"(?<!\S):(?=:(?:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
     r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?: |::))"
     r"|#(?=#\w*\[)",
@@ -36,7 +36,7 @@ def printable(text: str) -> str:
             _escaped(character) if unicodedata.category(character) in _HIDDEN_CATEGORIES else character
             for character in text
         )
-    return _CI_COMMAND.sub(lambda match: _escaped(match[0]), text)
+    return CI_COMMAND.sub(lambda match: _escaped(match[0]), text)
 
 
 def shortened(text: str, width: int) -> str:
@@ -143,23 +143,24 @@ def duration(ns: float) -> str:
     return f"{f'{value:#.4g}' if value < 1000 else number(value)} {unit}"
 
 
+# From which value on another unit is used, what to divide by, and the unit.
 _LARGER = {
-    "ns": [(1e3, "us"), (1e6, "ms"), (1e9, "s")],
-    "byte": [(1e3, "kB"), (1e6, "MB"), (1e9, "GB")],
-    "byte/s": [(1e6, "MB/s"), (1e9, "GB/s")],
-    "hz": [(1e6, "MHz"), (1e9, "GHz")],
-    "GFLOP/s": [(1e4, "TFLOP/s")],
-    "register/thread": [(0.0, "register")],  # its metric says so
+    "ns": [(1e3, 1e3, "us"), (1e6, 1e6, "ms"), (1e9, 1e9, "s")],
+    "byte": [(1e3, 1e3, "kB"), (1e6, 1e6, "MB"), (1e9, 1e9, "GB")],
+    "byte/s": [(1e6, 1e6, "MB/s"), (1e9, 1e9, "GB/s")],
+    "hz": [(1e6, 1e6, "MHz"), (1e9, 1e9, "GHz")],
+    "GFLOP/s": [(1e4, 1e3, "TFLOP/s")],
+    "register/thread": [(0.0, 1.0, "register")],  # the metric's name says that it is of a thread
 }
+_MILLIONS = [(1e6, 1e6, "million")]
 _COUNTED = ("cycle", "inst", "inst/scheduler", "request", "sector", "wavefront", "access", "thread", "warp")
 
 
 def unit_for_people(unit: str, *values: float | None) -> tuple[float, str]:
-    """Returns the unit in which people read values of this size, such as ms or million, and what to divide them by."""
+    """Returns what to divide values of this size by, and the unit in which people then read them, such as ms or million."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
-    steps = [(1e6, "million")] if unit in _COUNTED else _LARGER.get(unit, [])
-    factor, shown = next((step for step in reversed(steps) if largest >= step[0]), (1.0, unit))
-    return (1e3, shown) if shown == "TFLOP/s" else (factor or 1.0, shown)
+    steps = _MILLIONS if unit in _COUNTED else _LARGER.get(unit, [])
+    return next((step[1:] for step in reversed(steps) if largest >= step[0]), (1.0, unit))
 
 
 def _escaped(character: str) -> str:

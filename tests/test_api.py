@@ -113,6 +113,12 @@ def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
     assert list(report.top(1)["kernel"]) == list(top["kernel"][:1])
 
 
+def test_a_run_of_times_alone_has_no_kernels_to_list(runs):
+    top = runs["gemm-6-timed"].top()
+    assert list(top.columns) == list(runs["gemm-6"].top().columns)
+    assert len(top) == 0
+
+
 def test_a_kernel_of_a_report_is_its_sheet(reports):
     report = profiler.read(reports / "several.ncu-rep")
     name = report.kernels[0]
@@ -130,6 +136,10 @@ def test_findings_show_themselves_as_the_page_does(reports, runs):
         text = shown._repr_html_()  # private: notebooks look for this name
         assert "takeaway" in text
         assert "<table" in text
+
+
+def test_a_cell_of_one_kernel_keeps_nothing_back_for_an_option_that_it_does_not_have(runs):
+    assert "--full" not in runs["gemm-6"]._repr_html_()  # private: notebooks look for this name
 
 
 def test_an_answer_in_a_cell_brings_the_style_of_its_bars(runs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import short_gpu
 
 _MOST_WORKLOADS = 5  # as many as the colours of one chart can distinguish
 _MOST_NAMED = 3
@@ -87,21 +88,29 @@ def find_climb(
     finding = replace(
         finding,
         missing=_missing(store, ladder, rungs, unclear, groups),
-        headline=_headline(ladder, finding, rungs),
+        headline=_headline(ladder, finding, rungs, _gpu_to_name(conditions, groups, usual_gpu)),
         elsewhere=[on_another_gpu(one) for one in elsewhere],
     )
     others = [str(one) for one in groups if one != conditions and one not in same_work]
     return Climb(ladder, conditions, rungs, steps, finding, others)
 
 
-def _headline(ladder: Ladder, finding: LadderFinding, rungs: Sequence[Rung]) -> Headline | None:
+def _gpu_to_name(conditions: Conditions, groups: Iterable[Conditions], usual_gpu: str | None) -> str | None:
+    """Returns the GPU that a further question has to name to be about this climb; None if it is the only or the usual one."""
+    is_usual = usual_gpu is not None and is_meant(usual_gpu, conditions.gpu)
+    return None if is_usual or len({one.gpu for one in groups}) == 1 else short_gpu(conditions.gpu)
+
+
+def _headline(
+    ladder: Ladder, finding: LadderFinding, rungs: Sequence[Rung], gpu: str | None
+) -> Headline | None:
     """Returns how far the ladder was climbed, with the causes of the rung that came furthest."""
     furthest = furthest_rung(finding.kernels)
     if furthest is None:
         return None
     profile = next(rung.profile for rung in rungs if rung.kernel.number == furthest.kernel)
     causes = diagnose_once(profile).causes if profile.launches else []
-    return headline_of_ladder(ladder.name, finding.kernels, furthest, causes)
+    return headline_of_ladder(ladder.name, finding.kernels, furthest, causes, gpu)
 
 
 def _missing(

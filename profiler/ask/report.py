@@ -12,7 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
-from profiler.analyse.recording.main_shape import of_main_shape
+from profiler.analyse.recording.main_shape import of_common_shape, of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
 from profiler.analyse.recording.source_lines import find_source_lines
@@ -94,7 +94,9 @@ def _step(step: LadderStep) -> PairFindings:
     if not all(profile.launches for profile in profiles):
         headline = headline_of_times(*profiles, step.change.speedup)
         return PairFindings(*anchors, headline=headline, warnings=tuple(step.change.warnings))
-    return PairFindings(*anchors, compare_profiles(*profiles, diagnose=diagnose_once), _code(profiles))
+    return PairFindings(
+        *anchors, compare_profiles(*profiles, diagnose=diagnose_once), _code_of_pair(*profiles)
+    )
 
 
 def _anchor(rung: Rung) -> str:
@@ -166,7 +168,7 @@ def _pairs(
                     raise
                 yield PairFindings(anchors[one], anchors[other], refused=tuple(refusal.details))
             else:
-                yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
+                yield PairFindings(anchors[one], anchors[other], comparison, _code_of_pair(*sides))
 
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
@@ -216,6 +218,12 @@ def _kernel(
         lines=find_source_lines(main.run or run, profile.kernel) if is_profiled else None,
         metrics_left_out=0 if full else len(others),
     )
+
+
+def _code_of_pair(before: Profile, after: Profile) -> CodeView | None:
+    """Returns the machine code of the launches that are compared."""
+    one, other, _ = of_common_shape(before, after)
+    return _code([one, other])
 
 
 def _code(profiles: Sequence[Profile]) -> CodeView | None:

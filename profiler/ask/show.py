@@ -18,7 +18,7 @@ from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.named.sizes import is_choice, profiling_command
+from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotProfiled, RunUnusable
@@ -65,7 +65,7 @@ def sheet_of(run: Run, kernel: str, settings: Settings, *, full: bool = True) ->
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:
     """Returns the times of a run without the profiler, with the work per second by the work that its ladder declares."""
-    return derive_timing_sheet(run, work_of(run, settings), profiling_command(run, settings))
+    return derive_timing_sheet(run, work_of(run, settings), how_to_profile(run, settings))
 
 
 def find_hot_lines(

@@ -8,13 +8,13 @@ In `prof.toml`:                          or in `pyproject.toml`:
     duration_ns.worse_pct = 3                duration_ns.worse_pct = 3
 
 `gpu` is the GPU that is meant where runs of several are stored and nobody asks for one. `thresholds.py` reads `check`.
+Either may stand in another file than the other: a file that declares no limits hides none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from profiler.catalog.ladders.toml_reader import parse_toml, read_text
 from profiler.errors import ThresholdsInvalid
@@ -23,28 +23,19 @@ PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _KEYS = ("check", "gpu")
 
 
-@dataclass(frozen=True)
-class Project:
-    """The file that declares something, its limits and its GPU; each is None if nothing declares it."""
-
-    path: Path | None = None
-    check: dict[str, Any] | None = None
-    gpu: str | None = None
-
-
-def find_project(start: Path) -> Project:
-    """Returns the declarations of the nearest project file that has any, in `start` or a parent."""
+def find_declared(start: Path, key: Literal["check", "gpu"]) -> tuple[Path, Any] | None:
+    """Returns what the nearest project file with this key declares, in `start` or a parent, and the file's path."""
     for folder in (start, *start.parents):
         for name in PROJECT_FILES:
             path = folder / name
-            table = _declared(path) if path.is_file() else None
-            if table is not None:
-                return Project(path, table.get("check"), table.get("gpu"))
-    return Project()
+            table = _declared(path) if path.is_file() else {}
+            if key in table:
+                return path, table[key]
+    return None
 
 
-def _declared(path: Path) -> dict[str, Any] | None:
-    """Returns the file's table for prof, or None for a `pyproject.toml` without one."""
+def _declared(path: Path) -> dict[str, Any]:
+    """Returns the file's table for prof, which is empty for a `pyproject.toml` without one."""
     try:
         file = parse_toml(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
@@ -55,7 +46,7 @@ def _declared(path: Path) -> dict[str, Any] | None:
     if path.name != PROJECT_FILES[0]:
         tools = file.get("tool")
         if not isinstance(tools, dict) or "prof" not in tools:
-            return None
+            return {}
         table = tools["prof"]
     if not isinstance(table, dict):
         project_invalid(path, "tool.prof is not a table")

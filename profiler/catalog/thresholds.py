@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
-from profiler.catalog.project import find_project, project_invalid
+from profiler.catalog.project import find_declared, project_invalid
 
 DEFAULT_SLOWER_PCT = 2.0
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
@@ -46,11 +46,11 @@ class Thresholds:
 
 
 def find_thresholds(start: Path) -> Thresholds:
-    """Returns the limits of the nearest project file that declares anything, in `start` or a parent; or the default."""
-    project = find_project(start)
-    if project.path is None or project.check is None:
+    """Returns the limits of the nearest project file that declares any, in `start` or a parent; or the default."""
+    declared = find_declared(start, "check")
+    if declared is None:
         return Thresholds(_complete(()))
-    return Thresholds(_complete(_limits(project.path, project.check)), project.path)
+    return Thresholds(_complete(_limits(*declared)), declared[0])
 
 
 def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:

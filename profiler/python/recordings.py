@@ -66,9 +66,9 @@ class Recording(Run):
         """
         import pandas as pd
 
-        from profiler.analyse.recording.index import index_of
+        from profiler.analyse.recording.index import IndexEntry, index_of
 
-        found = pd.DataFrame(map(asdict, index_of(self)[:count]))
+        found = pd.DataFrame(map(asdict, index_of(self)[:count]), columns=IndexEntry.__struct_fields__)
         return found.assign(kernel=[shortened(name, _NAME_WIDTH) for name in found["kernel"]])
 
     def _sheet(self, kernel: str) -> Sheet:
@@ -87,7 +87,8 @@ class Recording(Run):
 
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, Settings()) if timed else None
-        return document_text(recording_document(overview.RecordingOverview(self, list(self), timing)))
+        recording = overview.RecordingOverview(self, list(self), timing)
+        return document_text(recording_document(recording, full=len(self) == 1))
 
 
 @dataclass(repr=False)

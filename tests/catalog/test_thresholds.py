@@ -88,6 +88,16 @@ def test_a_pyproject_about_something_else_is_passed_by(declare, tmp_path):
     assert limits(below) == {("duration_ns", "rise"): 7.0}
 
 
+def test_a_nearer_file_that_declares_a_gpu_alone_hides_no_limits(declare, tmp_path):
+    declare("duration_ns.worse_pct = 7", "pyproject.toml", "[tool.prof.check]")
+    below = tmp_path / "a"
+    below.mkdir()
+    for folder in (tmp_path, below):
+        (folder / "prof.toml").write_text("gpu = 'h200'\n")
+        assert limits(folder) == {("duration_ns", "rise"): 7.0}
+        assert find_thresholds(folder).path == tmp_path / "pyproject.toml"
+
+
 # What is refused
 
 

@@ -114,6 +114,7 @@ def test_timings_alone_are_a_page_of_their_own(report):
     assert result.returncode == 0
     assert "of its speed reached" in page
     assert "Other metrics" not in page
+    assert "What the names mean" not in page, "there are none"
 
 
 def test_a_title_is_the_readers(report):

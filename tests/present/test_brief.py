@@ -83,7 +83,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
         comparisons[5],
         sum_up(comparisons[:5]),
         RecordingOverview(rung, [derive_sheet(rung, profiles[6], full=False)], None).finding,
-        derive_timing_sheet(timed, None),
+        derive_timing_sheet(timed, None, "prof collect"),
         compare_timings(timed, timed),
         climb,
         view_machine_code(profiles[5:7]).finding,

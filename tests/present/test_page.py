@@ -285,6 +285,29 @@ def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path)
     assert html.count('class="bar"') == 2
 
 
+def test_the_code_of_a_pair_is_of_the_launches_that_are_compared(make_run, tmp_path):
+    """A warm-up of three launches ran other code."""
+    axes = dict.fromkeys(("grid_y", "grid_z", "block_x", "block_y", "block_z"), 1)
+    small, large = (
+        {
+            "kernel": "k",
+            "metrics": {"gpu__time_duration.sum": (time_ns, "ns")},
+            "instructions": [(opcode, 10)],
+            "shape": {"grid_x": blocks, **axes},
+        }
+        for time_ns, opcode, blocks in ((1e3, "FADD", 1), (9e6, "FMUL", 99))
+    )
+    for name in ("before", "after"):
+        make_run(small, small, small, large, name=name, root=tmp_path)
+    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
+    (pair,) = report_named(["before", "after"], settings, None, kernel_name=None, force=False).pairs
+    assert [one.opcode for one in pair.comparison.instructions.opcodes] == ["FMUL"]
+    assert [[one.opcode for one in sheet.opcodes] for sheet in pair.code.finding.kernels] == [
+        ["FMUL"],
+        ["FMUL"],
+    ]
+
+
 # Its charts
 
 

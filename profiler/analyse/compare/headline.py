@@ -20,6 +20,7 @@ from profiler.text import duration, number, report_name
 _SAME = 0.01
 _MOST_FACTORS = 2
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
+_NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
@@ -40,16 +41,22 @@ _FACTORS = {
 
 @dataclass(frozen=True)
 class ChangedCauses:
-    """The causes that only the first side has, those that only the second has, and those that shrank or grew."""
+    """The causes that only the first side has, those that only the second has, and those that shrank or grew.
+
+    None of them `is_known` where a side records nothing from which a cause could be found.
+    """
 
     gone: list[Cause] = field(default_factory=list)
     new: list[Cause] = field(default_factory=list)
     less: list[CauseChange] = field(default_factory=list)
     more: list[CauseChange] = field(default_factory=list)
+    is_known: bool = True
 
 
 def compare_causes(before: Diagnosis, after: Diagnosis) -> ChangedCauses:
     """Returns what became of the causes of the first side, and which the second has besides."""
+    if not (before.can_look and after.can_look):
+        return ChangedCauses(is_known=False)
     moved = sorted(_moved(before, after), key=lambda one: -abs(one.after_pct - one.before_pct))
     return ChangedCauses(
         gone=_only_in(before.causes, after.causes),
@@ -115,7 +122,8 @@ def headline_of_pair(
     ]
     factors = _factors(attribution, is_faster=is_faster)
     changes = [_loads(instructions), factors] if peaks is None else [peaks]
-    why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left]) or _NO_CAUSE
+    why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left])
+    why = why or (_NO_CAUSE if changed.is_known else _NOT_KNOWN)
     return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
 
 

@@ -14,7 +14,7 @@ from profiler.analyse.compare.changes import headline_of_times
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
 from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, ComparisonFinding, Instructions, Side
-from profiler.analyse.recording.overview import derive_timing_sheet
+from profiler.analyse.recording.overview import summarise_timings
 from profiler.analyse.recording.profile import Profile, profile_timings
 from profiler.errors import NotComparable
 
@@ -64,7 +64,7 @@ def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:
     provenance = run.manifest.provenance
     return structs.replace(
         derive_side(profile),
-        timing=derive_timing_sheet(run, rung).timing,
+        timing=summarise_timings(run, rung),
         reference=provenance.reference if provenance else None,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from shlex import quote
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import name_and_place, next_text
@@ -33,11 +34,15 @@ def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
 
 
 def headline_of_ladder(
-    ladder: str, rungs: Sequence[RungFinding], furthest: RungFinding, causes: Sequence[Cause]
+    ladder: str,
+    rungs: Sequence[RungFinding],
+    furthest: RungFinding,
+    causes: Sequence[Cause],
+    gpu: str | None = None,
 ) -> Headline:
-    """Returns the headline; `causes` are those of the rung that comes `furthest`."""
+    """Returns the headline; `causes` are those of the rung that comes `furthest`, and `gpu` is what `--gpu` has to name."""
     path = path_to(rungs, furthest)
-    return Headline(_what(path), _why(path), _next(ladder, furthest, causes))
+    return Headline(_what(path), _why(path), _next(ladder, gpu, furthest, causes))
 
 
 def path_to(rungs: Sequence[RungFinding], last: RungFinding) -> list[RungFinding]:
@@ -80,8 +85,9 @@ def _why(path: Sequence[RungFinding]) -> str:
     return " ".join(parts)
 
 
-def _next(ladder: str, rung: RungFinding, causes: Sequence[Cause]) -> str:
+def _next(ladder: str, gpu: str | None, rung: RungFinding, causes: Sequence[Cause]) -> str:
     which = "" if ladder == DEFAULT_LADDER else f" --ladder {ladder}"
+    which += f" --gpu {quote(gpu)}" if gpu else ""
     ask = f"`prof show {rung.kernel}{which}` shows all about it."
     if not causes:
         return ask

@@ -222,24 +222,28 @@ def _total_ns(profile: Profile) -> float | None:
     return took.mean * len(took.values) if took else None
 
 
-def derive_timing_sheet(run: Run, kernel: Kernel | None, command: str = "prof collect") -> TimingSheet:
-    """Summarises a run's timings. Without the ladder's `kernel`, the work done is not known.
-
-    `command` records the counters that the timings lack.
-    """
-    timings = run.table("timings")
-    if not timings.num_rows:
-        raise RunDamaged(f"{run.path}: a run of timings that holds none")
-    timing = summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
+def derive_timing_sheet(run: Run, kernel: Kernel | None, how_to_profile: str) -> TimingSheet:
+    """Summarises a run's timings. `how_to_profile` is the command, or the call, that records the counters that they lack."""
+    timing = summarise_timings(run, kernel)
     return TimingSheet(
-        headline=_headline_of_timing(run, timing, kernel, command),
+        headline=_headline_of_timing(run, timing, kernel, how_to_profile),
         run=run.manifest,
-        processes=len(set(timings.column("process").to_pylist())),
+        processes=len(set(run.table("timings").column("process").to_pylist())),
         timing=timing,
     )
 
 
-def _headline_of_timing(run: Run, timing: TimingSummary, kernel: Kernel | None, command: str) -> Headline:
+def summarise_timings(run: Run, kernel: Kernel | None) -> TimingSummary:
+    """Returns a run's times without the profiler. Without the ladder's `kernel`, the work done is not known."""
+    timings = run.table("timings")
+    if not timings.num_rows:
+        raise RunDamaged(f"{run.path}: a run of timings that holds none")
+    return summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
+
+
+def _headline_of_timing(
+    run: Run, timing: TimingSummary, kernel: Kernel | None, how_to_profile: str
+) -> Headline:
     """Returns the time and its ratio to the reference; why it takes so long needs a profile."""
     provenance = run.manifest.provenance
     name = (provenance.reference if provenance else None) or "its reference"
@@ -253,7 +257,7 @@ def _headline_of_timing(run: Run, timing: TimingSummary, kernel: Kernel | None, 
         why = "It launches no kernel of its own, so there are no counters to say why."
         return Headline(what, why, f"{ladder} holds it against the kernels of its ladder.")
     why = "Only times were recorded, which do not say why."
-    return Headline(what, why, f"Record its counters with `{command}`, then ask again.")
+    return Headline(what, why, f"Record its counters with `{how_to_profile}`, then ask again.")
 
 
 def times_of(timings: pa.Table) -> list[list[float]]:

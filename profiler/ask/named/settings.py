@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
-from profiler.catalog.project import find_project
+from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound, ThresholdsInvalid
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class Settings:
         """Returns the GPU that the project declares; None if one was asked for."""
         if self.gpu is None:
             with suppress(ThresholdsInvalid):  # `prof check` refuses the file; it may be another program's
-                return find_project(Path.cwd()).gpu
+                declared = find_declared(Path.cwd(), "gpu")
+                return declared[1] if declared else None
         return None
 
     @property

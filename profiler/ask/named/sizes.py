@@ -229,8 +229,10 @@ def _recording(reference: str, size: str | int, newest: Run, settings: Settings)
     return _command(verb, manifest, settings, size) if by_number or manifest.name == name else ""
 
 
-def profiling_command(run: Run, settings: Settings) -> str:
-    """Returns the command that profiles a run's rung at its size, or its start for a run of anything else."""
+def how_to_profile(run: Run, settings: Settings) -> str:
+    """Returns the command that profiles a run's rung at its size, or its start if that is not known; of a function, the call."""
+    if run.manifest.ladder is None:
+        return "prof.measure(..., profile=True)"
     if rung_of(run, settings) is None or not _has_a_size(run, settings):
         return "prof collect"
     own, sizing = run.manifest.workload or {}, _sizing(run.manifest, settings)

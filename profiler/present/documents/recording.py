@@ -130,7 +130,11 @@ def timing_section(timing: TimingSheet | None) -> Section:
 def origin_section(run: Run, *, full: bool = True) -> Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
     facts = provenance_facts(run.manifest, None if run.stored else run.path, full=full)
-    hint = [] if full else [Text("--full adds how it was built and recorded, with the hashes of all files.")]
+    hint = (
+        []
+        if full
+        else [Text("`prof show --full` adds how it was built and recorded, with the hashes of all files.")]
+    )
     return [Heading("Origin"), Facts(facts), *hint]
 
 

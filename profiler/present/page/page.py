@@ -105,18 +105,19 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
-        [*([overview] if len(kernels) > 1 else []), *kernels, *pairs, _names(found.values())],
+        [*([overview] if len(kernels) > 1 else []), *kernels, *pairs, *_names(found.values())],
         "Ladder" if report.ladder else "Overview",
         charts,
     )
 
 
-def _names(kernels: Iterable[KernelFindings]) -> View:
-    """Returns the view that explains the metrics and the causes of the others."""
+def _names(kernels: Iterable[KernelFindings]) -> Iterator[View]:
+    """Yields the view that explains the metrics and the causes of the others, if they have any."""
     sheets = [one.sheet for one in kernels if one.sheet]
     metrics = {metric.name for sheet in sheets for metric in sheet.metrics}
     causes = {cause.cause for sheet in sheets for cause in sheet.causes}
-    return View("names", "names", names_document(metrics, causes))
+    if metrics or causes:
+        yield View("names", "names", names_document(metrics, causes))
 
 
 def _facts(manifests: Sequence[Manifest]) -> Facts:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from profiler.present.document import Records
-
-_CI_COMMAND = re.compile(r"#(?=#\w*\[)")  # obeyed anywhere in a line: see `printable`
+from profiler.text import CI_COMMAND
 
 
 def to_json(finding: Any) -> str:
@@ -22,7 +20,7 @@ def to_json(finding: Any) -> str:
     """
     text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
     text = text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
-    return _CI_COMMAND.sub(r"\\u0023", text)
+    return CI_COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def json_schema(finding: type | Sequence[type], title: str) -> str:

@@ -116,3 +116,16 @@ def test_what_went_explains_a_faster_side_and_is_only_mentioned_of_a_slower_one(
     speedup = Speedup(ratio, None, "profiled")
     found = headline_of_pair(("a", "b"), TIMES, speedup, None, Instructions([]), [], changed)
     assert found.why == said
+
+
+def test_what_no_counter_shows_is_neither_gone_nor_new_nor_unchanged():
+    seen, unseen = diagnosed(100.0, barriers=30), Diagnosis([], [], 100.0, can_look=False)
+    for sides in ((seen, unseen), (unseen, seen), (unseen, unseen)):
+        changed = compare_causes(*sides)
+        assert (changed.gone, changed.new) == ([], [])
+        said = headline_of_pair(
+            ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), None, Instructions([]), [], changed
+        )
+        assert (
+            said.why == "Which causes went or came is not known: one side, or both, lack the counters for it."
+        )

@@ -7,7 +7,7 @@ import pytest
 
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
-from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, summarise_timings
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import RunDamaged
 from profiler.present.documents.recording import recording_document
@@ -77,11 +77,11 @@ def test_launches_are_counted_as_one_says_it(make_run, launches, said):
 
 def test_a_run_of_timings_without_any_is_damaged(make_run):
     run = make_run(timings=[5.0, 6.0, 7.0])
-    assert derive_timing_sheet(run, None).timing.median_ns == 6.0
+    assert summarise_timings(run, None).median_ns == 6.0
     # private: no run is recorded with an empty table of timings
     run._tables["timings"] = pa.Table.from_pylist([], schema=run.table("timings").schema)
     with pytest.raises(RunDamaged):
-        derive_timing_sheet(run, None)
+        summarise_timings(run, None)
 
 
 def test_the_mean_is_the_one_that_a_comparison_shows_however_launches_come_in_processes(make_run):

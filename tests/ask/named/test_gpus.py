@@ -178,6 +178,15 @@ def test_a_ladder_shows_both_gpus_or_the_one_asked_for(ask, find):
     assert [one["kernel"] for one in alone["kernels"]] == [5, 6]
 
 
+def test_a_ladder_names_its_gpu_where_the_next_command_would_show_another(find, project):
+    gpu = "`prof show 6 --gpu 'H100 80GB HBM3'` shows all about it."
+    assert find("ladder", "--gpu", "h100")["headline"]["next"].endswith(gpu)
+    (project / "prof.toml").write_text("gpu = 'h100'\n")
+    assert find("ladder")["headline"]["next"].endswith("`prof show 6` shows all about it.")
+    (project / "prof.toml").write_text("gpu = 'h200'\n")
+    assert "--gpu" not in find("ladder")["headline"]["next"]
+
+
 def test_the_page_of_a_ladder_shows_both_gpus(ask, drawing, tmp_path):
     page = tmp_path / "page.html"
     assert ask("report", "-o", page).returncode == 0

@@ -72,6 +72,12 @@ def test_of_fifty_repetitions_with_one_function_none_finds_a_difference(tmp_path
     assert set(found) == {"same", "unclear"}
 
 
+def test_a_function_that_was_timed_alone_is_profiled_by_the_call_that_timed_it(tmp_path, prof_here):
+    commit_timings(RunStore(tmp_path), [timed("mine", [[20_000, 21_000]])])
+    said = " ".join(prof_here("show", "mine", "--runs", tmp_path).stdout.split())
+    assert "Next: Record its counters with `prof.measure(..., profile=True)`, then ask again." in said
+
+
 def timed(name: str, processes: list[list[int]]) -> TimedRun:
     timings = [
         Timing(process, repeat, ns, None)
