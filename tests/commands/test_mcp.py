@@ -47,10 +47,11 @@ async def serving(runs, reports=None, cwd=None, mode="legacy"):
 
     below = [word for folder in reports or () for word in ("--reports", str(folder))]
     arguments = ["-c", START, "--runs", str(runs), "mcp", *below]
-    caches = {name: os.environ[name] for name in ("PROF_NO_CACHE", "XDG_CACHE_HOME") if name in os.environ}
-    command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd, env=caches)
-    with open(os.devnull, "w") as errors:
+    command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd, env=dict(os.environ))
+    with open(os.devnull, "w") as errors, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", forked.Popen)  # it is the SDK that starts the server
         async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
+            patch.undo()
             yield client
 
 
