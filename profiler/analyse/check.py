@@ -18,7 +18,7 @@ from profiler.analyse.compare.changes import PairChange, compare_pair, headline_
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup, VerdictName
 from profiler.analyse.recording.kernel_names import plain_name
-from profiler.analyse.recording.main_shape import of_common_shape
+from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.accepted import Accepted
@@ -155,7 +155,7 @@ def check_pair(
     """
     limits = list(limits)
     alone = not (before.launches and after.launches)
-    before, after, narrowed = (before, after, []) if alone else of_common_shape(before, after)
+    before, after, narrowed = (before, after, []) if alone else pair_of_main_shapes(before, after)
     named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
     try:
         change = compare_pair(before, after, () if alone else named)

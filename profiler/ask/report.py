@@ -12,7 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
-from profiler.analyse.recording.main_shape import of_common_shape, of_main_shape
+from profiler.analyse.recording.main_shape import of_main_shape, pair_of_main_shapes
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
 from profiler.analyse.recording.source_lines import find_source_lines
@@ -222,7 +222,7 @@ def _kernel(
 
 def _code_of_pair(before: Profile, after: Profile) -> CodeView | None:
     """Returns the machine code of the launches that are compared."""
-    one, other, _ = of_common_shape(before, after)
+    one, other, _ = pair_of_main_shapes(before, after)
     return _code([one, other])
 
 

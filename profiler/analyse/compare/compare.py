@@ -30,7 +30,7 @@ from profiler.analyse.findings import (
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.kernel_names import plain_name
-from profiler.analyse.recording.main_shape import of_common_shape
+from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
@@ -60,11 +60,11 @@ def compare_profiles(
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
     For one kernel on two GPUs, the headline says what the other GPU changes.
-    Of launches of several shapes, those that take most of the time are compared, where both sides have them.
+    Of launches of several shapes, those that take most of the time are compared.
     `diagnose` finds the causes of each side.
     """
     two_gpus = find_two_gpus(before, after)
-    before, after, narrowed = of_common_shape(*(two_gpus or (before, after)))
+    before, after, narrowed = pair_of_main_shapes(*(two_gpus or (before, after)))
     obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after)

@@ -47,20 +47,25 @@ def _durations(profile: Profile) -> dict[int, float]:
     }
 
 
-def of_common_shape(before: Profile, after: Profile) -> tuple[Profile, Profile, list[str]]:
-    """Returns both sides of a comparison at the shape that takes most of their time, where that is one grid of one block size.
+def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profile, list[str]]:
+    """Returns both sides of a comparison, each at the shape that takes most of its time.
 
     The third says so; it is empty where both sides are as they came.
     """
     if len(before.shapes) < 2 and len(after.shapes) < 2:
         return before, after, []
     one, other = of_main_shape(before), of_main_shape(after)
-    if not one.shapes or not other.shapes or _grid(one.shapes[0]) != _grid(other.shapes[0]):
-        return before, after, []
-    shape = shape_text(one.shapes[0])
-    counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
-    said = f"compared are the launches of {shape}, which take most of the time ({counts})"
-    return one, other, [said]
+    if one.shapes and other.shapes and _grid(one.shapes[0]) == _grid(other.shapes[0]):
+        counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
+        shapes = f"{shape_text(one.shapes[0])}, which take most of the time ({counts})"
+        return one, other, [f"compared are the launches of {shapes}"]
+    which = ", with ".join(_which(main, side.launches) for side, main in ((before, one), (after, other)))
+    return one, other, [f"compared are the launches that take most of the time: {which}"]
+
+
+def _which(main: Profile, launches: int) -> str:
+    shape = f", of {shape_text(main.shapes[0])}" if main.shapes else ""
+    return f"{main.launches} of {launches}{shape}"
 
 
 def _grid(shape: LaunchShape) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
