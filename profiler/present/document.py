@@ -111,7 +111,6 @@ class Text(Struct, frozen=True):
 
 class Caution(Struct, frozen=True):
     text: str
-    wraps: bool = False  # in a file too, as prose does
 
 
 class Facts(Struct, frozen=True):

@@ -53,11 +53,12 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
     monkeypatch.chdir(tmp_path)
     missing = tmp_path / "x.ncu-rep"
     assert f"no such file; {tmp_path} holds no reports\n" in prof_here("show", missing).stderr
-    for name in "abcd":
+    for name in "abcdefghi":
         shutil.copy(reports / "several.ncu-rep", tmp_path / f"{name}{name}.ncu-rep")
     (tmp_path / "x.ncu-repro").touch()
     (tmp_path / "k.cubin").touch()
-    told = "holds 4 reports: aa.ncu-rep, bb.ncu-rep, cc.ncu-rep and 1 more"
+    listed = ", ".join(f"{name}{name}.ncu-rep" for name in "abcdefgh")
+    told = f"holds 9 reports: {listed} and 1 more"
     for words in (["show", missing], ["ingest", missing], ["check", "-b", missing, "aa.ncu-rep"]):
         assert f"; {tmp_path} {told}\n" in prof_here(*words).stderr
     assert f"Give a report by its path: this folder {told}." in prof_here("show", "nothing").stderr
@@ -71,7 +72,7 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
 def test_a_report_that_lies_there_is_named(prof_here, reports, tmp_path, monkeypatch, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert "several.ncu-rep" in prof_here("show", typed).stderr.split("no run of", 1)[1]
+    assert "several.ncu-rep" in prof_here("show", typed).stderr
 
 
 def test_a_column_with_the_name_of_a_word_of_sql_is_quoted(prof_here, shipped_runs):

@@ -119,7 +119,7 @@ def is_report_path(reference: str, settings: Settings) -> bool:
         return True
     if reference.isdecimal() or _run_at(reference, settings) is not None:
         return False
-    return "/" in reference or (path.is_file() and not is_code_path(reference))
+    return "/" in reference or reference in (".", "..") or (path.is_file() and not is_code_path(reference))
 
 
 def _run_at(reference: str, settings: Settings) -> Run | None:

@@ -113,10 +113,7 @@ class _Printer:
 
     @text.register
     def _(self, block: Caution) -> str:
-        text = f"caution: {block.text}"
-        if not block.wraps:
-            return self._line(text, "yellow")
-        return self._painted(wrapped(printable(text), self.window.width), "yellow")
+        return self._painted(wrapped(printable(f"caution: {block.text}"), self.window.width), "yellow")
 
     @text.register
     def _(self, block: Facts) -> str:

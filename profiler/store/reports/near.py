@@ -15,6 +15,7 @@ from profiler.text import counted
 
 REPORTS = (".ncu-rep", ".ncu-rep.zst")
 _MOST_NEAR = 3
+_MOST_LISTED = 8
 
 
 def what_is_near(
@@ -56,8 +57,10 @@ def _stem(name: str, endings: Sequence[str]) -> str:
 
 def _held(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
     names = [file.name for file in files_in(folder, endings)]
-    more = f" and {len(names) - _MOST_NEAR} more" if len(names) > _MOST_NEAR else ""
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     held = (
-        f"{counted(len(names), one, many)}: {', '.join(names[:_MOST_NEAR])}{more}" if names else f"no {many}"
+        f"{counted(len(names), one, many)}: {', '.join(names[:_MOST_LISTED])}{more}"
+        if names
+        else f"no {many}"
     )
     return f"{'this folder' if folder == Path() else folder} holds {held}"

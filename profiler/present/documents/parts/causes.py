@@ -70,9 +70,7 @@ def cause_blocks(
         blocks.append(Text(_NO_LINES))
     if unseen:
         blocks.append(
-            Caution(
-                f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.", wraps=True
-            )
+            Caution(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.")
         )
     return blocks
 
