@@ -69,10 +69,9 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
 
 
 @pytest.mark.parametrize("typed", ["several", "several.ncu-rp", "."])
-def test_a_report_that_lies_there_is_named(prof_here, reports, tmp_path, monkeypatch, typed):
+def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    assert "several.ncu-rep" in prof_here("show", typed).stderr
+    assert "several.ncu-rep" in prof("show", typed, cwd=tmp_path).stderr
 
 
 def test_a_column_with_the_name_of_a_word_of_sql_is_quoted(prof_here, shipped_runs):
