@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from profiler.analyse.recording.profile import matching_kernels, nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, RunNotFound
+from profiler.store.remote.places import Location
 from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import natural_order
+from profiler.text import natural_order, printable
 
 RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
@@ -52,7 +54,7 @@ def pair_stores(
             remedy=_NOTHING_NEW,
         )
     for store in (baseline, candidate):
-        _require_runs(store)
+        _require_runs(store, how_to_check_reports(baseline.root, candidate.root))
     before, after = (_newest(store, gpu) for store in (baseline, candidate))
     pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
     paired = {_work(run.manifest) for _, run in pairs}
@@ -107,14 +109,26 @@ def _no_kernel(
     )
 
 
-def _require_runs(store: RunStore) -> None:
+def how_to_check_reports(baseline: Location, candidate: Location) -> str:
+    """Returns the commands that store the reports in these folders and then check them; "" where neither holds any."""
+    commands, sides = [], []
+    for side, runs in ((baseline, "runs-of-baseline"), (candidate, "runs-of-candidate")):
+        if isinstance(side, Path) and files_in(side):
+            commands.append(f"prof --runs {runs} ingest {quote(str(side))}")
+            sides.append(runs)
+        else:
+            sides.append(quote(str(side)))
+    return " && ".join([*commands, f"prof check --baseline {' '.join(sides)}"]) if commands else ""
+
+
+def _require_runs(store: RunStore, how_to_store: str) -> None:
     """Raises RunNotFound for a folder without runs, and says how reports that lie there become runs."""
     if store.ids() or store.left_out:
         return
     if isinstance(store.root, Path) and files_in(store.root):
         raise RunNotFound(
             f"{store.root}: no runs are stored there; {what_is_near(store.root)}",
-            remedy="Store the reports of each side in a folder of its own, `prof --runs DIR ingest REPORTS`, and check these: `prof check --baseline DIR OTHER`.",
+            remedy=f"Store the reports of each side in a folder of its own first: {printable(how_to_store)}",
         )
     raise RunNotFound(f"{store.root}: no runs are stored there")
 

@@ -87,7 +87,8 @@ def test_a_folder_of_reports_is_refused_with_how_to_store_them(made, reports, tm
     made.profile("k", 100.0)
     with pytest.raises(RunNotFound, match=r"no runs are stored there; .* holds \d+ reports: ") as refused:
         pair_stores(RunStore(reports), made.store)
-    assert "prof --runs DIR ingest REPORTS" in refused.value.remedy
+    assert f"prof --runs runs-of-baseline ingest {reports} && " in refused.value.remedy
+    assert refused.value.remedy.endswith(f"prof check --baseline runs-of-baseline {made.store.root}")
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunNotFound, match=r"no runs are stored there$"):
         pair_stores(made.store, RunStore(tmp_path / "empty"))
