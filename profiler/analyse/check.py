@@ -35,8 +35,9 @@ Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
 class MetricCheck(Struct, frozen=True):
     """One limit. `change_pct` is null where the baseline is zero, its interval also where there is none.
 
-    `accepted` says who accepted a change beyond the limit, when and why; the outcome is then `passed`. `verdict` judges
-    the change without the limit, as `prof compare` does: a certain gain is `better`.
+    `accepted` says who accepted a change beyond the limit, when and why, and `accepted_after` up to which figure. The
+    outcome is then `passed`, or `regression` if it is worse by now. `verdict` judges the change without the limit, as
+    `prof compare` does: a certain gain is `better`.
     """
 
     metric: str
@@ -52,6 +53,7 @@ class MetricCheck(Struct, frozen=True):
     reason: Reason
     accepted: str = ""
     verdict: VerdictName | None = None
+    accepted_after: float | None = None
 
 
 class PairCheck(Struct, frozen=True):
@@ -76,7 +78,8 @@ class PairCheck(Struct, frozen=True):
 class CheckFinding(Struct, frozen=True):
     """`outcome` is the worst of all; `notes` list what was left out.
 
-    `gone` are the kernels that only the baseline has, and `unmatched` the recordings of either side without a counterpart.
+    `gone` are the kernels, and `missing` the recordings, that only the baseline has. Whether they got worse is not known,
+    so with any of them the outcome is `unclear` at best. `new` are the recordings that only the candidate has.
     """
 
     schema_version: int
@@ -84,18 +87,22 @@ class CheckFinding(Struct, frozen=True):
     pairs: list[PairCheck]
     notes: list[str]
     gone: list[str] = []
-    unmatched: list[str] = []
+    missing: list[str] = []
+    new: list[str] = []
 
 
 def derive_finding(
     pairs: Sequence[PairCheck],
     notes: Sequence[str],
     gone: Sequence[str] = (),
-    unmatched: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    new: Sequence[str] = (),
 ) -> CheckFinding:
     outcomes = {pair.outcome for pair in pairs}
+    if gone or missing:  # else a kernel that got slower would pass under another name
+        outcomes.add("unclear")
     return CheckFinding(
-        SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone), list(unmatched)
+        SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone), list(missing), list(new)
     )
 
 
@@ -114,7 +121,7 @@ def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckF
     if not changes or finding.outcome == "passed":
         return finding
     pairs = [_with_accepted(pair, changes) for pair in finding.pairs]
-    return derive_finding(pairs, finding.notes, finding.gone, finding.unmatched)
+    return derive_finding(pairs, finding.notes, finding.gone, finding.missing, finding.new)
 
 
 def _with_accepted(pair: PairCheck, changes: Sequence[Accepted]) -> PairCheck:
@@ -131,15 +138,22 @@ def _accept(name: str, check: MetricCheck, changes: Sequence[Accepted]) -> Metri
     """Lets a regression pass that starts from the accepted baseline, and ends no worse than the accepted figure."""
     if check.outcome != "regression":
         return check
-    for one in reversed(changes):
-        if (one.name, one.metric) != (name, check.metric):
-            continue
-        slack = max(check.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
-        sign = 1.0 if check.way == "rise" else -1.0
-        is_same_start = abs(check.before - one.before) <= slack * abs(one.before)
-        if is_same_start and sign * (check.after - one.after) <= slack * abs(one.after):
-            return replace(check, outcome="passed", accepted=f"{one.who}, {one.when}: {one.why}")
-    return check
+    slack = max(check.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    sign = 1.0 if check.way == "rise" else -1.0
+    of_it = [
+        one
+        for one in reversed(changes)
+        if (one.name, one.metric) == (name, check.metric)
+        and abs(check.before - one.before) <= slack * abs(one.before)
+    ]
+    if not of_it:
+        return check
+    enough = (one for one in of_it if sign * (check.after - one.after) <= slack * abs(one.after))
+    if one := next(enough, None):
+        said = f"{one.who}, {one.when}: {one.why}"
+        return replace(check, outcome="passed", accepted=said, accepted_after=one.after)
+    newest = of_it[0]
+    return replace(check, accepted=f"{newest.who}, {newest.when}", accepted_after=newest.after)
 
 
 def check_pair(

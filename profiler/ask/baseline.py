@@ -6,18 +6,21 @@ would always pass, so a folder as its own baseline, or the same run on both side
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
+from shlex import quote
 
+from profiler.analyse.recording.profile import matching_kernels, nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import RunNotFound
+from profiler.errors import KernelNotFound, RunNotFound
+from profiler.store.remote.places import Location
 from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import natural_order
+from profiler.text import natural_order, printable
 
 RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
@@ -29,17 +32,21 @@ _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of two folders, the runs of each that have no counterpart, and notes that say so."""
+    """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so."""
 
     pairs: list[RunPair]
-    unmatched: list[str]
+    missing: list[str]
+    new: list[str]
     notes: list[str]
 
 
-def pair_stores(baseline: RunStore, candidate: RunStore, gpu: str | None = None) -> Pairing:
+def pair_stores(
+    baseline: RunStore, candidate: RunStore, gpu: str | None = None, kernel_name: str | None = None
+) -> Pairing:
     """Returns pairs of the newest runs of every name and workload that both folders hold, and the others.
 
-    Runs of one GPU are paired; those of different GPUs only where a name and workload has no pair on one.
+    Runs of one GPU are paired; those of different GPUs only where a name and workload has no pair on one. Runs without a
+    kernel that matches `kernel_name` are left out; raises KernelNotFound if that leaves none.
     """
     if baseline.is_same_place(candidate):
         raise RunNotFound(
@@ -47,38 +54,81 @@ def pair_stores(baseline: RunStore, candidate: RunStore, gpu: str | None = None)
             remedy=_NOTHING_NEW,
         )
     for store in (baseline, candidate):
-        _require_runs(store)
-    names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
-    before, after = (_newest(store, names[0] & names[1], gpu) for store in (baseline, candidate))
+        _require_runs(store, how_to_check_reports(baseline.root, candidate.root))
+    before, after = (_newest(store, gpu) for store in (baseline, candidate))
     pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
     paired = {_work(run.manifest) for _, run in pairs}
     older, newer = map(_on_any_gpu, (before, after))
     pairs += [(older[work], run) for work, run in newer.items() if work in older and work not in paired]
+    missing = [run for work, run in older.items() if work not in newer]
+    new = [run for work, run in newer.items() if work not in older]
+    if kernel_name is not None:
+        runs = [*before.values(), *after.values()]
+        fits = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
+        if not fits:
+            raise _no_kernel(baseline, candidate, runs, kernel_name)
+        missing += [one for one, other in pairs if _only(one, other, fits)]
+        new += [other for one, other in pairs if _only(other, one, fits)]
+        missing, new = ([run for run in side if run.manifest.run_id in fits] for side in (missing, new))
+        pairs = [
+            (one, other)
+            for one, other in pairs
+            if {one.manifest.run_id, other.manifest.run_id} & fits
+            and not _only(one, other, fits)
+            and not _only(other, one, fits)
+        ]
     if not pairs:
+        which = "" if kernel_name is None else f" with a kernel that matches '{kernel_name}'"
         raise RunNotFound(
-            f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
+            f"{baseline.root} and {candidate.root} hold no run of the same name and workload{which}",
             remedy=f"Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there. {_RENAMED}",
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
-    lonely = [[title_of(run) for work, run in one.items() if work not in other] for one, other in ((older, newer), (newer, older))]  # fmt: skip
-    gone, new = [*(names[0] - names[1]), *lonely[0]], [*(names[1] - names[0]), *lonely[1]]
+    lost, added = (sorted(map(title_of, side), key=natural_order) for side in (missing, new))
     notes = [
         "matched by the name and the workload of each run; a report has the name of its file",
-        *_note(f"not recorded in {candidate.root}", gone),
-        *_note(f"no baseline in {baseline.root}", new),
-        *([_RENAMED] if gone and new else []),
+        *_note(f"not recorded in {candidate.root}", lost),
+        *_note(f"no baseline in {baseline.root}", added),
+        *([_RENAMED] if lost and added else []),
     ]
-    return Pairing(pairs, [*gone, *new], notes)
+    return Pairing(pairs, lost, added, notes)
 
 
-def _require_runs(store: RunStore) -> None:
+def _only(one: Run, other: Run, fits: Collection[str]) -> bool:
+    """Returns whether `one` has a fitting kernel and the `other` none; a recording of times alone names no kernel."""
+    here, there = one.manifest, other.manifest
+    return here.run_id in fits and there.run_id not in fits and bool(there.kernels)
+
+
+def _no_kernel(
+    baseline: RunStore, candidate: RunStore, runs: Iterable[Run], kernel_name: str
+) -> KernelNotFound:
+    near = nearest_words(kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels])
+    return KernelNotFound(
+        f"{baseline.root} and {candidate.root}: no kernel name matches '{kernel_name}'{near}"
+    )
+
+
+def how_to_check_reports(baseline: Location, candidate: Location) -> str:
+    """Returns the commands that store the reports in these folders and then check them; "" where neither holds any."""
+    commands, sides = [], []
+    for side, runs in ((baseline, "runs-of-baseline"), (candidate, "runs-of-candidate")):
+        if isinstance(side, Path) and files_in(side):
+            commands.append(f"prof --runs {runs} ingest {quote(str(side))}")
+            sides.append(runs)
+        else:
+            sides.append(quote(str(side)))
+    return " && ".join([*commands, f"prof check --baseline {' '.join(sides)}"]) if commands else ""
+
+
+def _require_runs(store: RunStore, how_to_store: str) -> None:
     """Raises RunNotFound for a folder without runs, and says how reports that lie there become runs."""
     if store.ids() or store.left_out:
         return
     if isinstance(store.root, Path) and files_in(store.root):
         raise RunNotFound(
             f"{store.root}: no runs are stored there; {what_is_near(store.root)}",
-            remedy="Store the reports of each side in a folder of its own, `prof --runs DIR ingest REPORTS`, and check these: `prof check --baseline DIR OTHER`.",
+            remedy=f"Store the reports of each side in a folder of its own first: {printable(how_to_store)}",
         )
     raise RunNotFound(f"{store.root}: no runs are stored there")
 
@@ -95,7 +145,7 @@ def pair_runs(baseline: Run, candidate: Run) -> RunPair:
 
 def find_newest(store: RunStore, like: Run, gpu: str | None = None) -> Run:
     """Returns the newest run in the store with the same name and workload, on the same GPU if there is one."""
-    found = _newest(store, {like.manifest.name}, gpu)
+    found = _newest(store, gpu, like.manifest.name)
     newest = found.get(_subject(like.manifest)) or _on_any_gpu(found).get(_work(like.manifest))
     if newest is None:
         raise RunNotFound(f"{store.root}: no run of {title_of(like)}")
@@ -115,9 +165,7 @@ def find_newer(store: RunStore, baseline: Run, gpu: str | None = None) -> Run:
 
 
 def title_of(run: Run) -> str:
-    """Returns a run's name and workload, or a report's file name."""
-    if not run.stored:
-        return PurePath(run.label).name
+    """Returns a run's name and workload; a report has the name that it would be stored under."""
     workload = run.manifest.workload
     return f"{run.manifest.name}, {size_text(workload)}" if workload else run.manifest.name
 
@@ -128,12 +176,12 @@ def _are_one(one: Run, other: Run) -> bool:
     return this is not None and that is not None and (this.time, this.hash) == (that.time, that.hash)
 
 
-def _newest(store: RunStore, names: Iterable[str], gpu: str | None) -> dict[_Subject, Run]:
-    wanted = set(names)
-    runs = store.open_all(run_id for run_id in store.ids() if run_id.name in wanted)
+def _newest(store: RunStore, gpu: str | None, name: str | None = None) -> dict[_Subject, Run]:
+    """Returns the newest run of every subject, or of those called `name`."""
+    runs = store.open_all(run_id for run_id in store.ids() if name in (None, run_id.name))
     meant = [run for run in runs if is_on(run.manifest, gpu)]
     if gpu and runs and not meant:
-        raise no_such_gpu(gpu, "these names", (one for run in runs for one in run.manifest.gpus))
+        raise no_such_gpu(gpu, str(store.root), (one for run in runs for one in run.manifest.gpus))
     return {_subject(run.manifest): run for run in meant}  # oldest first, so the newest stays
 
 
@@ -152,8 +200,7 @@ def _work(manifest: Manifest) -> _Work:
     return manifest.name, frozenset((manifest.workload or {}).items())
 
 
-def _note(what: str, names: Iterable[str]) -> list[str]:
-    listed = sorted(names, key=natural_order)
+def _note(what: str, listed: Sequence[str]) -> list[str]:
     if not listed:
         return []
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""

@@ -18,7 +18,7 @@ from profiler.analyse.check import (
     find_changes_to_accept,
 )
 from profiler.analyse.compare.changes import unmatched_kernels
-from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.profile import Profile, matching_kernels
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import require_ladder
@@ -31,7 +31,7 @@ from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNo
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
 from profiler.store.reports.near import files_in, what_is_near
-from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import printable
 
 
@@ -48,7 +48,7 @@ def check(
 
     `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
     """
-    pairing, checks = _pair_up(baseline, candidate, settings)
+    pairing, checks = _pair_up(baseline, candidate, settings, kernel_name)
     pairs = pairing.pairs
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
@@ -68,13 +68,13 @@ def check(
                 raise
             before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
             # The others are still checked.
-            checks.append(_refused(title, kernel_name or "", before, after, error))
+            checks.append(_refused(title, _only_kernel(pair[1], kernel_name), before, after, error))
         else:
             known = {one.name for one in pair[0].manifest.kernels}
             gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
             new = [kernel for kernel in alone if kernel not in known]
             notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
-    finding = derive_finding(checks, [*pairing.notes, *notes], gone, pairing.unmatched)
+    finding = derive_finding(checks, [*pairing.notes, *notes], gone, pairing.missing, pairing.new)
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
@@ -126,30 +126,32 @@ def pair_kernels(
         yield left, right
 
 
-def _pair_up(baseline: str, candidate: str | None, settings: Settings) -> tuple[Pairing, list[PairCheck]]:
+def _pair_up(
+    baseline: str, candidate: str | None, settings: Settings, kernel_name: str | None
+) -> tuple[Pairing, list[PairCheck]]:
     """Returns the runs to compare, the baseline first, what has no counterpart, and what is damaged."""
     if is_store(baseline):
-        return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings)
+        return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings, kernel_name)
     if is_report_path(baseline, settings) and not Path(baseline).exists():
         raise ReportNotFound(f"{baseline}: no such file or folder; {what_is_near(Path(baseline))}")
     if candidate is not None:
         before, after = open_named([baseline, candidate], settings, timed=True)
-        return Pairing([pair_runs(before, after)], [], []), []
+        return Pairing([pair_runs(before, after)], [], [], []), []
     (before,) = open_named([baseline], settings, timed=True)
     store = settings.open_store()
-    return Pairing([(before, find_newer(store, before, settings.gpu))], [], []), _damaged(store)
+    return Pairing([(before, find_newer(store, before, settings.gpu))], [], [], []), _damaged(store)
 
 
 def _pair_with_store(
-    baseline: RunStore, candidate: str | None, settings: Settings
+    baseline: RunStore, candidate: str | None, settings: Settings, kernel_name: str | None
 ) -> tuple[Pairing, list[PairCheck]]:
     if candidate is not None and not holds_recordings(candidate, settings):
         (after,) = open_named([candidate], settings, timed=True)
         pair = pair_runs(find_newest(baseline, after, settings.gpu), after)
-        return Pairing([pair], [], []), _damaged(baseline)
+        return Pairing([pair], [], [], []), _damaged(baseline)
     candidates = settings.open_store(None if candidate is None else location_of(candidate))
     require_ladder(settings, lambda: candidates)
-    pairing = pair_stores(baseline, candidates, settings.gpu)
+    pairing = pair_stores(baseline, candidates, settings.gpu, kernel_name)
     return pairing, [*_damaged(baseline), *_damaged(candidates)]
 
 
@@ -172,6 +174,12 @@ def _check_kernels(
     return [
         check_pair(name, *sides, limits, diagnose_once) for name, sides in zip(names, profiles, strict=True)
     ]
+
+
+def _only_kernel(run: Run, kernel_name: str | None) -> str:
+    """Returns the one kernel of a run that is meant; "" where there are several, or none."""
+    names = [kernel.name for kernel in matching_kernels(run, kernel_name)]
+    return names[0] if len(names) == 1 else ""
 
 
 def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
-from profiler.errors import RunNotFound
+from profiler.errors import KernelNotFound, RunNotFound
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
@@ -23,7 +23,7 @@ def test_two_folders_pair_by_name_and_workload_and_the_newest_counts(made, made_
     after_1 = made.profile("k", 100.0, workload={"m": 1})
     found = pair_stores(made_elsewhere.store, made.store)
     assert ids_of(found.pairs) == [(before_1, after_1), (before_2, after_2)]
-    assert found.unmatched == []
+    assert (found.missing, found.new) == ([], [])
     assert found.notes == [
         "matched by the name and the workload of each run; a report has the name of its file"
     ]
@@ -46,11 +46,34 @@ def test_what_has_no_counterpart_is_named(made, made_elsewhere):
     found = pair_stores(made_elsewhere.store, made.store)
     _, *notes, hint = found.notes
     assert notes == [
-        f"not recorded in {made.store.root}, so not checked: gone",
-        f"no baseline in {made_elsewhere.store.root}, so not checked: both, m=7; new",
+        f"not recorded in {made.store.root}, so not checked: gone, m=4096",
+        f"no baseline in {made_elsewhere.store.root}, so not checked: both, m=7; new, m=4096",
     ]
     assert "`prof ingest REPORT --name NAME`" in hint
-    assert sorted(found.unmatched) == ["both, m=7", "gone", "new"]
+    assert (found.missing, found.new) == (["gone, m=4096"], ["both, m=7", "new, m=4096"])
+
+
+def test_a_pattern_leaves_out_the_runs_without_such_a_kernel(made, made_elsewhere):
+    for name, before, after in (
+        ("both", "one", "one"), ("renamed", "one", "two"), ("added", "two", "one"), ("other", "two", "two"),
+    ):  # fmt: skip
+        made_elsewhere.profile(name, 100.0, kernel=before)
+        made.profile(name, 100.0, kernel=after)
+    made_elsewhere.profile("gone", 100.0, kernel="one")
+    made_elsewhere.profile("gone-too", 100.0, kernel="two")
+    found = pair_stores(made_elsewhere.store, made.store, kernel_name="one")
+    assert [after.manifest.name for _, after in found.pairs] == ["both"]
+    assert (found.missing, found.new) == (["gone, m=4096", "renamed, m=4096"], ["added, m=4096"])
+    with pytest.raises(KernelNotFound, match="no kernel name matches 'three'"):
+        pair_stores(made_elsewhere.store, made.store, kernel_name="three")
+
+
+def test_what_the_baseline_has_on_another_gpu_alone_is_not_missed(made, made_elsewhere):
+    for one in (made, made_elsewhere):
+        one.profile("both", 100.0, gpus=["A"])
+    made_elsewhere.profile("elsewhere", 100.0, gpus=["B"])
+    assert pair_stores(made_elsewhere.store, made.store, "A").missing == []
+    assert pair_stores(made_elsewhere.store, made.store).missing == ["elsewhere, m=4096"]
 
 
 def test_where_one_side_alone_has_more_nothing_was_renamed(made, made_elsewhere):
@@ -64,7 +87,8 @@ def test_a_folder_of_reports_is_refused_with_how_to_store_them(made, reports, tm
     made.profile("k", 100.0)
     with pytest.raises(RunNotFound, match=r"no runs are stored there; .* holds \d+ reports: ") as refused:
         pair_stores(RunStore(reports), made.store)
-    assert "prof --runs DIR ingest REPORTS" in refused.value.remedy
+    assert f"prof --runs runs-of-baseline ingest {reports} && " in refused.value.remedy
+    assert refused.value.remedy.endswith(f"prof check --baseline runs-of-baseline {made.store.root}")
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunNotFound, match=r"no runs are stored there$"):
         pair_stores(made.store, RunStore(tmp_path / "empty"))
@@ -76,7 +100,7 @@ def test_a_long_list_of_them_is_counted(made, made_elsewhere):
     for number in range(9):
         made.profile(f"new-{number}", 100.0)
     _, note = pair_stores(made_elsewhere.store, made.store).notes
-    assert note.endswith("new-5 and 3 more")
+    assert note.endswith("new-5, m=4096 and 3 more")
 
 
 def test_folders_with_nothing_in_common_are_an_error(made, made_elsewhere):
@@ -125,11 +149,11 @@ def test_a_folder_without_the_name_and_workload_is_an_error(made, made_elsewhere
         find_newest(made_elsewhere.store, made.store.open(made.store.ids()[0]))
 
 
-def test_a_report_is_called_by_its_file_name(reports):
+def test_a_report_is_called_as_it_would_be_stored(reports):
     from profiler.store.runs.run_store import open_report
 
     path = reports / "gemm_5.ncu-rep"
-    assert title_of(open_report(path)) == "gemm_5.ncu-rep"
+    assert title_of(open_report(path)) == "gemm_5"
 
 
 def test_runs_of_one_gpu_are_paired_and_those_of_two_only_where_there_is_no_other(made, made_elsewhere):
@@ -138,7 +162,7 @@ def test_runs_of_one_gpu_are_paired_and_those_of_two_only_where_there_is_no_othe
     moved = made_elsewhere.profile("moved", 100.0, gpus=["A"]), made.profile("moved", 100.0, gpus=["B"])
     found = pair_stores(made_elsewhere.store, made.store)
     assert set(ids_of(found.pairs)) == {(there["A"], here["A"]), (there["B"], here["B"]), moved}
-    assert found.unmatched == []
+    assert (found.missing, found.new) == ([], [])
     like = made.store.open(RunId.parse(here["B"]))
     assert find_newest(made_elsewhere.store, like).manifest.run_id == there["B"]
 

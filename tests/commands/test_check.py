@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -126,7 +127,16 @@ def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path, monkeypatch
         assert (result.returncode, result.stdout) == (21, "")
         assert "is both the baseline and the folder to check" in result.stderr
         assert "Give the new runs with --runs (or PROF_RUNS)" in result.stderr
-    assert not (tmp_path / "check.xml").exists()
+
+
+def test_an_error_is_in_the_files_for_ci_too(record, check, tmp_path):
+    record("runs", "k")
+    result = check("--baseline", "runs", "--junit", "check.xml", "--summary", "summary.md")
+    assert result.returncode == 21
+    (error,) = ElementTree.parse(tmp_path / "check.xml").iter("error")
+    assert error.attrib["type"] == "RunNotFound"
+    assert "is both the baseline and the folder to check" in error.attrib["message"]
+    assert (tmp_path / "summary.md").read_text().startswith("### 🚫 nothing was checked: ")
 
 
 def test_a_change_that_records_nothing_passes_and_says_that_nothing_was_checked(record, check, tmp_path):
@@ -136,8 +146,61 @@ def test_a_change_that_records_nothing_passes_and_says_that_nothing_was_checked(
     shutil.copytree(tmp_path / "runs", tmp_path / "main")
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 0
-    assert result.stdout.splitlines()[0] == "✅ passed: nothing was recorded anew, so nothing was checked"
+    told = "✅ passed: nothing was checked, because both sides hold the same recordings of 2 kernels"
+    assert result.stdout.splitlines()[0] == told
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//skipped")) == 2
+    record("runs", "k3")
+    told += "; 1 recording is new: k3, m=4096"
+    again = check("--baseline", "main", "--junit", "check.xml")
+    assert (again.returncode, again.stdout.splitlines()[0]) == (0, told)
+    assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//skipped")) == 3
+
+
+def test_a_regression_does_not_vanish_with_the_name_of_its_recording(record, check, tmp_path):
+    for name in ("k1", "k2"):
+        record("main", name)
+    record("runs", "k1", 0.9)
+    record("runs", "k2-renamed", 1.5)
+    result = check("--baseline", "main", "--junit", "check.xml", "--summary", "summary.md")
+    assert result.returncode == 80
+    told = (
+        "unclear: 1 recording of the baseline has no counterpart (k2, m=4096), "
+        "so a regression there would not be seen; no regression in 1 kernel; faster: "
+    )
+    assert result.stdout.splitlines()[0].startswith(f"❔ {told}")
+    assert result.stdout.splitlines()[0].endswith("; 1 recording is new: k2-renamed, m=4096")
+    assert (tmp_path / "summary.md").read_text().startswith(f"### ❔ {told.partition('(')[0]}")
+    assert "if it was removed on purpose, give --allow-unclear" in result.stderr
+    cases = {
+        one.attrib["classname"]: one for one in ElementTree.parse(tmp_path / "check.xml").iter("testcase")
+    }
+    assert [child.tag for child in cases["k2, m=4096"]] == ["error"]
+    assert [child.tag for child in cases["k2-renamed, m=4096"]] == ["skipped"]
+    assert check("--baseline", "main", "--allow-unclear", "--junit", "check.xml").returncode == 0
+    assert not ElementTree.parse(tmp_path / "check.xml").findall(".//error")
+
+
+def test_a_recording_that_is_only_new_passes_and_is_named(record, check):
+    record("main", "k1")
+    record("runs", "k1", 1.001)
+    record("runs", "k2")
+    result = check("--baseline", "main")
+    assert result.returncode == 0
+    assert result.stdout.splitlines()[0] == (
+        "✅ passed: no regression in 1 kernel; 1 recording is new: k2, m=4096"
+    )
+
+
+def test_a_pattern_checks_the_recordings_of_two_folders_that_hold_such_a_kernel(record, check):
+    for folder, factor in (("main", 1.0), ("runs", 1.001)):
+        for name in ("one", "two"):
+            made = [{"kernel": f"{name}_kernel", "metrics": {DURATION: (factor * ns, "ns")}} for ns in STEADY]
+            record(folder, name, launches=made)
+    result = check("--baseline", "main", "-k", "one_k", "--format", "json")
+    assert result.returncode == 0
+    assert [pair["kernel"] for pair in json.loads(result.stdout)["pairs"]] == ["one_kernel"]
+    none = check("--baseline", "main", "-k", "three")
+    assert (none.returncode, none.stdout) == (33, "")
 
 
 def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, check, tmp_path):
@@ -197,10 +260,11 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check, tmp_path):
     assert "so not checked: k1" in result.stdout
     assert "so not checked: new" in result.stdout
     assert result.stdout.splitlines()[-1] == (
-        "regression in 1 of 2 kernels: k (k2, m=4096); 2 recordings have no counterpart"
+        "regression in 1 of 2 kernels: k (k2, m=4096); "
+        "1 recording of the baseline has no counterpart (k1, m=4096); 1 recording is new: new, m=4096"
     )
-    named = check("--baseline", "main", "runs", "--format", "json")
-    assert json.loads(named.stdout)["unmatched"] == ["k1", "new"]
+    named = json.loads(check("--baseline", "main", "runs", "--format", "json").stdout)
+    assert (named["missing"], named["new"]) == (["k1, m=4096"], ["new, m=4096"])
     (tmp_path / "k2").mkdir()  # of sources, say
     assert check("--baseline", "main", "k2").returncode == 1
 
@@ -419,6 +483,11 @@ def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_here, re
     assert prof_here(*check, "5%").returncode == 1
     assert prof_here(*check, "50").returncode == 0
     assert prof_here(*check, "much").returncode == 2
+    fraction = prof_here(*check, "0.05")
+    assert fraction.returncode == 2
+    assert "5%" in fraction.stderr
+    assert prof_here(*check, "0.05%").returncode == 1
+    assert prof_here(*check, "0").returncode == 1
 
 
 # Accepted changes
@@ -438,7 +507,29 @@ def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, chec
     again = check("--baseline", baseline)
     assert again.returncode == 0
     assert "the mask costs 10 %" in again.stdout
-    assert again.stdout.splitlines()[0] == "✅ passed: no regression but those accepted in 1 kernel"
+    told = "✅ passed: no regression in 1 kernel, except 1 that was accepted: k (k, m=4096)"
+    assert again.stdout.splitlines()[0] == told
+    assert accepted.stderr.endswith("prof.accepted.jsonl: commit it with the change\n")
+    rows = csv.DictReader(check("--baseline", baseline, "--format", "csv").stdout.splitlines())
+    assert [row["accepted"].partition(": ")[2] for row in rows] == ["the mask costs 10 %"]
+    check("--baseline", baseline, "--junit", "check.xml")
+    (case,) = ElementTree.parse(tmp_path / "check.xml").iter("testcase")
+    assert "the mask costs 10 %" in case.find("system-out").text
+    assert case.find("failure") is None
+
+
+def test_two_reports_and_two_folders_of_their_runs_share_what_was_accepted(
+    prof_here, reports, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for folder, report in (("before", "gemm_6"), ("after", "gemm_5")):
+        (tmp_path / folder).mkdir()
+        shutil.copy(reports / f"{report}.ncu-rep", tmp_path / folder / "gemm.ncu-rep")
+        done = prof_here("--runs", tmp_path / f"runs-{folder}", "ingest", tmp_path / folder / "gemm.ncu-rep")
+        assert done.returncode == 0, done.stderr
+    pair = [tmp_path / folder / "gemm.ncu-rep" for folder in ("before", "after")]
+    assert prof_here("check", "--baseline", *pair, "--accept", "simpler").returncode == 0
+    assert prof_here("check", "--baseline", "runs-before", "runs-after").returncode == 0
 
 
 def test_an_accepted_change_allows_no_further_one(record, check):
@@ -446,7 +537,12 @@ def test_an_accepted_change_allows_no_further_one(record, check):
     record("runs", "k", 1.1)
     assert check("--baseline", baseline, "--accept", "the mask").returncode == 0
     record("runs", "k", 1.2)
-    assert check("--baseline", baseline).returncode == 1
+    result = check("--baseline", baseline)
+    assert result.returncode == 1
+    assert ", up to 1.100 ms; now 1.200 ms)" in result.stdout
+    assert "regression (accepted by " in result.stdout
+    again = check("--baseline", baseline, "--accept", "the wider mask")
+    assert (again.returncode, "Accepted already" in again.stderr) == (0, False)
 
 
 def test_an_accepted_change_ends_with_the_baseline_that_it_was_accepted_from(record, check):
@@ -516,10 +612,14 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     baseline = record("runs", "k", launches=launches("kept", "old", "same"))
     record("runs", "k", launches=launches("kept", "new", "same"))
     result = check("--baseline", baseline, "--all")
-    assert (
-        result.stdout.splitlines()[0]
-        == "✅ passed: no regression in 2 kernels; 1 kernel of the baseline is gone"
+    assert result.returncode == 80
+    assert result.stdout.splitlines()[0] == (
+        "❔ unclear: 1 kernel of the baseline is gone (k, m=4096: old), "
+        "so a regression there would not be seen; no regression in 2 kernels"
     )
+    record("runs", "k", launches=launches("kept"))
+    alone = check("--baseline", baseline, "--all", "--allow-unclear", "--format", "json")
+    assert (alone.returncode, json.loads(alone.stdout)["gone"]) == (0, ["k, m=4096: old", "k, m=4096: same"])
     assert "in the baseline only, so not checked: k, m=4096: old" in result.stdout
     assert "only in the candidate, so not checked: new" in result.stdout
 

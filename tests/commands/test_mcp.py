@@ -262,7 +262,8 @@ def test_an_error_of_prof_is_a_tool_error_with_message_exit_code_and_remedy(ask,
     told = prof_here("--runs", store.root, "show", "99")
     failure = failure_of(missing)
     assert failure["exit_code"] == told.returncode == 21
-    assert f"prof: {failure['message']}\n      {failure['remedy']}\n" == told.stderr
+    assert told.stderr.startswith(f"prof: {failure['message']}\n")
+    assert failure["remedy"] == "`list` shows what is recorded."
     assert failure_of(ambiguous)["exit_code"] == 32
     assert "6 x scale" in " ".join(failure_of(ambiguous)["details"])
     assert failure_of(broken)["exit_code"] == 33
@@ -504,6 +505,24 @@ def test_without_the_option_reports_are_read_below_the_current_folder(ask, place
     )  # fmt: skip
     assert not own.is_error
     assert failure_of(other)["exit_code"] == 87
+
+
+def test_a_path_out_of_one_folder_into_the_next_is_outside(ask, places):
+    """Relative to the runs, which lie in the folder of the reports, it would mean a file beside them."""
+    (result,) = ask(
+        ("show", {"source": "../other/x.ncu-rep"}),
+        runs=places / "runs", reports=[places], cwd=places, apart=True,
+    )  # fmt: skip
+    assert failure_of(result)["exit_code"] == 87
+
+
+def test_a_folder_of_reports_is_answered_with_the_reports_in_it(ask, places):
+    given = {"runs": places / "runs", "reports": [places / "reports"]}
+    (places / "reports" / "deep").mkdir()
+    shutil.copy(places / "reports" / "own.ncu-rep", places / "reports" / "deep" / "k.ncu-rep")
+    folder, nothing = ask(("show", {"source": "deep"}), ("show", {"source": "nothing"}), **given)
+    assert failure_of(folder)["remedy"] == "Give a report by its path: deep/k.ncu-rep."
+    assert failure_of(nothing)["remedy"] == "`list` shows what is recorded."
 
 
 def test_without_the_option_a_home_is_no_folder_of_reports(places, monkeypatch):

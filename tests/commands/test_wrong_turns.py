@@ -74,6 +74,29 @@ def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
     assert "several.ncu-rep" in prof("show", typed, cwd=tmp_path).stderr
 
 
+@pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])
+def test_folders_of_reports_are_checked_by_the_commands_that_the_hint_gives(
+    prof_here, reports, tmp_path, monkeypatch, typed
+):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("main", "branch"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(reports / "several.ncu-rep", tmp_path / folder)
+    assert (
+        "prof --runs runs-of-baseline ingest main && prof --runs runs-of-candidate ingest branch"
+        " && prof check --baseline runs-of-baseline runs-of-candidate\n"
+    ) in prof_here(*typed.split()).stderr
+
+
+def test_a_folder_of_runs_is_called_one_with_what_to_type(prof_here, recorded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stored").symlink_to(recorded.root)
+    told = prof_here("compare", "stored", "stored").stderr
+    assert "stored is a folder of " in told
+    assert f"such as stored/{recorded.ids()[-1]}; " in told
+    assert "prof check --baseline FOLDER OTHER" in told
+
+
 def test_a_column_with_the_name_of_a_word_of_sql_is_quoted(prof_here, shipped_runs):
     runs = ("--runs", shipped_runs.root)
     assert 'write it as "offset"' in prof_here(*runs, "query", "select offset from instructions").stderr

@@ -41,7 +41,11 @@ class PairChange:
 
 def unmatched_kernels(before: Run, after: Run, pattern: str | None) -> list[str]:
     """Lists what `every` leaves out: the kernels that only one of the runs has."""
-    if not all(len(run.manifest.kernels) > 1 for run in (before, after)):
+    counts = [len(run.manifest.kernels) for run in (before, after)]
+    if not all(counts) or counts == [
+        1,
+        1,
+    ]:  # times alone, or one kernel a side, which is a pair whatever the names
         return []
     left, right = choose_kernels((before, after), pattern)
     return [name for name in dict.fromkeys([*left, *right]) if name not in left or name not in right]

@@ -158,7 +158,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     if unknown:
         names = [plain_name(side.kernel) for side in (before, after) if side.launches]
         other_work = f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
-        cautions.append(f"not recorded, so not checked: {', '.join(unknown)}{other_work}")
+        cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work}")
     clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
     if clocks[0] and clocks[1]:
         first, second = clocks[0].mean, clocks[1].mean

@@ -94,7 +94,7 @@ def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
     """Returns the kernel names of each run that the pattern leaves, in order of first launch."""
     chosen = []
     for run in runs:
-        names = [kernel.name for kernel in _matching(run, pattern)]
+        names = [kernel.name for kernel in matching_kernels(run, pattern)]
         if not names:
             near = nearest_words(pattern or "", [kernel.name for kernel in run.manifest.kernels])
             raise KernelNotFound(
@@ -344,7 +344,7 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
     return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
 
 
-def _matching(run: Run, pattern: str | None) -> list[KernelCount]:
+def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
     """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
     kernels = run.manifest.kernels
     try:
@@ -356,7 +356,7 @@ def _matching(run: Run, pattern: str | None) -> list[KernelCount]:
 
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """Lists the kernels of a run with their launch counts, one a line."""
-    kernels = _matching(run, pattern)
+    kernels = matching_kernels(run, pattern)
     lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
     if len(kernels) > 20:
         lines.append(f"  and {len(kernels) - 20} more")

@@ -42,13 +42,18 @@ class Reach:
     def locate(self, reference: str) -> str:
         """Returns the path that a relative one means: below the first folder that has it, else below the first that could.
 
-        A path that leads out of every folder stays as it is, and `check` refuses it. Whether anything is there plays no part.
+        A path that leads out of the folder that it is relative to, into another one, means nothing there. One that leads out of
+        every folder stays as it is, and `check` refuses it. Whether anything is there plays no part.
         """
         if not _is_path(reference) or os.path.isabs(reference) or "\0" in reference:
             return reference
-        here = Path.cwd()
-        folders = dict.fromkeys([*self.report_folders, *self.folders, here.resolve()])
-        paths = [reference if folder == here.resolve() else str(folder / reference) for folder in folders]
+        here = Path.cwd().resolve()
+        folders = dict.fromkeys([*self.report_folders, *self.folders, here])
+        paths = [
+            reference if folder == here else str(folder / reference)
+            for folder in folders
+            if folder == here or Path(os.path.abspath(folder / reference)).is_relative_to(folder)
+        ]
         within = [path for path in paths if self._holds(Path(os.path.abspath(path)))]
         found = (path for path in within if self.holds(Path(path)) and os.path.exists(path))
         return next(found, within[0] if within else reference)

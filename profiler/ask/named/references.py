@@ -21,6 +21,9 @@ from profiler.store.reports.near import files_in, near_files, what_is_near
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
+from profiler.text import counted
+
+_MOST_NAMED = 6
 
 
 def open_named(
@@ -85,13 +88,31 @@ def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
         if named and ladder and not reference.isdecimal():
             rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
             error.remedy = f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
-        elif settings.reach is None and (hint := _reports_instead(Path(reference))):
+        elif hint := _meant_instead(reference, settings):
             error.remedy = hint
+        elif settings.reach is not None and error.remedy == RunNotFound.remedy:
+            error.remedy = "`list` shows what is recorded."  # an agent stores nothing
         raise
 
 
-def _reports_instead(path: Path) -> str:
-    """Returns the reports that a person may have meant by a name that no run has; "" where there are none."""
+def _meant_instead(reference: str, settings: Settings) -> str:
+    """Returns the reports or runs that a person may have meant by a name that no run has; "" where there are none."""
+    if settings.reach is not None:
+        folders = [folder / reference for folder in settings.reach.report_folders if "\0" not in reference]
+        held = [folder for folder in folders if settings.reach.holds(folder) and files_in(folder)]
+        names = [
+            settings.reach.name_of(folder.resolve() / file.name)
+            for folder in held
+            for file in files_in(folder)
+        ]
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        return f"Give a report by its path: {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
+    path = Path(reference)
+    if path.is_dir() and (ids := settings.open_store(path).ids()):
+        return (
+            f"{reference} is a folder of {counted(len(ids), 'run', 'runs')}. Name one of them by its path, such as "
+            f"{path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`."
+        )
     if near := near_files(path):
         return f"There are reports here: {', '.join(map(str, near))}."
     folder = path if path.is_dir() else path.parent

@@ -25,16 +25,19 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_answer
-from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable
-from profiler.present.documents.check import check_document, sentence
+from profiler.commands.shared.output import error_lines, print_answer
+from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
+from profiler.present.document import Document
+from profiler.present.documents.check import check_document, check_error_document, is_accepted, sentence
 from profiler.present.documents.code_check import code_check_document
 from profiler.present.render.json import json_schema
-from profiler.present.render.junit import check_junit
+from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
 from profiler.text import printable
 
 _REGRESSION = 1  # the only use of exit code 1
+_SMALLEST_PCT = 0.1  # whoever types less without a % may mean a fraction
+_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, give --allow-unclear."
 
 
 def check(
@@ -64,7 +67,11 @@ def check(
         ),
     ] = False,
     allow_unclear: Annotated[
-        bool, typer.Option("--allow-unclear", help="Exit 0 when the result is inconclusive.")
+        bool,
+        typer.Option(
+            "--allow-unclear",
+            help="Exit 0 when the result is inconclusive, or the baseline has what the candidate lacks.",
+        ),
     ] = False,
     max_slower: Annotated[
         str | None,
@@ -105,8 +112,10 @@ def check(
 
     A kernel got worse if a metric is worse beyond noise and beyond the limits in `prof.toml` or `pyproject.toml`;
     without limits there, if its duration is more than 2 % longer. The exit code is 0 if nothing got worse, 1 if
-    something did, 31 if the recordings are not comparable, 80 if the result is inconclusive, and 21 if there is
-    nothing to check, for example because both sides are the same recording.
+    something did, 31 if the recordings are not comparable, 80 if the result is inconclusive or the baseline has a
+    recording that the candidate lacks, and 21 if there is no pair to check: one folder or one recording is named as both
+    sides, or two folders have no recording in common. Two folders with the same recordings pass, and the answer says
+    that nothing was checked.
 
     Examples:
 
@@ -134,24 +143,32 @@ def check(
         return
     _check_choice(baseline, candidate, settings)
     limit = None if max_slower is None else _percent(max_slower)
-    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit)
+    try:
+        finding = ask(
+            baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit
+        )
+    except ProfError as error:  # the files that a job shows say it too
+        lines = error_lines(error)
+        _write_files(summary, junit, check_error_document(lines), error_junit(type(error).__name__, lines))
+        raise
     if accept is not None:
         if not accept.strip():
             raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
         finding = _accept(finding, accept, settings)
-    _write_files(finding, summary, junit, allow_unclear)
-    print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
+    document = check_document(finding)
+    _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))
+    print_answer(finding, lambda: [document], settings.format, brief=brief)
     _finish(finding, allow_unclear)
 
 
 def _accept(finding: CheckFinding, reason: str, settings: VerbSettings) -> CheckFinding:
     """Accepts what got worse. What was accepted before stays as it was, so that a job may run the command again."""
     before = list(
-        dict.fromkeys(one.accepted for pair in finding.pairs for one in pair.checks if one.accepted)
+        dict.fromkeys(one.accepted for pair in finding.pairs for one in pair.checks if is_accepted(one))
     )
     finding, path = accept_changes(finding, reason)
     if path is not None:
-        report_written(path, settings)
+        report_written(path, settings, ": commit it with the change")
     elif not before:
         raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
     if not settings.quiet:
@@ -167,6 +184,11 @@ def _percent(text: str) -> float:
         value = -1.0
     if not 0 <= value < float("inf"):
         raise typer.BadParameter(f"'{text}' is no percentage such as 2%", param_hint="'--max-slower'")
+    if 0 < value < _SMALLEST_PCT and not text.endswith("%"):
+        raise typer.BadParameter(
+            f"{text} means {text} %; give {100 * value:g}% for the fraction {text}, or {text}% for what it says",
+            param_hint="'--max-slower'",
+        )
     return value
 
 
@@ -194,14 +216,12 @@ def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) 
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
 
 
-def _write_files(
-    finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
-) -> None:
+def _write_files(summary: Path | None, junit: Path | None, document: Document, xml: str) -> None:
     """Writes the files before anything is printed, since printing fails when the reader of a pipe has gone."""
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
-    written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
+    written = [(summary, "a", document_markdown(document))] if summary.name else []
     if junit is not None:
-        written.append((junit, "w", check_junit(finding, allow_unclear=allow_unclear)))
+        written.append((junit, "w", xml))
     for path, mode, text in written:
         try:
             with path.open(mode, encoding="utf-8") as file:
@@ -219,4 +239,5 @@ def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
             remedy="Record both sides the same way; `prof compare --force` shows their difference anyway.",
         )
     if finding.outcome == "unclear" and not allow_unclear:
-        raise CheckUndecided(sentence(finding))
+        by_noise = any(pair.outcome == "unclear" for pair in finding.pairs)
+        raise CheckUndecided(sentence(finding), remedy=None if by_noise else _RECORD_IT)

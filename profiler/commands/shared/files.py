@@ -48,6 +48,6 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             aside.unlink()
 
 
-def report_written(path: Path, settings: VerbSettings) -> None:
+def report_written(path: Path, settings: VerbSettings, what_to_do: str = "") -> None:
     if not settings.quiet:
-        print(f"Wrote {printable(str(path))}", file=sys.stderr)
+        print(f"Wrote {printable(str(path))}{what_to_do}", file=sys.stderr)

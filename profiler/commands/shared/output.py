@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from profiler.commands.shared.options import Format, terminal_width
 
 if TYPE_CHECKING:
+    from profiler.errors import ProfError
     from profiler.present.document import Document
     from profiler.present.render.terminal import Window
 
@@ -27,6 +28,15 @@ def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
     from profiler.present.brief import brief
 
     return to_json(brief(finding, wanted))
+
+
+def error_lines(error: ProfError) -> list[str]:
+    """Returns what an error says and what to do about it, a line each, without the secrets of this process."""
+    from profiler.store.remote.files import secrets_of, without_secrets
+
+    secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
+    lines = [error.message, *error.details, *([error.remedy] if error.remedy else [])]
+    return [without_secrets(line, secrets) for line in lines]
 
 
 def print_answer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from profiler.text import printable
 
@@ -41,6 +42,10 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
         return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
     if first == "check" and len(words) > 2 and not any(word.startswith("-") for word in words[1:]):
+        from profiler.ask.baseline import how_to_check_reports
+
+        if stored_first := how_to_check_reports(Path(words[1]), Path(words[2])):
+            return f"store the reports first: {printable(stored_first)}"
         return f"give the baseline by an option: prof check --baseline {printable(' '.join(words[1:3]))}"
     if first in verbs or first.startswith("-"):
         return None

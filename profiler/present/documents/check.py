@@ -48,7 +48,7 @@ _TONE: dict[Outcome, Tone] = {
 _SIGN: dict[Outcome, str] = {"passed": "✅", "regression": "❌", "unclear": "❔", "not_comparable": "🚫"}
 _HEADER = (
     "name", "kernel", "run_before", "run_after", "metric", "unit", "basis", "before", "after", "change_pct",
-    "ci_low_pct", "ci_high_pct", "way", "limit_pct", "outcome", "reason",
+    "ci_low_pct", "ci_high_pct", "way", "limit_pct", "outcome", "reason", "accepted",
 )  # fmt: skip
 
 
@@ -74,23 +74,46 @@ def check_document(finding: CheckFinding) -> Document:
     return Document(
         f"{_SIGN[finding.outcome]} {verdict}",
         sections,
-        Records(_HEADER, [_record(pair, one) for pair, one in lines]),
+        Records(_HEADER, [*(_record(pair, one) for pair, one in lines), *_unpaired_records(finding)]),
         closing=Text(verdict, _TONE[finding.outcome], strong=True, wraps=False) if reasons else None,
         titled=not reasons,
     )
 
 
+def check_error_document(lines: Sequence[str]) -> Document:
+    """Returns the error because of which nothing was checked; the first line is the message."""
+    message, *others = lines
+    return Document(
+        f"🚫 nothing was checked: {message}", [[Text(line.strip(), wraps=False) for line in others]]
+    )
+
+
 def sentence(finding: CheckFinding) -> str:
-    """Returns the outcome in one line, with the kernels that got faster and the number of what could not be matched."""
-    gone = len(finding.gone)
-    lost = (
-        f"; {counted(gone, 'kernel', 'kernels')} of the baseline {'is' if gone == 1 else 'are'} gone"
-        if gone
+    """Returns the outcome in one line, with the kernels that got faster and what only one side has."""
+    outcome, lost = _outcome(finding), _lost(finding)
+    if lost and finding.outcome == "unclear" and not any(pair.outcome == "unclear" for pair in finding.pairs):
+        outcome, lost = f"unclear: {lost}, so a regression there would not be seen; {outcome}", ""
+    new = (
+        f"; {counted(len(finding.new), 'recording is', 'recordings are')} new: {_first_named(finding.new)}"
+        if finding.new
         else ""
     )
-    alone = len(finding.unmatched)
-    unmatched = f"; {counted(alone, 'recording has', 'recordings have')} no counterpart" if alone else ""
-    return f"{_outcome(finding)}{_gains(finding)}{lost}{unmatched}"
+    return f"{outcome}{_gains(finding)}{f'; {lost}' if lost else ''}{new}"
+
+
+def _lost(finding: CheckFinding) -> str:
+    """Returns what the baseline has and the candidate lacks, in words; "" for nothing."""
+    what = (
+        (finding.gone, "kernel of the baseline is gone", "kernels of the baseline are gone"),
+        (
+            finding.missing,
+            "recording of the baseline has no counterpart",
+            "recordings of the baseline have no counterpart",
+        ),
+    )
+    return " and ".join(
+        f"{counted(len(names), one, many)} ({_first_named(names)})" for names, one, many in what if names
+    )
 
 
 def _gains(finding: CheckFinding) -> str:
@@ -119,20 +142,30 @@ def _outcome(finding: CheckFinding) -> str:
     pairs = finding.pairs
     bad = [pair_name(pair) for pair in pairs if pair.outcome == finding.outcome]
     named = f": {_first_named(bad)}"
-    if finding.outcome == "passed":
-        alike = sum(is_itself(pair) for pair in pairs)
-        if alike == len(pairs):  # a change that records no new run is no regression
-            return "passed: nothing was recorded anew, so nothing was checked"
-        left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
-        accepted = any(one.accepted for pair in pairs for one in pair.checks)
-        but = " but those accepted" if accepted else ""
-        return f"passed: no regression{but} in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
+    if not bad or finding.outcome == "passed":
+        return f"{'passed: ' if finding.outcome == 'passed' else ''}{_no_regression(pairs)}"
     kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
     if finding.outcome == "regression":
         return f"regression in {kernels}{named}"
     if finding.outcome == "unclear":
         return f"unclear in {kernels}, the launches do not decide it{named}"
     return f"not comparable with its baseline: {kernels}{named}"
+
+
+def _no_regression(pairs: Sequence[PairCheck]) -> str:
+    """Returns in how many kernels there is no regression, which were accepted, and how many were not checked."""
+    alike = sum(is_itself(pair) for pair in pairs)
+    if alike == len(pairs):  # a change that records no new run is no regression
+        kernels = counted(alike, "kernel", "kernels")
+        return f"nothing was checked, because both sides hold the same recordings of {kernels}"
+    accepted = [pair_name(pair) for pair in pairs if any(is_accepted(one) for one in pair.checks)]
+    but = (
+        f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {_first_named(accepted)}"
+        if accepted
+        else ""
+    )
+    left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
+    return f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{but}{left_out}"
 
 
 def _reasons(finding: CheckFinding) -> Section:
@@ -155,6 +188,19 @@ def _sides(finding: CheckFinding) -> Section:
 def is_itself(pair: PairCheck) -> bool:
     """Returns whether both sides are the same recording, which proves nothing about the code."""
     return pair.before == pair.after
+
+
+def is_accepted(one: MetricCheck) -> bool:
+    """Returns whether a regression passes because somebody accepted it."""
+    return bool(one.accepted) and one.outcome == "passed"
+
+
+def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]:
+    """Yields what only one side has: its name, the outcome that this alone has, and why; what is new has no outcome."""
+    for name in (*finding.gone, *finding.missing):
+        yield name, "unclear", "only in the baseline, so a regression would not be seen"
+    for name in finding.new:
+        yield name, None, "only in the candidate, so there is nothing to check it against"
 
 
 def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
@@ -192,7 +238,11 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         return ("", "", "", "", "", "not comparable")
     metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric
     reason = f"accepted by {one.accepted}" if one.accepted else one.verdict if one.verdict == "better" else ""
-    if one.outcome != "passed":
+    if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
+        way = "up" if one.way == "rise" else "down"
+        limit, now = _value(one.accepted_after, one.unit), _value(one.after, one.unit)
+        reason = f"accepted by {one.accepted}, {way} to {limit}; now {now}"
+    elif one.outcome != "passed":
         reason = REASONS[one.reason]
     return (
         metric,
@@ -234,8 +284,13 @@ def _notes(finding: CheckFinding) -> list[str]:
 def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
     head = (pair.name, pair.kernel, pair.before, pair.after)
     if one is None:
-        return (*head, *[None] * 10, pair.outcome, "; ".join(pair.refused))
+        return (*head, *[None] * 10, pair.outcome, "; ".join(pair.refused), "")
     return (
         *head, one.metric, one.unit, one.basis, one.before, one.after, one.change_pct,
-        *(one.ci_pct or (None, None)), one.way, one.limit_pct, one.outcome, one.reason,
+        *(one.ci_pct or (None, None)), one.way, one.limit_pct, one.outcome, one.reason, one.accepted,
     )  # fmt: skip
+
+
+def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[Plain]]:
+    for name, outcome, why in unpaired(finding):
+        yield (name, *[None] * 13, outcome, why, "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from profiler.analyse.check import CheckFinding, MetricCheck, PairCheck
-from profiler.present.documents.check import check_lines, is_itself, limit_cells
+from profiler.present.documents.check import check_lines, is_accepted, is_itself, limit_cells, unpaired
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 60
@@ -14,29 +15,50 @@ _NAME_WIDTH = 60
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     """Returns a test case for each limit; an unclear one is an error, or skipped if that is allowed.
 
-    A recording that is compared with itself is skipped too.
+    What only the baseline has is unclear. A recording that is compared with itself is skipped, and one that is new. What
+    was accepted passes, and says so as its output.
     """
-    cases = list(check_lines(finding))
-    counts = {"failures": 0, "errors": 0, "skipped": 0}
     suite = ElementTree.Element("testsuite", name="prof check")
-    for pair, one in cases:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=shortened(pair.name, _NAME_WIDTH),
-            name=one.metric if one else "comparable",
-        )
+    for pair, one in check_lines(finding):
+        case = _case(suite, pair.name, one.metric if one else "comparable")
+        if one and is_accepted(one):
+            ElementTree.SubElement(case, "system-out").text = _message(pair, one)
         outcome = one.outcome if one else pair.outcome
         kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
         if kind is None and not is_itself(pair):
             continue
         if kind is None or (outcome == "unclear" and allow_unclear):
             kind = "skipped"
-        counts["skipped" if kind == "skipped" else f"{kind}s"] += 1
         why = "same_recording" if outcome == "passed" else outcome
         ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)
+    for name, alone, reason in unpaired(finding):
+        kind = "error" if alone == "unclear" and not allow_unclear else "skipped"
+        case = _case(suite, name, "counterpart")
+        ElementTree.SubElement(case, kind, message=reason, type="no_counterpart")
+    return _xml(suite)
+
+
+def error_junit(kind: str, lines: Sequence[str]) -> str:
+    """Returns one test case with the error because of which nothing was checked."""
+    suite = ElementTree.Element("testsuite", name="prof check")
+    case = _case(suite, "prof check", "checked")
+    ElementTree.SubElement(
+        case, "error", message=printable("; ".join(line.strip() for line in lines)), type=kind
+    )
+    return _xml(suite)
+
+
+def _case(suite: ElementTree.Element, recording: str, name: str) -> ElementTree.Element:
+    classname = shortened(recording, _NAME_WIDTH)
+    return ElementTree.SubElement(suite, "testcase", classname=classname, name=name)
+
+
+def _xml(suite: ElementTree.Element) -> str:
+    """Returns the suite as a file, with the number of its cases and of each outcome."""
+    counted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    counts = {name: str(len(suite.findall(f"testcase/{tag}"))) for name, tag in counted.items()}
     for element in (suite, root := ElementTree.Element("testsuites")):
-        element.attrib |= {"tests": str(len(cases)), **{name: str(count) for name, count in counts.items()}}
+        element.attrib |= {"tests": str(len(suite)), **counts}
     root.append(suite)
     ElementTree.indent(root)
     xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)

@@ -239,6 +239,20 @@ def test_a_run_held_against_itself_is_skipped():
     assert len(other) == 0
 
 
+def test_what_only_one_side_has_is_a_case_of_its_own():
+    finding = derive_finding([pair()], [], gone=["x: k"], missing=["lost"], new=["added"])
+    assert finding.outcome == "unclear"
+    tags = {
+        case.attrib["classname"]: [child.tag for child in case] for case in junit(finding).iter("testcase")
+    }
+    assert tags == {"gemm-6": [], "x: k": ["error"], "lost": ["error"], "added": ["skipped"]}
+    assert not list(junit(finding, allow_unclear=True).iter("error"))
+    rows = list(csv.DictReader(io.StringIO(table(finding))))
+    assert [(row["name"], row["outcome"]) for row in rows[1:]] == [
+        ("x: k", "unclear"), ("lost", "unclear"), ("added", ""),
+    ]  # fmt: skip
+
+
 def test_a_regression_is_a_failure_with_the_figures():
     (failure,) = junit(derive_finding(EVERY, [])).iter("failure")
     assert failure.attrib["type"] == "regression"
