@@ -24,6 +24,7 @@ SECTOR_BYTES = 32  # what memory moves at least
 STALLS_AS_SAMPLED = {
     "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
 }  # fmt: skip
+READY = ("selected", "not_selected")  # sampled as one of these, a warp waits for nothing
 
 TIMED_ALONE = "cupti__kernel_duration"  # of a launch that was timed without the profiler
 

@@ -23,9 +23,11 @@ from profiler.present.document import (
     Row,
     Section,
     Table,
+    Text,
 )
 from profiler.present.documents.parts.code_rows import (
     PLUMBING,
+    SAMPLES_MEANING,
     count_code,
     count_records,
     instruction_code,
@@ -63,9 +65,19 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlo
         [Facts(list(zip(titles, about, strict=True))), *map(Caution, caution_texts(code))],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
-        [body],
+        [body, *_meaning(code)],
         _overhead(code, titles if len(titles) > 1 else ("count",)),
     ]
+
+
+def _meaning(code: MachineCode) -> Section:
+    """Returns where samples fall and what they are a share of, where there are any."""
+    sampled = [sheet for sheet in code.kernels if any(one.samples_pct is not None for one in sheet.opcodes)]
+    if not sampled:
+        return []
+    is_loop = sampled[0].scope == "loop"
+    more = "Only those in the loop are counted." if is_loop else "At EXIT, a warp waits for its stores."
+    return [Text(f"{SAMPLES_MEANING} {more}")]
 
 
 def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:

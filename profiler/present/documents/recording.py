@@ -36,6 +36,7 @@ from profiler.present.document import (
     Value,
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
+from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.metrics import metric_sections
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.present.documents.parts.times import timing_facts
@@ -237,7 +238,9 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
         for one in lines
         if one.share_pct >= _LEAST_WAIT_PCT
     ]
-    return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True)] if rows else []
+    if not rows:
+        return []
+    return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True), Text(SAMPLES_MEANING)]
 
 
 def _waits(line: HotLine) -> list[tuple[str, float]]:

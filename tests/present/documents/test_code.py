@@ -202,6 +202,23 @@ def test_samples_are_shown_where_they_were_taken(shipped_runs):
     assert sum(shares) == pytest.approx(200, abs=1)
 
 
+def test_where_samples_fall_is_said_beside_them(shipped_runs, view):
+    said = "A sample falls on the instruction that waits, not on the load that it waits for."
+    document = code_document(view_of(shipped_runs, "gemm-5-source"))
+    texts = [document_text(document, Window(width=200)), document_markdown(document)]
+    assert all(said in text for text in texts)
+    assert said not in text_of(view)  # nothing was sampled there
+
+
+def test_the_listing_says_what_each_sampled_instruction_waits_for(shipped_runs):
+    view = view_of(shipped_runs, "gemm-5-source")
+    lines = text_of(view, Window(width=100), listing=True).splitlines()
+    reasons = {one.main_stall for one in view.regions[0].body if one.samples}
+    assert len(reasons) > 2
+    assert all(any(line.endswith(f"  {reason}") for line in lines) for reason in reasons)
+    assert max(map(len, lines)) <= 100
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 120, None])
 def test_no_line_is_wider_than_the_window_and_no_number_is_cut(view, width):
     text = counts_text(view, Window(width=width))
