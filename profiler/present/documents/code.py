@@ -186,7 +186,16 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
         ("FMAs per shared load", [one.fmas_per_load or None if one else None for one in shared]),
         ("FMAs per shared element of 4 bytes", [one.fmas_per_word or None if one else None for one in shared]),
     ]  # fmt: skip
-    return [(name, values) for name, values in rows if any(value is not None for value in values)]
+    told = [
+        (name, [_without_tensor(name, *one) for one in zip(values, sheets, strict=True)])
+        for name, values in rows
+    ]
+    return [(name, values) for name, values in told if any(value is not None for value in values)]
+
+
+def _without_tensor(name: str, value: float | None, sheet: LoopSheet) -> float | None:
+    """Returns the figure, or None for one about FMAs of tensor cores: they multiply for many threads at once."""
+    return None if sheet.is_tensor and "FMA" in name else value
 
 
 def _divisors(code: MachineCode) -> list[int]:

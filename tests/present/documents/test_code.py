@@ -89,6 +89,14 @@ def test_the_figures_stand_beside_each_other(view):
     assert rows["FMAs per shared element of 4 bytes"] == ["4", "4"]
 
 
+def test_where_tensor_cores_multiply_no_figure_is_about_the_fmas_of_a_thread(store):
+    view = view_of(store, "triton_matmul")
+    assert "MMA" in counts_text(view)
+    assert view.finding.kernels[0].is_tensor
+    assert "FMA" not in figures_text(view)
+    assert "instructions per iteration" in figures_text(view)
+
+
 def test_figures_that_neither_side_has_are_left_out(store):
     assert "FMA" not in figures_text(view_of(store, "triton_add_full"))
 
