@@ -206,7 +206,7 @@ def shape_lines(sheet: SheetFinding) -> list[str]:
     """Returns the launch shapes in words.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
-    block (17,920 with what CUDA reserves)`.
+    block (17,920 with CUDA's)`.
     """
     kept, rest = sheet.shapes[:_MOST_SHAPES], sheet.shapes[_MOST_SHAPES:]
     several = len(sheet.shapes) > 1
@@ -221,7 +221,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
         facts.append(f"{shape.registers} registers a thread")
     if shape.shared_bytes:
         is_more = allocated is not None and allocated > shape.shared_bytes
-        reserved = f" ({allocated:,.0f} with what CUDA reserves)" if is_more else ""
+        reserved = f" ({allocated:,.0f} with CUDA's)" if is_more else ""
         facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block{reserved}")
     if several:
         facts.append(counted(shape.launches, "launch", "launches"))
