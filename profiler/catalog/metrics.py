@@ -24,6 +24,7 @@ SECTOR_BYTES = 32  # what memory moves at least
 STALLS_AS_SAMPLED = {
     "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
 }  # fmt: skip
+READY = ("selected", "not_selected")  # sampled as one of these, a warp waits for nothing
 
 TIMED_ALONE = "cupti__kernel_duration"  # of a launch that was timed without the profiler
 
@@ -198,7 +199,7 @@ _MEMORY = [
 
 _SHARED = [
     Metric("shared_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",), "wavefront", "shared memory",
-           "Passes through shared memory; an access without conflicts takes one.", "lower"),
+           "Passes for shared memory: of loads, stores, atomics, copies, HGMMA, and of what ncu calls Misc.", "lower"),
     Metric("shared_load_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",), "wavefront", "shared memory",
            "Passes through shared memory made by loads.", "lower"),
     Metric("shared_store_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",), "wavefront", "shared memory",
@@ -226,7 +227,7 @@ _OCCUPANCY = [
     Metric("registers", ("launch__registers_per_thread",), "register/thread", "occupancy",
            "Registers per thread.", fixed=True),
     Metric("shared_bytes", ("launch__shared_mem_per_block_allocated",), "byte/block", "occupancy",
-           "Shared memory allocated per block.", fixed=True),
+           "Shared memory allocated per block: its own, what CUDA reserves, and rounding.", fixed=True),
     Metric("blocks_by_registers", ("launch__occupancy_limit_registers",), "block", "occupancy",
            "Blocks per SM that the registers allow.", fixed=True),
     Metric("blocks_by_shared", ("launch__occupancy_limit_shared_mem",), "block", "occupancy",

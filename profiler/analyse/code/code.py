@@ -7,12 +7,14 @@ averaged: the code that most launches ran stands for the kernel, and says of how
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
 from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
@@ -24,13 +26,25 @@ _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 _BACKSLASH = "\\"
 _NEVER = "!PT"
 _BRANCHES = ("BRA", "JMP")
-_COLUMNS = ("launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples")
+_COLUMNS = (
+    "launch",
+    "function_index",
+    "offset",
+    "opcode",
+    "sass",
+    "file",
+    "line",
+    "executed",
+    "samples",
+    "stalls",
+)
 
 
 @dataclass(frozen=True)
 class Instruction:
     """`executed` counts warps per launch, and is None where the report does not count them.
 
+    Of its `samples`, `main_stall` names the most frequent reason to wait, or says that warps were ready to go on.
     What is read off its text is asked for over and over as registers are followed: it is kept.
     """
 
@@ -41,6 +55,7 @@ class Instruction:
     file: str | None = None
     line: int | None = None
     samples: int | None = None
+    main_stall: str | None = None
 
     @cached_property
     def name(self) -> str:
@@ -172,8 +187,8 @@ def _total(table: pa.Table) -> float:
 def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...]:
     """Returns each instruction once: executions averaged over the launches, samples added up."""
     first = tables[0]
-    executed = _over_launches(tables, "executed")
-    samples = _over_launches(tables, "samples")
+    executed, samples, stalls = (_over_launches(tables, name) for name in ("executed", "samples", "stalls"))
+    _move_to_exits(first.column("function_index").to_pylist(), executed, samples, stalls)
     functions: dict[int, list[Instruction]] = {}
     columns = zip(
         first.column("function_index").to_pylist(),
@@ -182,9 +197,10 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
         first.column("line").to_pylist(),
         executed,
         samples,
+        stalls,
         strict=True,
     )
-    for function, offset, opcode, text, file, line, counts, sampled in columns:
+    for function, offset, opcode, text, file, line, counts, sampled, reasons in columns:
         functions.setdefault(function, []).append(
             Instruction(
                 offset=offset,
@@ -194,9 +210,33 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
                 file=file,
                 line=line,
                 samples=sum(sampled) if sampled else None,
+                main_stall=_main_stall(reasons),
             )
         )
     return tuple(tuple(functions[index]) for index in sorted(functions))
+
+
+def _move_to_exits(functions: Sequence[int], executed: Sequence[Any], *sampled: list[list[Any]]) -> None:
+    """Gives the samples of what never ran to the last instruction before it that did, which is an EXIT.
+
+    The sampler finds a warp that has ended, and waits for its stores, at the padding behind its EXIT.
+    """
+    last = None
+    for place, counts in enumerate(executed):
+        if any(counts):
+            last = place
+        elif last is not None and functions[last] == functions[place]:
+            for values in sampled:
+                values[last] = [*values[last], *values[place]]
+                values[place] = [type(one)() for one in values[place]]
+
+
+def _main_stall(reasons: Sequence[Sequence[tuple[str, int]]]) -> str | None:
+    """Returns the most frequent reason of the samples; `ready` for warps that waited for nothing."""
+    counts = Counter[str]()
+    for reason, count in (one for launch in reasons for one in launch):
+        counts["ready" if reason in READY else STALLS_AS_SAMPLED.get(reason, reason)] += count
+    return max(counts, key=lambda reason: (counts[reason], reason), default=None)
 
 
 def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import find_hot_loop, weighted_by_structure
-from profiler.analyse.code.opcodes import fmas_of, overhead_kind, width_bits
+from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
@@ -72,6 +72,7 @@ class Overhead(Struct, frozen=True):
 class LoopSheet(Struct, frozen=True):
     """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step.
 
+    If it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together.
     What only counts show is null where nothing was counted.
     """
 
@@ -99,6 +100,7 @@ class LoopSheet(Struct, frozen=True):
     cautions: Annotated[list[str], Importance(99, each=1)]
     opcodes_left_out: int = 0
     overhead: Annotated[list[Overhead], Importance(98, each=1)] = []
+    is_tensor: bool = False
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     product = region.product
     work = [(fmas_of(one), region.per_pass(one)) for one in body]
     fmas = sum(each * times for each, times in work)
+    of_tensor = sum(fmas_of(one) * region.per_pass(one) for one in body if is_matrix(one))
     instructions = sum(times for _, times in work)
     multiplying = sum(times for each, times in work if each)
     executed = sum(one.executed or 0.0 for one in body)
@@ -205,6 +208,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         opcodes=opcodes,
         cautions=_cautions(code, profile.opcodes),
         overhead=group_overhead(opcodes),
+        is_tensor=of_tensor > fmas / 2,
     )
 
 

@@ -57,10 +57,15 @@ def fmas_of(instruction: Instruction) -> float:
     return _fmas_in(instruction.opcode, instruction.text)
 
 
+def is_matrix(instruction: Instruction) -> bool:
+    """Returns whether tensor cores execute it."""
+    return "MMA" in instruction.name
+
+
 @lru_cache(maxsize=16_384)
 def _fmas_in(opcode: str, text: str) -> float:
     instruction = Instruction(0, opcode, text)
-    if "MMA" in instruction.name and (tensor := _TENSOR.match(instruction.opcode)):
+    if is_matrix(instruction) and (tensor := _TENSOR.match(instruction.opcode)):
         rows, columns, depth = (int(size) for size in tensor.groups() if size)
         warps = _WARPS_OF_A_GROUP if tensor.group(1) else 1
         return rows * columns * depth / (LANES * warps)

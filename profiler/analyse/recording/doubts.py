@@ -9,15 +9,16 @@ from statistics import median
 
 from profiler.analyse.recording.launch_shapes import mixed_shapes
 from profiler.analyse.recording.profile import Profile, Series
-from profiler.catalog.metrics import CATALOGUE
+from profiler.analyse.statistics.differences import standard_deviation
+from profiler.catalog.metrics import CATALOGUE, DURATION
 from profiler.text import duration
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
 # occupancies of 100.1 % are measured.
 _LARGEST_PCT = 100.5
 _MOST_NAMED = 5
-# Without a profiler, a kernel by itself takes as long as under it, to a few percent. What is timed and takes over
-# a tenth longer than the kernel profiled is more than that kernel.
+# A kernel by itself takes as long every time, under a profiler or without one, to a few percent. What is timed and takes
+# over a tenth longer than the kernel profiled is more than that kernel, and launches that scatter by more are not alike.
 _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0
@@ -25,7 +26,7 @@ _STEADY_CLOCK = 0.98  # the least clock by the greatest
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, moving clocks, parts of a step."""
+    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, launches that take unlike times, moving clocks, parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
     doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
@@ -37,7 +38,7 @@ def find_doubts(profile: Profile) -> list[str]:
     if profile.run and profile.run.reports_gone:
         gone = _listed(profile.run.reports_gone)
         lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")
-    lines += _moved_clock(profile)
+    lines += [*_uneven_launches(profile), *_moved_clock(profile)]
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
 
 
@@ -67,6 +68,21 @@ def mostly_reads(profile: Profile) -> bool:
     """Returns whether a kernel reads well over as many bytes of device memory as it writes."""
     read, written = (profile.series.get(name) for name in ("dram_bytes_read", "dram_bytes_written"))
     return bool(read and written and read.values.mean > _MOSTLY_READS * written.values.mean)
+
+
+def _uneven_launches(profile: Profile) -> list[str]:
+    """Returns the caution that a mean stands for launches that take unlike times."""
+    took = profile.series.get(DURATION)
+    values = took.values if took else ()
+    if len(values) < 2 or min(values) <= 0 or len(profile.shapes) > 1:  # unlike shapes are another caution
+        return []
+    scatter = standard_deviation(values)
+    if scatter <= (1 - _WHOLE_STEP) * values.mean:
+        return []
+    return [
+        f"{profile.label}: its {len(values)} launches take from {duration(min(values))} to {duration(max(values))}; "
+        "`prof show` gives their mean, and `prof compare` their geometric mean"
+    ]
 
 
 def _moved_clock(profile: Profile) -> list[str]:

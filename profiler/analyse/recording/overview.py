@@ -24,10 +24,10 @@ from profiler.analyse.recording.index import IndexEntry, headline_of_index, inde
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
-from profiler.analyse.recording.source_lines import READY, SourceLine, find_source_lines
+from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
-from profiler.catalog.metrics import DURATION, HEADLINE
+from profiler.catalog.metrics import DURATION, HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.text import counted, duration

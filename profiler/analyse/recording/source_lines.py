@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from profiler.store.runs.run import Run
 
-READY = ("selected", "not_selected")  # such a warp waits for nothing
 _COLUMNS = ("file", "line", "source", "executed", "samples", "stalls")
 _BACKSLASH = "\\"
 

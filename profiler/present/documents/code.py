@@ -23,9 +23,11 @@ from profiler.present.document import (
     Row,
     Section,
     Table,
+    Text,
 )
 from profiler.present.documents.parts.code_rows import (
     PLUMBING,
+    SAMPLES_MEANING,
     count_code,
     count_records,
     instruction_code,
@@ -63,9 +65,19 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlo
         [Facts(list(zip(titles, about, strict=True))), *map(Caution, caution_texts(code))],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
-        [body],
+        [body, *_meaning(code)],
         _overhead(code, titles if len(titles) > 1 else ("count",)),
     ]
+
+
+def _meaning(code: MachineCode) -> Section:
+    """Returns where samples fall and what they are a share of, where there are any."""
+    sampled = [sheet for sheet in code.kernels if any(one.samples_pct is not None for one in sheet.opcodes)]
+    if not sampled:
+        return []
+    is_loop = sampled[0].scope == "loop"
+    more = "Only those in the loop are counted." if is_loop else "At EXIT, a warp waits for its stores."
+    return [Text(f"{SAMPLES_MEANING} {more}")]
 
 
 def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
@@ -174,7 +186,16 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
         ("FMAs per shared load", [one.fmas_per_load or None if one else None for one in shared]),
         ("FMAs per shared element of 4 bytes", [one.fmas_per_word or None if one else None for one in shared]),
     ]  # fmt: skip
-    return [(name, values) for name, values in rows if any(value is not None for value in values)]
+    told = [
+        (name, [_without_tensor(name, *one) for one in zip(values, sheets, strict=True)])
+        for name, values in rows
+    ]
+    return [(name, values) for name, values in told if any(value is not None for value in values)]
+
+
+def _without_tensor(name: str, value: float | None, sheet: LoopSheet) -> float | None:
+    """Returns the figure, or None for one about FMAs of tensor cores: they multiply for many threads at once."""
+    return None if sheet.is_tensor and "FMA" in name else value
 
 
 def _divisors(code: MachineCode) -> list[int]:

@@ -36,6 +36,7 @@ from profiler.present.document import (
     Value,
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
+from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.metrics import metric_sections
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.present.documents.parts.times import timing_facts
@@ -205,19 +206,23 @@ def shape_lines(sheet: SheetFinding) -> list[str]:
     """Returns the launch shapes in words.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
-    block`.
+    block (17,920 with CUDA's)`.
     """
     kept, rest = sheet.shapes[:_MOST_SHAPES], sheet.shapes[_MOST_SHAPES:]
-    lines = [_shape_text(shape, several=len(sheet.shapes) > 1) for shape in kept]
+    several = len(sheet.shapes) > 1
+    allocated = None if several else {one.name: one.mean for one in sheet.metrics}.get("shared_bytes")
+    lines = [_shape_text(shape, several=several, allocated=allocated) for shape in kept]
     return [*lines, f"and in {len(rest)} other ways"] if rest else lines
 
 
-def _shape_text(shape: LaunchShape, *, several: bool) -> str:
+def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -> str:
     facts = [shape_text(shape)]
     if shape.registers is not None:
         facts.append(f"{shape.registers} registers a thread")
     if shape.shared_bytes:
-        facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block")
+        is_more = allocated is not None and allocated > shape.shared_bytes
+        reserved = f" ({allocated:,.0f} with CUDA's)" if is_more else ""
+        facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block{reserved}")
     if several:
         facts.append(counted(shape.launches, "launch", "launches"))
     return ", ".join(facts)
@@ -237,7 +242,9 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
         for one in lines
         if one.share_pct >= _LEAST_WAIT_PCT
     ]
-    return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True)] if rows else []
+    if not rows:
+        return []
+    return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True), Text(SAMPLES_MEANING)]
 
 
 def _waits(line: HotLine) -> list[tuple[str, float]]:

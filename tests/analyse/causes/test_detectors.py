@@ -88,6 +88,9 @@ def test_loads_and_stores_that_lie_apart_alike_are_said_to_be_mended_together(st
     facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
     found = list(global_memory.detect_uncoalesced(evidence_of(LOAD, "STG.E [R8.64], R4", facts=facts)))
     assert [one.name for one in found if "mending both at once" in one.sentence] == joint
+    assert all(
+        "stores lie apart too" not in one.sentence or "includes theirs" in one.sentence for one in found
+    )
     if len(joint) == 2:
         assert found[0].effect == found[1].effect
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.code.code import Instruction, read_code
+from profiler.analyse.code.code import Instruction, read_code, read_instructions
 from profiler.store.tables.instruction_text import opcode_of
 
 
@@ -76,3 +76,23 @@ def test_launches_of_several_processes_ran_the_same_code(recorded):
     assert len(set(run.table("launches").column("process").to_pylist())) > 1
     code = read_code(run, run.manifest.kernels[0].name)
     assert code.like == code.launches == run.table("launches").num_rows
+
+
+def test_samples_behind_an_exit_are_those_of_the_exit(store):
+    """A warp that has ended waits for its stores at the padding, which never runs and is not shown."""
+    run = store.find("triton_add_full", "gemm")
+    tables, _ = read_instructions(run, "add_kernel", ("samples",))
+    sampled = sum(sum(table.column("samples").to_pylist()) for table in tables)
+    ran = [one for one in read_code(run, "add_kernel").instructions if one.executed]
+    assert sum(one.samples for one in ran) == sampled
+    assert (ran[-1].name, ran[-1].main_stall) == ("EXIT", "drain")
+
+
+def test_the_main_reason_to_wait_is_that_of_most_samples(store):
+    run = store.find("triton_add_full", "gemm")
+    (table,), _ = read_instructions(run, "add_kernel", ("stalls",))
+    stalls = dict(enumerate(table.column("stalls").to_pylist()))
+    code = read_code(run, "add_kernel").instructions
+    waiting = [place for place, one in enumerate(code) if one.main_stall == "long_scoreboard"]
+    assert waiting
+    assert {max(stalls[place], key=lambda one: one[1])[0] for place in waiting} == {"long_scoreboard"}

@@ -52,6 +52,23 @@ def test_what_can_be_is_left_in_peace(doubts_of, name, values):
     assert doubts_of(name, *values) == []
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((203_500.0, 408_400.0), True),
+        ((100.0, 100.0, 100.0, 150.0), True),
+        ((100.0, 101.0, 99.0, 120.0), False),
+        ((100.0, 110.0), False),
+        ((408_400.0,), False),
+    ],
+)
+def test_launches_that_take_unlike_times_are_named_with_the_least_and_the_most(doubts_of, values, said):
+    found = doubts_of("duration_ns", *values)
+    assert len(found) == said
+    if values[0] == 203_500.0:
+        assert found[0].startswith("made: its 2 launches take from 203.5 us to 408.4 us; `prof show`")
+
+
 @pytest.mark.parametrize("nothing", [math.nan, math.inf, None])
 def test_launches_without_a_number_are_named_with_the_metric_and_the_version_of_ncu(doubts_of, nothing):
     said = "made: ncu 2025.3.1.0 recorded launches without a number: l2_hit_pct (lts__t_sector_hit_rate.pct)"

@@ -32,8 +32,8 @@ def test_launches_of_one_name_may_be_of_several_programs_and_grids(store):
 def test_show_says_how_a_kernel_was_launched(prof_here, store, recorded):
     alike = prof_here("--runs", recorded.root, "show", "5").stdout
     assert (
-        "launched   32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block"
-        in alike
+        "launched   32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block "
+        "(17,920 with CUDA's)" in alike
     )
     mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
     assert "launched  65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed

@@ -89,6 +89,14 @@ def test_the_figures_stand_beside_each_other(view):
     assert rows["FMAs per shared element of 4 bytes"] == ["4", "4"]
 
 
+def test_where_tensor_cores_multiply_no_figure_is_about_the_fmas_of_a_thread(store):
+    view = view_of(store, "triton_matmul")
+    assert "MMA" in counts_text(view)
+    assert view.finding.kernels[0].is_tensor
+    assert "FMA" not in figures_text(view)
+    assert "instructions per iteration" in figures_text(view)
+
+
 def test_figures_that_neither_side_has_are_left_out(store):
     assert "FMA" not in figures_text(view_of(store, "triton_add_full"))
 
@@ -200,6 +208,23 @@ def test_samples_are_shown_where_they_were_taken(shipped_runs):
     assert "samples" in text.splitlines()[1]
     shares = [float(word) for word, unit in zip(text.split(), text.split()[1:], strict=False) if unit == "%"]
     assert sum(shares) == pytest.approx(200, abs=1)
+
+
+def test_where_samples_fall_is_said_beside_them(shipped_runs, view):
+    said = "A sample falls on the instruction that waits, not on the load that it waits for."
+    document = code_document(view_of(shipped_runs, "gemm-5-source"))
+    texts = [document_text(document, Window(width=200)), document_markdown(document)]
+    assert all(said in text for text in texts)
+    assert said not in text_of(view)  # nothing was sampled there
+
+
+def test_the_listing_says_what_each_sampled_instruction_waits_for(shipped_runs):
+    view = view_of(shipped_runs, "gemm-5-source")
+    lines = text_of(view, Window(width=100), listing=True).splitlines()
+    reasons = {one.main_stall for one in view.regions[0].body if one.samples}
+    assert len(reasons) > 2
+    assert all(any(line.endswith(f"  {reason}") for line in lines) for reason in reasons)
+    assert max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, None])

@@ -21,7 +21,7 @@ _RESOURCES = {
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
     "tensor": "the tensor pipe",
 }  # fmt: skip
-_SHOWN_TEXT = 60
+_SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _Bound = tuple[
     int, str

@@ -18,6 +18,7 @@ Counts = tuple[OpcodeCount | None, ...]
 
 _PLACES = 2
 PLUMBING = "integer, moves, branches"
+SAMPLES_MEANING = "A sample falls on the instruction that waits, not on the load that it waits for."
 
 
 def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> CodeBlock:
@@ -100,11 +101,12 @@ def _short_places(places: Sequence[str], sheet: LoopSheet) -> str:
 def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> CodeBlock:
     """Returns every instruction, in the order of the code."""
     columns = (
-        CodeColumn("executed", is_right=True, gives_way=1),
-        CodeColumn("offset", is_right=True, gives_way=2),
+        CodeColumn("executed", is_right=True, gives_way=2),
+        CodeColumn("offset", is_right=True, gives_way=3),
         CodeColumn("instruction"),
-        CodeColumn("source", gives_way=3),
-        CodeColumn("samples", is_right=True, gives_way=0),
+        CodeColumn("source", gives_way=4),
+        CodeColumn("samples", is_right=True, gives_way=1),
+        CodeColumn("waits for", gives_way=0),
     )
     rows = [
         [
@@ -125,6 +127,7 @@ def _instruction_cells(one: Instruction | None, sheet: LoopSheet) -> CodeSide:
         CodeCell(one.text, width_bits(one.opcode), is_plumbing(one.opcode)),
         CodeCell(_short_places([one.place] if one.place else [], sheet), quiet=True),
         CodeCell("" if one.samples is None else number(one.samples)),
+        CodeCell(one.main_stall or "", quiet=True),
     )
 
 
@@ -147,10 +150,11 @@ def count_records(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) 
 
 def instruction_records(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> Records:
     """Returns a record for each instruction, with values in full."""
-    names = ("offset", "instruction", "bits", "executed", "samples", "source")
+    names = ("offset", "instruction", "bits", "executed", "samples", "waits_for", "source")
 
     def cells(one: Instruction, _: LoopSheet) -> list[Plain]:
-        return [one.offset, one.text, width_bits(one.opcode), one.executed, one.samples, one.place]
+        bits = width_bits(one.opcode)
+        return [one.offset, one.text, bits, one.executed, one.samples, one.main_stall, one.place]
 
     return _records(code, stretches, names, cells)
 

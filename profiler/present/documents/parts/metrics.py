@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.overview import SheetMetric
-from profiler.analyse.recording.source_lines import READY
-from profiler.catalog.metrics import BY_NAME
+from profiler.catalog.metrics import BY_NAME, READY
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table, Value
 from profiler.text import counted, unit_for_people
 

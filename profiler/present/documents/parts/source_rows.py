@@ -11,7 +11,8 @@ from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import has_place
 from profiler.analyse.code.hot_loop import Region
 from profiler.analyse.code.opcodes import is_plumbing
-from profiler.analyse.recording.source_lines import READY, SourceLine, SourceLines
+from profiler.analyse.recording.source_lines import SourceLine, SourceLines
+from profiler.catalog.metrics import READY
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn
 from profiler.text import shortened
 
