@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # Control characters, line and paragraph separators, and everything that changes the direction or the visibility
 # of the text around it.
@@ -85,6 +86,12 @@ def clock(seconds: float) -> str:
 
 def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
+
+
+def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns the first texts, and how many more there are."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return f"{between.join(texts[:most])}{more}"
 
 
 def signed(value: float) -> str:

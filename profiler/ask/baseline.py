@@ -20,7 +20,7 @@ from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import natural_order, printable
+from profiler.text import first_of, natural_order, printable
 
 RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
@@ -203,5 +203,4 @@ def _work(manifest: Manifest) -> _Work:
 def _note(what: str, listed: Sequence[str]) -> list[str]:
     if not listed:
         return []
-    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
-    return [f"{what}, so not checked: {'; '.join(listed[:_MOST_NAMED])}{more}"]
+    return [f"{what}, so not checked: {first_of(listed, _MOST_NAMED, '; ')}"]

@@ -21,7 +21,7 @@ _RECORD_IT = "Record it with `prof collect --preset source`."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
-def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int = 0) -> Headline | None:
+def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline | None:
     """Returns the headline of one recording; None without a duration. `launches` are all those that the profile is some of."""
     if DURATION not in profile.series:
         return None

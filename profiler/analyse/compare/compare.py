@@ -36,6 +36,7 @@ from profiler.analyse.statistics.differences import Readings, are_identical, mea
 from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound, NotComparable
+from profiler.text import first_of
 
 Basis = Literal["unprofiled", "profiled"]
 
@@ -144,8 +145,7 @@ def _only(these: str, others: str) -> str:
     if len(words) <= _MOST_WORDS and len(others.split()) <= _MOST_WORDS:
         return these
     own = [word for word in words if word not in others.split()]
-    more = f" and {len(own) - _MOST_WORDS} more" if len(own) > _MOST_WORDS else ""
-    return f"{' '.join(own[:_MOST_WORDS])}{more}"
+    return first_of(own, _MOST_WORDS, " ")
 
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:

@@ -101,8 +101,8 @@ def headline_of_pair(
 ) -> Headline | None:
     """Returns the headline; None where neither side has a duration.
 
-    The why of a faster side begins with what went away, that of a slower side with what came: what went did not slow it. A faster side is limited
-    by what is new only if that comes first among its causes.
+    The why of a faster side begins with what went away, that of a slower side with what came: what went did not slow it.
+    A faster side is limited by what is new only if that comes first among its causes.
     `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
     """

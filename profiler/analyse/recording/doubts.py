@@ -11,7 +11,7 @@ from profiler.analyse.recording.launch_shapes import mixed_shapes
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.catalog.metrics import CATALOGUE, DURATION
-from profiler.text import duration
+from profiler.text import duration, first_of
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
 # occupancies of 100.1 % are measured.
@@ -30,13 +30,13 @@ def find_doubts(profile: Profile) -> list[str]:
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
     doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
-    lines = [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
+    lines = [f"{profile.label}: {what}: {first_of(found, _MOST_NAMED)}" for what, found in doubts if found]
     if mixed := mixed_shapes(profile.shapes):
         lines.append(f"{profile.label}: {mixed}")
     if (unread := profile.manifest.unread) and profile.code is None:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
     if profile.run and profile.run.reports_gone:
-        gone = _listed(profile.run.reports_gone)
+        gone = first_of(profile.run.reports_gone, _MOST_NAMED)
         lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")
     lines += [*_uneven_launches(profile), *_moved_clock(profile)]
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
@@ -122,8 +122,3 @@ def _impossible(series: Series) -> list[float]:
 def _worst_of(series: Series, bad: list[float]) -> str:
     worst = max(bad, key=abs)
     return f"{series.metric.name} {worst:,.6g} {series.metric.unit} in {len(bad)} of {len(series.values)} launches"
-
-
-def _listed(found: list[str]) -> str:
-    more = len(found) - _MOST_NAMED
-    return ", ".join(found[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

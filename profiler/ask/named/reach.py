@@ -134,8 +134,6 @@ def _is_on_disk(reference: str) -> bool:
 def _is_path(reference: str) -> bool:
     """Returns whether the reference is written as a path of a file."""
     from profiler.store.remote.files import is_url
-    from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+    from profiler.store.reports.near import REPORT_SUFFIXES
 
-    return not is_url(reference) and (
-        "/" in reference or reference.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX))
-    )
+    return not is_url(reference) and ("/" in reference or reference.endswith(REPORT_SUFFIXES))

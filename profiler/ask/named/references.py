@@ -17,11 +17,11 @@ from profiler.ask.named.times import timed_runs, with_newest_times
 from profiler.errors import ReportNotFound, RunNotFound
 from profiler.measure.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
-from profiler.store.reports.near import files_in, near_files, what_is_near
+from profiler.store.reports.near import REPORT_SUFFIXES, files_in, near_files, what_is_near
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
-from profiler.text import counted
+from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
 
@@ -105,8 +105,7 @@ def _meant_instead(reference: str, settings: Settings) -> str:
             for folder in held
             for file in files_in(folder)
         ]
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        return f"Give a report by its path: {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
+        return f"Give a report by its path: {first_of(names, _MOST_NAMED)}." if names else ""
     path = Path(reference)
     if path.is_dir() and (ids := settings.open_store(path).ids()):
         return (
@@ -136,7 +135,7 @@ def is_report_path(reference: str, settings: Settings) -> bool:
     if "\0" in reference:  # an agent may send what no command line can hold, and no path has
         return False
     path = Path(reference)
-    if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
+    if reference.endswith(REPORT_SUFFIXES):
         return True
     if reference.isdecimal() or _run_at(reference, settings) is not None:
         return False

@@ -30,7 +30,7 @@ from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritab
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.remote.places import Location
-from profiler.store.reports.identity import REPORT_SUFFIX
+from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.runs.run_store import open_report
 
 # In the folder `dashboards/` of prof's repository.

@@ -49,7 +49,9 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         return f"give the baseline by an option: prof check --baseline {printable(' '.join(words[1:3]))}"
     if first in verbs or first.startswith("-"):
         return None
-    if first.endswith((".ncu-rep", ".ncu-rep.zst")):
+    from profiler.store.reports.near import REPORT_SUFFIXES
+
+    if first.endswith(REPORT_SUFFIXES):
         others = [word for word in words if not word.startswith("-")]
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"

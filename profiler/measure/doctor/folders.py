@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,12 @@ from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.fsck import examine_briefly
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
-from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, read_plan
-from profiler.text import counted, size
+from profiler.text import counted, first_of, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
 _NEWEST_RUNS = 200
@@ -71,12 +70,14 @@ def check_stored_runs(root: Location) -> HealthCheck:
     with suppress(StoreError):  # the check of the runs folder says so
         faults = list(examine_briefly(RunStore(root)))
     if damaged := [fault.name for fault in faults if fault.kind not in ("left", "unread")]:
-        return HealthCheck(name, "storing", "failed", f"damaged: {_listed(damaged)}", remedy)
+        return HealthCheck(name, "storing", "failed", f"damaged: {first_of(damaged, _MOST_LISTED)}", remedy)
     if unread := [fault.name for fault in faults if fault.kind == "unread"]:
         remedy = RunUnreadable.remedy
-        return HealthCheck(name, "storing", "failed", f"cannot be read: {_listed(unread)}", remedy)
+        return HealthCheck(
+            name, "storing", "failed", f"cannot be read: {first_of(unread, _MOST_LISTED)}", remedy
+        )
     if faults:
-        left = f"killed processes left {_listed([fault.name for fault in faults])}"
+        left = f"killed processes left {first_of([fault.name for fault in faults], _MOST_LISTED)}"
         return HealthCheck(name, "storing", "warn", left, remedy)
     return HealthCheck(name, "storing", "ok", "all of them can be opened")
 
@@ -88,7 +89,7 @@ def check_unfinished(root: Path) -> HealthCheck:
         return HealthCheck("unfinished", "storing", "ok", "no interrupted collection")
     found = [f"{_planned_name(folder)} ({size(_bytes_below(folder))})" for folder in folders]
     return HealthCheck(
-        "unfinished", "storing", "warn", f"not complete: {_listed(found)}",
+        "unfinished", "storing", "warn", f"not complete: {first_of(found, _MOST_LISTED)}",
         "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
         f"{root / UNFINISHED_FOLDER}.",
     )  # fmt: skip
@@ -119,7 +120,7 @@ def check_private_paths(root: Path, most_bytes: int = _SEARCHED_BYTES) -> Health
         return HealthCheck("private paths", "storing", "ok", f"none in {scope}")
     return HealthCheck(
         "private paths", "storing", "warn",
-        f"{_listed(sorted(homes))}, in {len(private)} of {scope}: {_listed(private)}",
+        f"{first_of(sorted(homes), _MOST_LISTED)}, in {len(private)} of {scope}: {first_of(private, _MOST_LISTED)}",
         "Before you publish these, record them again from a folder that names nobody, as `prof collect` does.",
     )  # fmt: skip
 
@@ -141,11 +142,7 @@ def _named_reports(root: Path) -> list[tuple[Path, str]]:
             if store.index.pack_of(str(run_id)) is not None:
                 run = store.open(run_id)
                 entries = [run.report_path(one) for one in run.manifest.reports if one.file is not None]
-        found += [
-            (entry, run_id.name)
-            for entry in entries
-            if entry.name.endswith((COMPRESSED_SUFFIX, REPORT_SUFFIX))
-        ]
+        found += [(entry, run_id.name) for entry in entries if entry.name.endswith(REPORT_SUFFIXES)]
     return found
 
 
@@ -190,8 +187,3 @@ def _bytes_below(folder: Path) -> int:
     with suppress(OSError):
         total = sum(path.lstat().st_size for path in folder.rglob("*"))
     return total
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_LISTED])
-    return f"{shown} and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else shown

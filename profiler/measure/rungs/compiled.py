@@ -19,6 +19,7 @@ from profiler.measure.rungs.build import Built
 from profiler.measure.tools.process import run
 from profiler.measure.tools.ptxas import Resources
 from profiler.measure.tools.toolchain import toolkit_candidates
+from profiler.text import first_of
 
 _TIMEOUT_S = 10.0
 _MOST_NAMED = 3
@@ -45,8 +46,7 @@ def misfit_text(built: Built) -> str:
         return SequenceMatcher(None, regex, name, autojunk=False).find_longest_match().size
 
     names = [_cut(name) for name in sorted(_names_of(record.resources), key=likeness, reverse=True)]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"'{regex}' matches no kernel that was compiled: {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"'{regex}' matches no kernel that was compiled: {first_of(names, _MOST_NAMED)}"
 
 
 def _names_of(resources: list[Resources]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from profiler.present.document import (
     Tone,
 )
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import change_text, counted, duration, number, relative, shortened
+from profiler.text import change_text, counted, duration, first_of, number, relative, shortened
 
 _COLUMNS = (
     Column("kernel", shrinks=True),
@@ -94,7 +94,7 @@ def sentence(finding: CheckFinding) -> str:
     if lost and finding.outcome == "unclear" and not any(pair.outcome == "unclear" for pair in finding.pairs):
         outcome, lost = f"unclear: {lost}, so a regression there would not be seen; {outcome}", ""
     new = (
-        f"; {counted(len(finding.new), 'recording is', 'recordings are')} new: {_first_named(finding.new)}"
+        f"; {counted(len(finding.new), 'recording is', 'recordings are')} new: {first_of(finding.new, _MOST_IN_LINE)}"
         if finding.new
         else ""
     )
@@ -112,7 +112,9 @@ def _lost(finding: CheckFinding) -> str:
         ),
     )
     return " and ".join(
-        f"{counted(len(names), one, many)} ({_first_named(names)})" for names, one, many in what if names
+        f"{counted(len(names), one, many)} ({first_of(names, _MOST_IN_LINE)})"
+        for names, one, many in what
+        if names
     )
 
 
@@ -129,19 +131,13 @@ def _gains(finding: CheckFinding) -> str:
         f"{pair_name(pair)} takes {change_text(pct, one.ci_pct).removeprefix('-')} less time"
         for pair, one, pct in faster
     ]
-    return f"; faster: {_first_named(texts)}" if texts else ""
-
-
-def _first_named(names: Sequence[str]) -> str:
-    """Returns the first names, and how many more there are."""
-    more = f" and {len(names) - _MOST_IN_LINE} more" if len(names) > _MOST_IN_LINE else ""
-    return f"{', '.join(names[:_MOST_IN_LINE])}{more}"
+    return f"; faster: {first_of(texts, _MOST_IN_LINE)}" if texts else ""
 
 
 def _outcome(finding: CheckFinding) -> str:
     pairs = finding.pairs
     bad = [pair_name(pair) for pair in pairs if pair.outcome == finding.outcome]
-    named = f": {_first_named(bad)}"
+    named = f": {first_of(bad, _MOST_IN_LINE)}"
     if not bad or finding.outcome == "passed":
         return f"{'passed: ' if finding.outcome == 'passed' else ''}{_no_regression(pairs)}"
     kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
@@ -160,7 +156,7 @@ def _no_regression(pairs: Sequence[PairCheck]) -> str:
         return f"nothing was checked, because both sides hold the same recordings of {kernels}"
     accepted = [pair_name(pair) for pair in pairs if any(is_accepted(one) for one in pair.checks)]
     but = (
-        f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {_first_named(accepted)}"
+        f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {first_of(accepted, _MOST_IN_LINE)}"
         if accepted
         else ""
     )
@@ -264,10 +260,9 @@ def _notes(finding: CheckFinding) -> list[str]:
     """Returns what the table leaves unsaid; a caution that many pairs share appears once."""
     notes = [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
     if alike := [pair_name(pair) for pair in finding.pairs if is_itself(pair)]:
-        more = f" and {len(alike) - _MOST_NAMED} more" if len(alike) > _MOST_NAMED else ""
         notes.append(
             f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
-            f"{_ITSELF}: {'; '.join(alike[:_MOST_NAMED])}{more}"
+            f"{_ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
     for pair in finding.pairs:

@@ -12,8 +12,8 @@ from threading import Event, Lock
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.machine import available_cores
-from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
+from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import storage_error

@@ -27,8 +27,6 @@ from profiler.store.remote.bounds import MOST_FILE_BYTES
 from profiler.store.reports.envelope import Envelope, read_envelope
 from profiler.store.reports.near import what_is_near
 
-REPORT_SUFFIX = ".ncu-rep"
-COMPRESSED_SUFFIX = ".ncu-rep.zst"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
 _FRAME_BYTES = 1 << 26

@@ -19,11 +19,10 @@ from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
 from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
 from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
 from profiler.store.remote.listing import find_matches, list_files
-from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_id import RunId
 
-_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 _FETCH_BYTES = 1 << 24  # how much one request fetches, and how much of a report is in memory at a time
 
 
@@ -141,7 +140,7 @@ def _reports_below(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder, onerror=unreadable.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
-            if name.endswith(_SUFFIXES) and not _is_stored(Path(parent)):
+            if name.endswith(REPORT_SUFFIXES) and not _is_stored(Path(parent)):
                 yield Path(parent) / name
     yield from (Path(error.filename) for error in unreadable)
 
@@ -211,7 +210,7 @@ def _is_report_in(place: str, name: str) -> bool:
     """Returns whether a file in a folder is a report that is neither hidden nor part of a run."""
     *folders, file = PurePosixPath(name.removeprefix(place)).parts
     hidden = any(part.startswith(".") for part in folders)
-    return file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent)
+    return file.endswith(REPORT_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent)
 
 
 def _url_of(name: str, url: str, path: str, filesystem: Any) -> str:

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from profiler.text import counted
+from profiler.text import counted, first_of
 
-REPORTS = (".ncu-rep", ".ncu-rep.zst")
+REPORT_SUFFIX = ".ncu-rep"
+COMPRESSED_SUFFIX = ".ncu-rep.zst"
+REPORT_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 _MOST_NEAR = 3
 _MOST_LISTED = 8
 
 
 def what_is_near(
-    path: Path, endings: Sequence[str] = REPORTS, *, one: str = "report", many: str = "reports"
+    path: Path, endings: Sequence[str] = REPORT_SUFFIXES, *, one: str = "report", many: str = "reports"
 ) -> str:
     """Returns the files in this folder, or beside this path with a name like it; without any, all that are beside it."""
     if path.is_dir():
@@ -32,7 +34,7 @@ def what_is_near(
     return _held(folder, endings, one, many)
 
 
-def near_files(path: Path, endings: Sequence[str] = REPORTS) -> list[Path]:
+def near_files(path: Path, endings: Sequence[str] = REPORT_SUFFIXES) -> list[Path]:
     """Returns the files beside this path with a name like it. The endings, which all have, make no name alike."""
     by_stem: dict[str, list[Path]] = {}
     for file in files_in(path.parent, endings):
@@ -41,7 +43,7 @@ def near_files(path: Path, endings: Sequence[str] = REPORTS) -> list[Path]:
     return [file for stem in near for file in by_stem[stem]][:_MOST_NEAR]
 
 
-def files_in(folder: Path, endings: Sequence[str] = REPORTS) -> list[Path]:
+def files_in(folder: Path, endings: Sequence[str] = REPORT_SUFFIXES) -> list[Path]:
     """Returns the files with these endings in a folder; none of a folder that cannot be read."""
     with suppress(OSError):
         return sorted(file for file in folder.iterdir() if file.name.endswith(tuple(endings)))
@@ -57,10 +59,5 @@ def _stem(name: str, endings: Sequence[str]) -> str:
 
 def _held(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
     names = [file.name for file in files_in(folder, endings)]
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    held = (
-        f"{counted(len(names), one, many)}: {', '.join(names[:_MOST_LISTED])}{more}"
-        if names
-        else f"no {many}"
-    )
+    held = f"{counted(len(names), one, many)}: {first_of(names, _MOST_LISTED)}" if names else f"no {many}"
     return f"{'this folder' if folder == Path() else folder} holds {held}"

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import ReportNotFound, StoreNotWritable
-from profiler.store.reports.identity import REPORT_SUFFIX, unpack_report
+from profiler.store.reports.identity import unpack_report
+from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import Run
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.reports.near import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.runs.run_id import HASH_CHARACTERS
 
 _OWN = rf"(?:[0-9a-f]{{{HASH_CHARACTERS}}}-)?"  # see `own_name`

@@ -60,7 +60,7 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
     profile = profile_kernel(
         make_run({"kernel": "k", "metrics": counters_of("bound", "shared_loads<8>")}), "k"
     )
-    headline = headline_of(profile, diagnose(profile))
+    headline = headline_of(profile, diagnose(profile), profile.launches)
     assert headline.why.endswith("Not recorded: which instructions ran how often, where warps wait.")
     assert headline.next == "Record it with `prof collect --preset source`."
 
