@@ -2,8 +2,9 @@
 
     python -m profiler.measure.functions.child FOLDER --mode survey|time|profile
 
-`survey` prints the kernels that one call launches once compilation and autotuning are done, and then verifies. The
-other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on stderr says what went wrong.
+`survey` prints the kernels that one call launches once compilation and autotuning are done, times the call as `time`
+does, and then verifies. The other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on
+stderr says what went wrong.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def _wait_for(result: object) -> None:
         result.block_until_ready()
 
 
-def survey(call: Call, seed: int) -> Iterator[Line]:
-    """Yields the kernels of one call and the calls that settling took, and verifies if there is a reference."""
+def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Line]:
+    """Yields the kernels of one call and the calls that settling took, times, and verifies if there is a reference."""
     session = Session(listens=True)
     calls, last = session.settle(call.function, call.arguments)
     if not any(one.name for one in last[-1]):
@@ -128,6 +129,7 @@ def survey(call: Call, seed: int) -> Iterator[Line]:
     ]
     whole = round(median(busy_ns(work) for work in last))
     yield {"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()}
+    yield from time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)
 
@@ -143,13 +145,13 @@ def _checked(call: Call, seed: int) -> Line:
     return {**figures, "not_finite": found.not_finite, "ok": found.ok}
 
 
-def time_calls(call: Call, repeats: int, warmup: int) -> Iterator[Line]:
+def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Iterator[Line]:
     """Times the function's own work on the GPU with a cold L2, in turns with its reference."""
-    session = Session(listens=True)
     functions = [call.function, *([call.call_reference] if call.reference is not None else [])]
     expected = [_kernels(session.settle(one, call.arguments)[1][-1]) for one in functions]
     if not any(expected[-1]):  # a reference on the CPU is no measure of time
         functions = functions[:1]
+    began = time.time()
     for repeat in range(-warmup, repeats):
         found: list[int | None] = [None, None]
         # Alternating which of the two goes first cancels what the first leaves behind: heat, clocks.
@@ -163,7 +165,8 @@ def time_calls(call: Call, repeats: int, warmup: int) -> Iterator[Line]:
             yield {"repeat": repeat, "kernel_ns": found[0], "reference_ns": found[1]}
     reference = _name(call.reference) if len(functions) > 1 else None
     summary = {"summary": True, "reference": reference, "runtime": _runtime()}
-    yield {**summary, "kernels": sorted(configuration(*one) for one in expected[0])}
+    timed = {"began": began, "ended": time.time()}
+    yield {**summary, **timed, "kernels": sorted(configuration(*one) for one in expected[0])}
 
 
 def configuration(name: str, shape: Sequence[int]) -> str:
@@ -242,9 +245,9 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
 def _lines(given: argparse.Namespace, call: Call) -> Iterator[Line]:
     match given.mode:
         case "survey":
-            return survey(call, given.seed)
+            return survey(call, given.seed, given.repeats, given.warmup)
         case "time":
-            return time_calls(call, given.repeats, given.warmup)
+            return time_calls(Session(listens=True), call, given.repeats, given.warmup)
     return profile(call, given.launches)
 
 

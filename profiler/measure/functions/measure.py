@@ -1,6 +1,6 @@
-"""Takes a function to a run: surveys and verifies it, times it and profiles it in fresh processes, commits.
+"""Takes a function to a run: verifies it, times it and profiles it in fresh processes, commits.
 
-The fresh processes run `child.py`. The rest is what `collect/` does for every program.
+The fresh processes run `child.py`. The first of them also surveys what a call launches. The rest is what `collect/` does for every program.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.kernels import LaunchedKernel, choose
 from profiler.measure.functions.shipping import pack
 from profiler.measure.functions.source import SENT_MAIN, write_main
-from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid
+from profiler.measure.rungs.program import ENVIRONMENT, RungJob, fresh_seed, json_lines, output_invalid
+from profiler.measure.rungs.timing import Timed, parse_timings
 from profiler.measure.rungs.verify import parse_check
+from profiler.measure.tools.clocks import sampled_clocks
 from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.ncu import LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
@@ -40,7 +42,7 @@ from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.store.runs.unfinished import UnfinishedCollection
+from profiler.store.runs.unfinished import ProcessTimings, UnfinishedCollection
 from profiler.text import shortened
 
 _PREFIX = "prof: "
@@ -102,9 +104,12 @@ class _Function(Kernel):
 
 @dataclass(frozen=True)
 class _Survey:
+    """What the first process found, which also timed the function."""
+
     calls: int
     kernels: tuple[LaunchedKernel, ...]
     relative_error: float | None
+    timed: Timed
 
 
 def function_name(function: object) -> str:
@@ -195,14 +200,15 @@ def _job(plan: FunctionPlan, folder: Path) -> RungJob:
         "profiler.measure.functions.child",
         ".",
     )
+    timing = ("--repeats", "{repeats}", "--warmup", "{warmup}")
     kernel = _Function(
         number=0,
         name=plan.name,
         idea="",
         regex=None,
         commands={
-            "check": (*child, "--mode", "survey", "--seed", "{seed}"),
-            "time": (*child, "--mode", "time", "--repeats", "{repeats}", "--warmup", "{warmup}"),
+            "check": (*child, "--mode", "survey", "--seed", "{seed}", *timing),
+            "time": (*child, "--mode", "time", *timing),
             "profile": (*child, "--mode", "profile", "--launches", "{launches}"),
         },
     )
@@ -222,8 +228,9 @@ def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
 
 
 def _survey(device: FunctionDevice, job: RungJob, plan: FunctionPlan) -> _Survey:
-    """Lets compilation and autotuning end, returns the kernels of one call, and refuses a wrong result."""
-    finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
+    """Lets compilation and autotuning end, times the function, and refuses a wrong result."""
+    with sampled_clocks({**ENVIRONMENT, **job.environment}) as clocks:
+        finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
     line = next((line for line in json_lines(job, finished) if line.get("survey")), None)
     if line is None:
         raise output_invalid(job, finished, "no line about its kernels")
@@ -237,7 +244,7 @@ def _survey(device: FunctionDevice, job: RungJob, plan: FunctionPlan) -> _Survey
             remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
         )
     kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
-    return _Survey(line["calls"], kernels, checked.relative_error)
+    return _Survey(line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks))
 
 
 def _collect(
@@ -273,6 +280,7 @@ def _collect(
             try:
                 one.open()
                 one.target = replace(target, job=replace(target.job, seed=seed))
+                one.pending.keep_timings(0, ProcessTimings(found.timed.facts, found.timed.rows(0)))
                 for process in range(plan.processes):
                     one.time(process, _SILENT)
                     one.profile(process, _SILENT)

@@ -41,6 +41,22 @@ def test_no_launch_of_an_autotuner_is_timed_or_profiled(measuring):
     assert words[words.index("--profile-from-start") + 1] == "off"
 
 
+def test_the_process_that_verifies_is_the_first_that_is_timed(measuring):
+    text = f"""
+import os
+def noted(x):
+    with open("processes", "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+    return fast(x)
+prof.measure(noted, x, reference=double, profile=False, {BRIEF})
+print(len(set(open("processes").read().split())))
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["2"], found.stderr
+    run = measuring.runs.open(measuring.runs.ids()[0])
+    assert list(run.to_pandas("timings").process) == [0, 0, 0, 1, 1, 1]
+
+
 def test_the_script_itself_does_not_run_again(measuring):
     found = measuring.run(f"prof.measure(fast, x, {BRIEF})\nprof.measure(kept, x, {BRIEF})\n")
     assert found.stdout.count("the whole script runs") == 1, found.stderr
