@@ -112,6 +112,18 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
+def two_clusters(tmp_path: Path) -> Iterator[tuple[Cluster, Cluster]]:
+    """Started, without workers."""
+    made = Cluster(tmp_path / "first"), Cluster(tmp_path / "second")
+    for cluster in made:
+        cluster.folder.mkdir()
+        cluster.start()
+    yield made
+    for cluster in made:
+        cluster.stop()
+
+
+@pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], None]:
     """Waits until it is true."""
 

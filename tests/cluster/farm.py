@@ -25,6 +25,7 @@ from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+FOUR_WAY = Path(__file__).parents[1] / "data" / "transcripts" / "four-way.json"
 PROF = "from profiler.cli import main; main()"
 
 LADDER = """
@@ -154,10 +155,9 @@ class Farm:
         ]
 
     @property
-    def ncu_at_work(self) -> int:
-        """How many run now."""
-        pids = {call["pids"][0] for call in self.calls}
-        return len(pids & set(programs_of(self.log)))
+    def ncu_seconds(self) -> float:
+        """How long each of them takes at least."""
+        return self.pace * json.loads(FOUR_WAY.read_text())["events"][-1][0]
 
     def stop(self) -> None:
         for process in self.processes:

@@ -28,7 +28,7 @@ def main() -> int:
     log = Path(os.environ["FAKE_NCU_LOG"])
     program = os.posix_spawn("/bin/sleep", ["sleep", "86400"], os.environ)
     with log.open("a") as file:
-        file.write(json.dumps({"words": sys.argv[1:], "folder": os.getcwd(), "pids": [os.getpid(), program],
+        file.write(json.dumps({"words": sys.argv[1:], "folder": os.getcwd(), "pids": [os.getpid(), program], "began": time.time(),
                                "environment": {name: os.environ.get(name) for name in
                                                ("CUDA_VISIBLE_DEVICES", "TMPDIR", "CUDA_DEVICE_ORDER")}}) + "\n")  # fmt: skip
     names = os.environ["FAKE_NCU"].split(",")
