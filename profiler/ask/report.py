@@ -12,7 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
-from profiler.analyse.recording.main_shape import of_main_shape, pair_of_main_shapes
+from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
 from profiler.analyse.recording.source_lines import find_source_lines
@@ -94,9 +94,7 @@ def _step(step: LadderStep) -> PairFindings:
     if not all(profile.launches for profile in profiles):
         headline = headline_of_times(*profiles, step.change.speedup)
         return PairFindings(*anchors, headline=headline, warnings=tuple(step.change.warnings))
-    return PairFindings(
-        *anchors, compare_profiles(*profiles, diagnose=diagnose_once), _code_of_pair(*profiles)
-    )
+    return PairFindings(*anchors, compare_profiles(*profiles, diagnose=diagnose_once), _code(profiles))
 
 
 def _anchor(rung: Rung) -> str:
@@ -168,7 +166,7 @@ def _pairs(
                     raise
                 yield PairFindings(anchors[one], anchors[other], refused=tuple(refusal.details))
             else:
-                yield PairFindings(anchors[one], anchors[other], comparison, _code_of_pair(*sides))
+                yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
 
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
@@ -214,16 +212,10 @@ def _kernel(
         profile=main if is_profiled else None,
         sheet=derive_sheet(run, profile, full, diagnose_once) if is_profiled else None,
         timing=timing,
-        code=_code([main]),
+        code=_code([profile]),
         lines=find_source_lines(main.run or run, profile.kernel) if is_profiled else None,
         metrics_left_out=0 if full else len(others),
     )
-
-
-def _code_of_pair(before: Profile, after: Profile) -> CodeView | None:
-    """Returns the machine code of the launches that are compared."""
-    one, other, _ = pair_of_main_shapes(before, after)
-    return _code([one, other])
 
 
 def _code(profiles: Sequence[Profile]) -> CodeView | None:

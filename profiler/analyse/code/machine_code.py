@@ -27,6 +27,7 @@ from profiler.analyse.code.hot_loop import (
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.importance import Importance
+from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile
 
 Per = Literal["iteration", "step", "warp"]
@@ -75,11 +76,16 @@ class CodeView:
 
 
 def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> CodeView:
-    """Describes one or two kernels; raises an error where a recording has no execution counts."""
-    codes = [read_counted_code(profile) for profile in profiles]
-    sheets = [
-        derive_loop_sheet(profile, code, whole=whole) for profile, code in zip(profiles, codes, strict=True)
-    ]
+    """Describes one or two kernels, each in the launches that take most of its time, as `show` and `compare` do.
+
+    Raises an error where a recording has no execution counts.
+    """
+    mains = [of_main_shape(profile) for profile in profiles]
+    codes = [read_counted_code(main) for main in mains]
+    sheets = []
+    for profile, main, code in zip(profiles, mains, codes, strict=True):
+        sheet = derive_loop_sheet(main, code, whole=whole)
+        sheets.append(replace(sheet, cautions=[*say_main_shape(profile, main), *sheet.cautions]))
     per = common_unit(sheets)
     changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
     most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP

@@ -32,7 +32,7 @@ def say_main_shape(profile: Profile, main: Profile) -> list[str]:
         return []
     which = f"{main.launches} of the {profile.launches} launches"
     return [
-        f"{profile.label}: grid, block, registers or shared memory differ in {len(profile.shapes)} ways; all figures are of "
+        f"grid, block, registers or shared memory differ in {len(profile.shapes)} ways; all figures are of "
         f"{which}, those of {shape_text(main.shapes[0])}, which take most of the time"
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.launch_shapes import mixed_shapes
@@ -80,3 +81,18 @@ def test_of_unlike_grids_too_the_launches_are_compared_that_take_most_of_the_tim
         "32 x 32 blocks of 256 threads"
     ]
     assert pair_of_main_shapes(alike, alike) == (alike, alike, [])
+
+
+def test_machine_code_is_of_the_launches_that_show_and_compare_take(store):
+    run = store.find("triton_add_full", "gemm")
+    everything = profile_kernel(run, "add_kernel")
+    (large,) = [
+        launch
+        for launch in everything.numbers
+        if profile_kernel(run, "add_kernel", among=[launch]).shapes[0].grid[0] == 65536
+    ]
+    for view in (view_machine_code([everything]), view_machine_code([everything, everything])):
+        for sheet in view.finding.kernels:
+            assert any("all figures are of 1 of the 3 launches" in one for one in sheet.cautions)
+    alone = view_machine_code([profile_kernel(run, "add_kernel", among=[large])])
+    assert view_machine_code([everything]).regions == alone.regions

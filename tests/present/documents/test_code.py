@@ -67,7 +67,7 @@ def test_the_heading_says_which_loop_and_how_much_of_the_kernel_it_is(view):
 
 
 def test_what_to_be_careful_about_is_said(store):
-    assert "caution: the launches ran different machine code" in heading_text(
+    assert "caution: grid, block, registers or shared memory differ in 3 ways" in heading_text(
         view_of(store, "triton_add_full")
     )
 
