@@ -85,7 +85,7 @@ def _not_one_byte(recorded: Recorded) -> Verdict:
     dram = recorded.change("gemm", 5, 6, "dram_bytes_read")
     copy = recorded.change("copy", 1, 3, "dram_bytes_read")
     rises = [100 * (b / a - 1) for a, b in (sectors, dram, copy)]
-    text = f"rungs 5 to 6: L2 sectors {rises[0]:+.1f} %, DRAM reads {rises[1]:+.1f} %; copy, float to float4: {rises[2]:+.1f} %"
+    text = f"rungs 5 to 6: L2 sectors {rises[0]:+.1f} %, DRAM reads {rises[1]:+.1f} %; copy, float to float4: {rises[2]:+z.1f} %"
     unchanged = [abs(one) < 1 for one in rises]
     return Verdict("reproduced" if all(unchanged) else "depends" if any(unchanged) else "contradicted", text)
 
