@@ -6,22 +6,33 @@ where a threshold is declared for it. Where the launches cannot decide, the outc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Collection, Iterable, Sequence
+from typing import Annotated, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Headline
+from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
-from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup, VerdictName
-from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.compare.headline import main_factors
+from profiler.analyse.findings import (
+    CI,
+    SCHEMA_VERSION,
+    ComparisonFinding,
+    Factor,
+    LeftOut,
+    MetricDelta,
+    Reason,
+    Speedup,
+    VerdictName,
+)
+from profiler.analyse.importance import Importance
+from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
-from profiler.catalog.accepted import Accepted
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.thresholds import Threshold
 from profiler.errors import NotComparable
@@ -30,6 +41,11 @@ from profiler.text import shortened
 _NAME_WIDTH = 40
 
 Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
+_WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear", "passed")
+
+
+def _worst_first(one: MetricCheck | PairCheck, *_: object) -> int:
+    return _WORST_FIRST.index(one.outcome)
 
 
 class MetricCheck(Struct, frozen=True):
@@ -60,6 +76,9 @@ class PairCheck(Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
     `what` says how much slower or faster it got; of a regression, `why` says what made it so, and `next` what to change.
+    `factors` are the two that changed the time most, as the attribution of `prof compare` has them, and `cause` is the
+    first of its causes. `doubt` says why the two may be different kernels: the outcome is then `unclear` at best, unless
+    `doubt_accepted` says who accepted that.
     """
 
     name: str
@@ -68,27 +87,41 @@ class PairCheck(Struct, frozen=True):
     after: str
     outcome: Outcome
     refused: list[str]
-    warnings: list[str]
-    checks: list[MetricCheck]
+    warnings: Annotated[list[str], Importance(80, each=4)]
+    checks: Annotated[list[MetricCheck], Importance(95, each=2, by=_worst_first)]
     why: str = ""
     next: str = ""
     what: str = ""
+    factors: list[Factor] = []
+    cause: Cause | None = None
+    doubt: str = ""
+    doubt_accepted: str = ""
+
+
+class AcceptedRemoval(Struct, frozen=True):
+    """A kernel or a recording that only the baseline has; `accepted` says who accepted that, when and why."""
+
+    name: str
+    accepted: str
 
 
 class CheckFinding(Struct, frozen=True):
     """`outcome` is the worst of all; `notes` list what was left out.
 
     `gone` are the kernels, and `missing` the recordings, that only the baseline has. Whether they got worse is not known,
-    so with any of them the outcome is `unclear` at best. `new` are the recordings that only the candidate has.
+    so with any of them the outcome is `unclear` at best. Those whose removal was accepted are in `removed` instead. `new`
+    are the recordings that only the candidate has.
     """
 
     schema_version: int
     outcome: Outcome
-    pairs: list[PairCheck]
-    notes: list[str]
-    gone: list[str] = []
-    missing: list[str] = []
-    new: list[str] = []
+    pairs: Annotated[list[PairCheck], Importance(100, each=0.5, by=_worst_first)]
+    notes: Annotated[list[str], Importance(70, each=2)]
+    gone: Annotated[list[str], Importance(99, each=2)] = []
+    missing: Annotated[list[str], Importance(99, each=2)] = []
+    new: Annotated[list[str], Importance(85, each=2)] = []
+    removed: Annotated[list[AcceptedRemoval], Importance(85, each=2)] = []
+    left_out: LeftOut = {}
 
 
 def derive_finding(
@@ -97,63 +130,22 @@ def derive_finding(
     gone: Sequence[str] = (),
     missing: Sequence[str] = (),
     new: Sequence[str] = (),
+    removed: Sequence[AcceptedRemoval] = (),
 ) -> CheckFinding:
+    """Returns the finding with the worst outcome of all."""
     outcomes = {pair.outcome for pair in pairs}
     if gone or missing:  # else a kernel that got slower would pass under another name
         outcomes.add("unclear")
     return CheckFinding(
-        SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone), list(missing), list(new)
+        SCHEMA_VERSION,
+        worst(outcomes),
+        list(pairs),
+        list(notes),
+        list(gone),
+        list(missing),
+        list(new),
+        list(removed),
     )
-
-
-def find_changes_to_accept(finding: CheckFinding, when: str, who: str, why: str) -> list[Accepted]:
-    """Returns every regression of the finding as an accepted change."""
-    return [
-        Accepted(pair.name, one.metric, one.before, one.after, when, who, why)
-        for pair in finding.pairs
-        for one in pair.checks
-        if one.outcome == "regression"
-    ]
-
-
-def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckFinding:
-    """Returns the finding, in which a regression that was accepted passes and says so."""
-    if not changes or finding.outcome == "passed":
-        return finding
-    pairs = [_with_accepted(pair, changes) for pair in finding.pairs]
-    return derive_finding(pairs, finding.notes, finding.gone, finding.missing, finding.new)
-
-
-def _with_accepted(pair: PairCheck, changes: Sequence[Accepted]) -> PairCheck:
-    checks = [_accept(pair.name, one, changes) for one in pair.checks]
-    if checks == pair.checks:
-        return pair
-    outcome = _worst({one.outcome for one in checks})
-    if outcome == "regression":
-        return replace(pair, checks=checks)
-    return replace(pair, checks=checks, outcome=outcome, what="", why="", next="")
-
-
-def _accept(name: str, check: MetricCheck, changes: Sequence[Accepted]) -> MetricCheck:
-    """Lets a regression pass that starts from the accepted baseline, and ends no worse than the accepted figure."""
-    if check.outcome != "regression":
-        return check
-    slack = max(check.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
-    sign = 1.0 if check.way == "rise" else -1.0
-    of_it = [
-        one
-        for one in reversed(changes)
-        if (one.name, one.metric) == (name, check.metric)
-        and abs(check.before - one.before) <= slack * abs(one.before)
-    ]
-    if not of_it:
-        return check
-    enough = (one for one in of_it if sign * (check.after - one.after) <= slack * abs(one.after))
-    if one := next(enough, None):
-        said = f"{one.who}, {one.when}: {one.why}"
-        return replace(check, outcome="passed", accepted=said, accepted_after=one.after)
-    newest = of_it[0]
-    return replace(check, accepted=f"{newest.who}, {newest.when}", accepted_after=newest.after)
 
 
 def check_pair(
@@ -162,8 +154,10 @@ def check_pair(
     after: Profile,
     limits: Iterable[Threshold],
     diagnose: Diagnose = diagnose,
+    *,
+    chosen: bool = False,
 ) -> PairCheck:
-    """Checks one pair; `diagnose` finds the causes of a regression.
+    """Checks one pair; `diagnose` finds the causes of a regression, and `chosen` says that a person chose both kernels.
 
     A pair that must not be compared is an outcome too, so that the others are still checked.
     """
@@ -178,47 +172,58 @@ def check_pair(
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = [*narrowed, *change.warnings]
+    doubt = ""
     if before.kernel != after.kernel and not alone:
         names = " and ".join(
             shortened(plain_name(profile.kernel), _NAME_WIDTH) for profile in (before, after)
         )
-        warnings.append(f"the kernels have different names: {names}")
+        different = f"the kernels have different names: {names}"
+        if chosen or not _may_be_others(before, after):
+            warnings.append(different)
+        else:
+            doubt = different
     if alone and limits[1:]:
         warnings.append("timings alone: no metric but the duration was checked")
     else:
         checks += [_metric_check(change, limit) for limit in limits[1:]]
-    outcome = _worst({one.outcome for one in checks})
-    headline = None
+    outcome = worst({one.outcome for one in checks} | ({"unclear"} if doubt else set()))
+    pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and not alone:
-        headline = compare_profiles(before, after, diagnose=diagnose).headline
-    elif checks[0].verdict == "better" and (faster := headline_of_times(before, after, change.speedup)):
-        headline = Headline(faster.what, why="", next="")
-    return _pair(name, before, after, outcome, warnings=warnings, checks=checks, headline=headline)
+        return _explained(pair, compare_profiles(before, after, diagnose=diagnose))
+    if checks[0].verdict == "better" and (faster := headline_of_times(before, after, change.speedup)):
+        return replace(pair, what=faster.what)
+    return pair
+
+
+def _explained(pair: PairCheck, found: ComparisonFinding) -> PairCheck:
+    said = found.headline or Headline("", "", "")
+    factors, cause = main_factors(found.attribution), next(iter(found.causes), None)
+    return replace(pair, what=said.what, why=said.why, next=said.next, factors=factors, cause=cause)
+
+
+def _may_be_others(before: Profile, after: Profile) -> bool:
+    """Returns whether the two may be different kernels: other names, and nothing recorded says that they do the same work.
+
+    Other template arguments are a change of the same kernel.
+    """
+    work = [
+        profile.manifest.workload is not None or profile.manifest.arguments for profile in (before, after)
+    ]
+    return base_name(before.kernel) != base_name(after.kernel) and not all(work)
 
 
 def _pair(
-    name: str,
-    before: Profile,
-    after: Profile,
-    outcome: Outcome,
-    *,
-    refused: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-    checks: Sequence[MetricCheck] = (),
-    headline: Headline | None = None,
+    name: str, before: Profile, after: Profile, outcome: Outcome, refused: Sequence[str] = ()
 ) -> PairCheck:
     left, right = (
         profile.manifest.run_id if profile.stored else profile.label for profile in (before, after)
     )
-    said = (headline.why, headline.next, headline.what) if headline else ()
-    return PairCheck(
-        name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks), *said
-    )
+    return PairCheck(name, after.kernel, left, right, outcome, list(refused), [], [])
 
 
-def _worst(outcomes: set[Outcome]) -> Outcome:
-    ranked: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
-    return next((outcome for outcome in ranked if outcome in outcomes), "passed")
+def worst(outcomes: Collection[Outcome]) -> Outcome:
+    """Returns the worst outcome; of none, `passed`."""
+    return min(outcomes, key=_WORST_FIRST.index, default="passed")
 
 
 def _duration_check(

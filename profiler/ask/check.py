@@ -9,14 +9,8 @@ from datetime import UTC, datetime
 from getpass import getuser
 from pathlib import Path
 
-from profiler.analyse.check import (
-    CheckFinding,
-    PairCheck,
-    apply_accepted,
-    check_pair,
-    derive_finding,
-    find_changes_to_accept,
-)
+from profiler.analyse.acceptance import apply_accepted, find_changes_to_accept
+from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile, matching_kernels
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
@@ -60,7 +54,7 @@ def check(
         try:
             for run in pair:
                 if run.stored:
-                    run.verify_reports()
+                    run.verify_reports(left_elsewhere=settings.reach is None)
             checks += _check_kernels(title, pair, settings, kernel_name, every, limits)
             alone = unmatched_kernels(*pair, kernel_name) if every else []
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
@@ -129,10 +123,14 @@ def pair_kernels(
 def _pair_up(
     baseline: str, candidate: str | None, settings: Settings, kernel_name: str | None
 ) -> tuple[Pairing, list[PairCheck]]:
-    """Returns the runs to compare, the baseline first, what has no counterpart, and what is damaged."""
-    if is_store(baseline):
+    """Returns the runs to compare, the baseline first, what has no counterpart, and what is damaged.
+
+    An agent names one recording on each side.
+    """
+    is_agent = settings.reach is not None
+    if not is_agent and is_store(baseline):
         return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings, kernel_name)
-    if is_report_path(baseline, settings) and not Path(baseline).exists():
+    if not is_agent and is_report_path(baseline, settings) and not Path(baseline).exists():
         raise ReportNotFound(f"{baseline}: no such file or folder; {what_is_near(Path(baseline))}")
     if candidate is not None:
         before, after = open_named([baseline, candidate], settings, timed=True)
@@ -172,7 +170,8 @@ def _check_kernels(
     profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
     return [
-        check_pair(name, *sides, limits, diagnose_once) for name, sides in zip(names, profiles, strict=True)
+        check_pair(name, *sides, limits, diagnose_once, chosen=kernel_name is not None)
+        for name, sides in zip(names, profiles, strict=True)
     ]
 
 

@@ -1,7 +1,8 @@
-"""Keeps the changes that a project has accepted: who accepted which new figure, when and why.
+"""Keeps the changes that a project has accepted: who accepted which new figure, or which removal, when and why.
 
 `prof.accepted.jsonl` has a line for each, and is committed with the code. A change is accepted from one figure to
-another. When the baseline is recorded anew, it no longer has the old figure, and the line has no more effect.
+another. When the baseline is recorded anew, it no longer has the old figure, or the old kernel, and the line has no
+more effect.
 """
 
 from __future__ import annotations
@@ -21,16 +22,30 @@ ACCEPTED_FILE = "prof.accepted.jsonl"
 _MOST_BYTES = 64 << 20
 
 
-class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
-    """A metric of a kernel may go from `before` to `after`, in the metric's base unit."""
+class Accepted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Somebody accepted a change of what is called `name`: a metric goes from `before` to `after`, in its base unit.
+
+    Without a metric, another `kernel` stands in its place; without a kernel too, it is gone.
+    """
 
     name: str
-    metric: str
-    before: float
-    after: float
+    metric: str = ""
+    before: float | None = None
+    after: float | None = None
+    kernel: str | None = None
     when: str
     who: str
     why: str
+
+    def __post_init__(self) -> None:
+        figures = {self.before is None, self.after is None}
+        if figures != {not self.metric} or (self.metric and self.kernel is not None):
+            raise ValueError("a metric needs the figures before and after, and nothing else has any")
+
+    @property
+    def is_removal(self) -> bool:
+        """Returns whether the kernel or the recording may be gone."""
+        return not self.metric and self.kernel is None
 
 
 _ONE = msgspec.json.Decoder(Accepted)

@@ -92,7 +92,8 @@ def judge(baseline: Path, runs: Path) -> None:
     (pair,) = finding.pairs
     if finding.outcome == "passed":
         return
-    said = [_sentence(one) for one in pair.checks if one.outcome != "passed"] or pair.refused
+    said = [_sentence(one) for one in pair.checks if one.outcome != "passed"]
+    said = said or pair.refused or [pair.doubt]
     if finding.outcome == "unclear":
         pytest.skip(_UNCLEAR + "; ".join(said))
     why = [line for line in (pair.what, pair.why, pair.next) if line]

@@ -241,6 +241,29 @@ def test_kernels_of_different_names_are_a_caution(profile_of):
     assert any("different names: add and mul" in line for line in found.warnings)
 
 
+@pytest.mark.parametrize(
+    ("names", "recorded", "chosen", "outcome"),
+    [
+        (("add", "mul"), {"workload": None}, False, "unclear"),
+        (("add", "mul"), {"workload": None}, True, "passed"),
+        (("add", "mul"), {"workload": {"n": 8}}, False, "passed"),
+        (
+            ("void ns::add<(int)4>(int)", "void add<(int)8>(int, float *)"),
+            {"workload": None},
+            False,
+            "passed",
+        ),
+    ],
+    ids=["nothing-says-it-is-one-work", "chosen", "of-one-workload", "other-template-arguments"],
+)
+def test_kernels_of_different_names_are_no_pair_unless_something_says_so(
+    profile_of, names, recorded, chosen, outcome
+):
+    sides = (profile_of(*noisy(1000), kernel=name, **recorded) for name in names)
+    found = check_pair("made", *sides, [SLOWER_2], chosen=chosen)
+    assert (found.outcome, bool(found.doubt)) == (outcome, outcome == "unclear")
+
+
 def test_of_timings_alone_the_duration_is_checked_and_the_rest_is_told(make_run):
     profiles = [
         profile_kernel(make_run(name=name, timings=noisy(middle)), "k")

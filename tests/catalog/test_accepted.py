@@ -8,17 +8,29 @@ from pathlib import Path
 import pytest
 
 from profiler.catalog.accepted import Accepted, append_accepted, read_accepted
-from profiler.errors import OutputNotWritable
+from profiler.errors import OutputNotWritable, ThresholdsInvalid
 
-ONE = Accepted("k", "duration_ns", 1.0, 2.0, "2026-11-23", "anna", "the mask")
+ONE = Accepted(
+    name="k", metric="duration_ns", before=1.0, after=2.0, when="2026-11-23", who="anna", why="the mask"
+)
+GONE = Accepted(name="k", when="2026-11-23", who="anna", why="no longer needed")
+RENAMED = Accepted(name="k", kernel="k2", when="2026-11-23", who="anna", why="a better name")
 
 
 def test_a_change_goes_below_the_others_even_where_an_editor_left_out_the_last_line_end(tmp_path):
     path = tmp_path / "prof.accepted.jsonl"
     append_accepted(path, [ONE])
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    append_accepted(path, [ONE, ONE])
-    assert read_accepted(path) == [ONE] * 3
+    append_accepted(path, [GONE, RENAMED])
+    assert read_accepted(path) == [ONE, GONE, RENAMED]
+
+
+@pytest.mark.parametrize("more", ['"metric": "duration_ns"', '"before": 1, "after": 2'])
+def test_half_a_line_accepts_nothing(tmp_path, more):
+    path = tmp_path / "prof.accepted.jsonl"
+    path.write_text(f'{{"name": "k", {more}, "when": "", "who": "", "why": ""}}\n')
+    with pytest.raises(ThresholdsInvalid, match="line 1"):
+        read_accepted(path)
 
 
 @pytest.mark.parametrize("target", ["there", "nothing"])

@@ -107,7 +107,7 @@ def test_two_reports_need_no_store(prof_here, reports, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     paths = [reports / "gemm_6.ncu-rep", reports / "gemm_5.ncu-rep"]
     assert prof_here("check", "--baseline", *paths).returncode == 1
-    assert prof_here("check", "--baseline", *reversed(paths)).returncode == 0
+    assert prof_here("check", "--baseline", *reversed(paths), "-k", "k5|k6").returncode == 0
 
 
 def test_the_newest_run_is_no_baseline_of_its_own(record, check):
@@ -170,7 +170,7 @@ def test_a_regression_does_not_vanish_with_the_name_of_its_recording(record, che
     assert result.stdout.splitlines()[0].startswith(f"❔ {told}")
     assert result.stdout.splitlines()[0].endswith("; 1 recording is new: k2-renamed, m=4096")
     assert (tmp_path / "summary.md").read_text().startswith(f"### ❔ {told.partition('(')[0]}")
-    assert "if it was removed on purpose, give --allow-unclear" in result.stderr
+    assert "if it was removed on purpose, give --accept REASON" in result.stderr
     cases = {
         one.attrib["classname"]: one for one in ElementTree.parse(tmp_path / "check.xml").iter("testcase")
     }
@@ -622,6 +622,72 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     assert (alone.returncode, json.loads(alone.stdout)["gone"]) == (0, ["k, m=4096: old", "k, m=4096: same"])
     assert "in the baseline only, so not checked: k, m=4096: old" in result.stdout
     assert "only in the candidate, so not checked: new" in result.stdout
+
+
+def test_a_removal_is_accepted_with_its_reason(record, check, tmp_path):
+    for name in ("kept", "old"):
+        record("main", name)
+    record("runs", "kept")
+    against_main = ("--baseline", "main")
+    refused = check(*against_main)
+    assert refused.returncode == 80
+    assert "if it was removed on purpose, give --accept REASON" in refused.stderr
+    accepted = check(*against_main, "--accept", "nothing calls it any more")
+    assert accepted.returncode == 0
+    (line,) = (tmp_path / "prof.accepted.jsonl").read_text().splitlines()
+    assert json.loads(line).keys() == {"name", "when", "who", "why"}
+    assert "; 1 removal accepted: old, m=4096" in accepted.stdout.splitlines()[0]
+    later = check(*against_main, "--format", "json", "--junit", "check.xml")
+    assert later.returncode == 0
+    finding = json.loads(later.stdout)
+    assert finding["missing"] == []
+    assert [one["name"] for one in finding["removed"]] == ["old, m=4096"]
+    assert finding["removed"][0]["accepted"].endswith(": nothing calls it any more")
+    cases = {
+        case.get("classname"): case for case in ElementTree.parse(tmp_path / "check.xml").iter("testcase")
+    }
+    assert "nothing calls it any more" in cases["old, m=4096"].find("skipped").get("message")
+
+
+def test_what_is_removed_later_is_not_accepted_with_it(record, check):
+    for name in ("kept", "older", "old"):
+        record("main", name)
+    for name in ("kept", "old"):
+        record("runs", name)
+    assert check("--baseline", "main", "--accept", "nothing calls it").returncode == 0
+    record("later", "kept")
+    result = check("--baseline", "main", "later")
+    assert result.returncode == 80
+    assert "1 recording of the baseline has no counterpart (old, m=4096)" in result.stderr
+
+
+def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(record, check, tmp_path):
+    def launches(kernel):
+        return [{"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for one in STEADY]
+
+    baseline = record("runs", "k", launches=launches("add"), workload=None)
+    candidate = record("runs", "k", launches=launches("mul"), workload=None)
+    pair = ("--baseline", baseline, candidate)
+    doubted = check(*pair, "--junit", "check.xml")
+    assert doubted.returncode == 80
+    assert "the baseline's kernel has another name: mul" in doubted.stderr
+    (case,) = ElementTree.parse(tmp_path / "check.xml").iter("testcase")
+    assert case.find("error") is not None
+    assert check(*pair, "-k", "add|mul").returncode == 0
+    assert check(*pair, "--accept", "a better name").returncode == 0
+    assert check(*pair).returncode == 0
+    third = record("runs", "k", launches=launches("div"), workload=None)
+    assert check("--baseline", baseline, third).returncode == 80, "another name was accepted"
+
+
+def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_here, recorded):
+    pair = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5", "--format", "json")
+    compared = prof_here("--runs", recorded.root, "compare", "6", "5", "--format", "json", "--full")
+    (found,), comparison = json.loads(pair.stdout)["pairs"], json.loads(compared.stdout)
+    assert found["cause"] == comparison["causes"][0]
+    assert {"cause", "where", "try", "saves_pct"} <= found["cause"].keys()
+    assert found["factors"]
+    assert {"name", "ratio", "share", "before", "after"} <= found["factors"][0].keys()
 
 
 def test_launches_of_several_shapes_are_checked_at_the_one_that_takes_most_of_the_time(record, check):

@@ -186,12 +186,17 @@ def _with_change(change: CauseChange) -> str:
 
 def _factors(attribution: Attribution | None, is_faster: bool) -> str:
     """Returns what changed most; what works against the change comes last, after `despite`."""
-    leaves = list(_leaves(attribution.factors)) if attribution else []
-    moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
-    moved = sorted(moved, key=lambda one: -abs(one.share))[:_MOST_FACTORS]
+    moved = main_factors(attribution)
     for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
     against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
     return ", ".join([*for_it, *([f"despite {' and '.join(against)}"] if against else [])])
+
+
+def main_factors(attribution: Attribution | None) -> list[Factor]:
+    """Returns the factors that changed the time most."""
+    leaves = list(_leaves(attribution.factors)) if attribution else []
+    moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
+    return sorted(moved, key=lambda one: -abs(one.share))[:_MOST_FACTORS]
 
 
 def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,13 @@ from profiler.commands.shared.options import (
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
-from profiler.present.documents.check import check_document, check_error_document, is_accepted, sentence
+from profiler.present.documents.check import (
+    check_document,
+    check_error_document,
+    is_accepted,
+    is_doubted,
+    sentence,
+)
 from profiler.present.documents.code_check import code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
@@ -37,7 +44,8 @@ from profiler.text import printable
 
 _REGRESSION = 1  # the only use of exit code 1
 _SMALLEST_PCT = 0.1  # whoever types less without a % may mean a fraction
-_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, give --allow-unclear."
+_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, give --accept REASON."
+_PAIR_THEM = "If they do the same work, give -k PATTERN that matches both names, or --accept REASON."
 
 
 def check(
@@ -98,7 +106,7 @@ def check(
         typer.Option(
             "--accept",
             metavar="REASON",
-            help="Accept what got worse: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
+            help="Accept what got worse, was removed or renamed: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
         ),
     ] = None,
     brief: BriefOption = False,
@@ -112,8 +120,8 @@ def check(
 
     A kernel got worse if a metric is worse beyond noise and beyond the limits in `prof.toml` or `pyproject.toml`;
     without limits there, if its duration is more than 2 % longer. The exit code is 0 if nothing got worse, 1 if
-    something did, 31 if the recordings are not comparable, 80 if the result is inconclusive or the baseline has a
-    recording that the candidate lacks, and 21 if there is no pair to check: one folder or one recording is named as both
+    something did, 31 if the recordings are not comparable, 80 if the result is inconclusive, the baseline has a
+    recording that the candidate lacks, or the kernels have different names and are not chosen with -k, and 21 if there is no pair to check: one folder or one recording is named as both
     sides, or two folders have no recording in common. Two folders with the same recordings pass, and the answer says
     that nothing was checked.
 
@@ -162,10 +170,8 @@ def check(
 
 
 def _accept(finding: CheckFinding, reason: str, settings: VerbSettings) -> CheckFinding:
-    """Accepts what got worse. What was accepted before stays as it was, so that a job may run the command again."""
-    before = list(
-        dict.fromkeys(one.accepted for pair in finding.pairs for one in pair.checks if is_accepted(one))
-    )
+    """Accepts what got worse or is gone. What was accepted before stays as it was, so that a job may run the command again."""
+    before = dict.fromkeys(_accepted_before(finding))
     finding, path = accept_changes(finding, reason)
     if path is not None:
         report_written(path, settings, ": commit it with the change")
@@ -175,6 +181,13 @@ def _accept(finding: CheckFinding, reason: str, settings: VerbSettings) -> Check
         for one in before:
             print(printable(f"Accepted already by {one}"), file=sys.stderr)
     return finding
+
+
+def _accepted_before(finding: CheckFinding) -> Iterator[str]:
+    for pair in finding.pairs:
+        yield from (one.accepted for one in pair.checks if is_accepted(one))
+        yield from filter(None, [pair.doubt_accepted])
+    yield from (one.accepted for one in finding.removed)
 
 
 def _percent(text: str) -> float:
@@ -239,5 +252,7 @@ def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
             remedy="Record both sides the same way; `prof compare --force` shows their difference anyway.",
         )
     if finding.outcome == "unclear" and not allow_unclear:
-        by_noise = any(pair.outcome == "unclear" for pair in finding.pairs)
-        raise CheckUndecided(sentence(finding), remedy=None if by_noise else _RECORD_IT)
+        by_noise = any(one.outcome == "unclear" for pair in finding.pairs for one in pair.checks)
+        by_name = any(map(is_doubted, finding.pairs))
+        remedy = None if by_noise else _PAIR_THEM if by_name else _RECORD_IT
+        raise CheckUndecided(sentence(finding), remedy=remedy)

@@ -59,7 +59,7 @@ def check_document(finding: CheckFinding) -> Document:
     rows = [
         Row(
             (*_names(pair, several), *limit_cells(pair, one)),
-            _TONE[pair.outcome if one is None else one.outcome],
+            _TONE[outcome_of(pair, one)],
         )
         for pair, one in lines
     ]
@@ -98,7 +98,13 @@ def sentence(finding: CheckFinding) -> str:
         if finding.new
         else ""
     )
-    return f"{outcome}{_gains(finding)}{f'; {lost}' if lost else ''}{new}"
+    removed = [one.name for one in finding.removed]
+    accepted = (
+        f"; {counted(len(removed), 'removal', 'removals')} accepted: {first_of(removed, _MOST_IN_LINE)}"
+        if removed
+        else ""
+    )
+    return f"{outcome}{_gains(finding)}{f'; {lost}' if lost else ''}{accepted}{new}"
 
 
 def _lost(finding: CheckFinding) -> str:
@@ -136,7 +142,8 @@ def _gains(finding: CheckFinding) -> str:
 
 def _outcome(finding: CheckFinding) -> str:
     pairs = finding.pairs
-    bad = [pair_name(pair) for pair in pairs if pair.outcome == finding.outcome]
+    worst = [pair for pair in pairs if pair.outcome == finding.outcome]
+    bad = [pair_name(pair) for pair in worst]
     named = f": {first_of(bad, _MOST_IN_LINE)}"
     if not bad or finding.outcome == "passed":
         return f"{'passed: ' if finding.outcome == 'passed' else ''}{_no_regression(pairs)}"
@@ -144,7 +151,12 @@ def _outcome(finding: CheckFinding) -> str:
     if finding.outcome == "regression":
         return f"regression in {kernels}{named}"
     if finding.outcome == "unclear":
-        return f"unclear in {kernels}, the launches do not decide it{named}"
+        undecided = any(one.outcome == "unclear" for pair in worst for one in pair.checks)
+        why = [
+            *(["the launches do not decide it"] if undecided else []),
+            *(["the baseline's kernel has another name"] if any(map(is_doubted, worst)) else []),
+        ]
+        return f"unclear in {kernels}, {' or '.join(why)}{named}"
     return f"not comparable with its baseline: {kernels}{named}"
 
 
@@ -154,7 +166,11 @@ def _no_regression(pairs: Sequence[PairCheck]) -> str:
     if alike == len(pairs):  # a change that records no new run is no regression
         kernels = counted(alike, "kernel", "kernels")
         return f"nothing was checked, because both sides hold the same recordings of {kernels}"
-    accepted = [pair_name(pair) for pair in pairs if any(is_accepted(one) for one in pair.checks)]
+    accepted = [
+        pair_name(pair)
+        for pair in pairs
+        if pair.doubt_accepted or any(is_accepted(one) for one in pair.checks)
+    ]
     but = (
         f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {first_of(accepted, _MOST_IN_LINE)}"
         if accepted
@@ -191,10 +207,24 @@ def is_accepted(one: MetricCheck) -> bool:
     return bool(one.accepted) and one.outcome == "passed"
 
 
+def is_doubted(pair: PairCheck) -> bool:
+    """Returns whether the two may be different kernels, which nobody accepted."""
+    return bool(pair.doubt) and not pair.doubt_accepted
+
+
+def outcome_of(pair: PairCheck, one: MetricCheck | None) -> Outcome:
+    """Returns the outcome of a limit: where the kernels may be different ones, none passes."""
+    if one is None or (one.outcome == "passed" and is_doubted(pair)):
+        return pair.outcome if one is None else "unclear"
+    return one.outcome
+
+
 def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]:
-    """Yields what only one side has: its name, the outcome that this alone has, and why; what is new has no outcome."""
+    """Yields what only one side has: its name, the outcome that this alone has, and why; what is new or was accepted has none."""
     for name in (*finding.gone, *finding.missing):
         yield name, "unclear", "only in the baseline, so a regression would not be seen"
+    for one in finding.removed:
+        yield one.name, None, f"only in the baseline; accepted by {one.accepted}"
     for name in finding.new:
         yield name, None, "only in the candidate, so there is nothing to check it against"
 
@@ -240,6 +270,8 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         reason = f"accepted by {one.accepted}, {way} to {limit}; now {now}"
     elif one.outcome != "passed":
         reason = REASONS[one.reason]
+    elif is_doubted(pair):
+        reason = "another kernel?"
     return (
         metric,
         _value(one.before, one.unit),
@@ -248,7 +280,7 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         if one.change_pct is None
         else change_text(one.change_pct, one.ci_pct),
         f"{'+' if one.way == 'rise' else '-'}{one.limit_pct:g} %",
-        _ITSELF if is_itself(pair) else f"{one.outcome} ({reason})" if reason else one.outcome,
+        _ITSELF if is_itself(pair) else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}",
     )
 
 
@@ -266,14 +298,21 @@ def _notes(finding: CheckFinding) -> list[str]:
         )
     cautions: dict[str, dict[str, None]] = {}
     for pair in finding.pairs:
-        for warning in pair.warnings:
+        for warning in [*pair.warnings, *([_doubt(pair)] if pair.doubt else [])]:
             cautions.setdefault(warning, {})[pair_name(pair)] = None
     everyone = {pair_name(pair) for pair in finding.pairs}
     for warning, names in cautions.items():
         which = "" if names.keys() == everyone else f"{', '.join(names)}: "
         notes.append(f"caution: {which}{warning}")
     gone = [f"in the baseline only, so not checked: {one}" for one in finding.gone]
-    return [*notes, *gone, *finding.notes]
+    removed = [f"in the baseline only: {one.name}; accepted by {one.accepted}" for one in finding.removed]
+    return [*notes, *gone, *removed, *finding.notes]
+
+
+def _doubt(pair: PairCheck) -> str:
+    if pair.doubt_accepted:
+        return f"{pair.doubt}; accepted by {pair.doubt_accepted}"
+    return f"{pair.doubt}; nothing recorded says that they do the same work"
 
 
 def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
@@ -282,7 +321,8 @@ def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
         return (*head, *[None] * 10, pair.outcome, "; ".join(pair.refused), "")
     return (
         *head, one.metric, one.unit, one.basis, one.before, one.after, one.change_pct,
-        *(one.ci_pct or (None, None)), one.way, one.limit_pct, one.outcome, one.reason, one.accepted,
+        *(one.ci_pct or (None, None)), one.way, one.limit_pct, outcome_of(pair, one),
+        one.reason or (pair.doubt if is_doubted(pair) else ""), one.accepted or pair.doubt_accepted,
     )  # fmt: skip
 
 

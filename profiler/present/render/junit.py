@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from profiler.analyse.check import CheckFinding, MetricCheck, PairCheck
-from profiler.present.documents.check import check_lines, is_accepted, is_itself, limit_cells, unpaired
+from profiler.present.documents.check import (
+    check_lines,
+    is_accepted,
+    is_itself,
+    limit_cells,
+    outcome_of,
+    unpaired,
+)
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 60
@@ -15,7 +22,7 @@ _NAME_WIDTH = 60
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     """Returns a test case for each limit; an unclear one is an error, or skipped if that is allowed.
 
-    What only the baseline has is unclear. A recording that is compared with itself is skipped, and one that is new. What
+    What only the baseline has is unclear, and skipped if its removal was accepted. A recording that is compared with itself is skipped, and one that is new. What
     was accepted passes, and says so as its output.
     """
     suite = ElementTree.Element("testsuite", name="prof check")
@@ -23,7 +30,7 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
         case = _case(suite, pair.name, one.metric if one else "comparable")
         if one and is_accepted(one):
             ElementTree.SubElement(case, "system-out").text = _message(pair, one)
-        outcome = one.outcome if one else pair.outcome
+        outcome = outcome_of(pair, one)
         kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
         if kind is None and not is_itself(pair):
             continue
