@@ -32,7 +32,7 @@ from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 
-TOOLS = ["compare", "ladder", "show", "sass", "list"]
+TOOLS = ["compare", "ladder", "show", "sass", "check", "list"]
 START = "from profiler.cli import main; main()"
 
 
@@ -122,7 +122,7 @@ def failure_of(result):
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_client_finds_five_tools_that_only_read_and_say_what_they_take_and_give(recorded, mode):
+def test_a_client_finds_six_tools_that_only_read_and_say_what_they_take_and_give(recorded, mode):
     async def session():
         async with serving(recorded.root, mode=mode) as client:
             return client.server_info, client.instructions, (await client.list_tools()).tools
@@ -193,6 +193,12 @@ QUESTIONS = [
     ("show", {"source": 6, "size": "2048x2048x2048"}, "show 6 --size 2048x2048x2048"),
     ("sass", {"before": 5, "after": 6}, "sass 5 6"),
     ("sass", {"before": 6, "full": True}, "sass 6 --full"),
+    ("check", {"baseline": 5, "candidate": "6", "full": True}, "check --baseline 5 6"),
+    (
+        "check",
+        {"baseline": 6, "candidate": 5, "max_slower_pct": 3, "full": True},
+        "check --baseline 6 5 --max-slower 3%",
+    ),
 ]
 
 
@@ -207,7 +213,29 @@ def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_here, recorded,
     printed = prof_here("--runs", recorded.root, *command.split(), "--format", "json").stdout
     assert f"{text_of(answers[command])}\n" == printed
     assert answers[command].structured_content == json.loads(printed)
-    assert "--full" in command or len(printed) <= 8000
+    assert "--full" in command or command.startswith("check") or len(printed) <= 8000
+
+
+def test_a_check_is_short_and_keeps_the_cause_of_a_regression(ask):
+    (result,) = ask(("check", {"baseline": 6, "candidate": 5}))
+    assert len(text_of(result)) <= 8000
+    (pair,) = result.structured_content["pairs"]
+    assert (result.structured_content["outcome"], pair["outcome"]) == ("regression", "regression")
+    assert pair["cause"]["where"]
+    assert pair["cause"]["try"]
+    assert pair["factors"]
+
+
+def test_a_check_of_a_folder_of_runs_is_refused(ask, recorded):
+    """As every tool refuses one."""
+    folder = str(recorded.root)
+    checked, shown, outside = ask(
+        ("check", {"baseline": folder, "candidate": 6}),
+        ("show", {"source": folder}),
+        ("check", {"baseline": "/", "candidate": 6}),
+    )
+    assert failure_of(checked) == failure_of(shown)
+    assert failure_of(outside)["exit_code"] == 87
 
 
 def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, prof_here, recorded):
@@ -298,7 +326,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
     (error,) = ask(("collect", {}))
     assert isinstance(error, MCPError)
-    assert "there are compare, ladder, show, sass, list" in str(error)
+    assert "there are compare, ladder, show, sass, check, list" in str(error)
 
 
 def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):

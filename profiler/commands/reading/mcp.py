@@ -55,7 +55,7 @@ def mcp(
     """Serve the same answers to coding agents, read-only.
 
     Runs an MCP server on standard input and output; the agent's client starts it. Its tools compare, ladder, show,
-    sass and list return the JSON of the verbs of these names. The server reads only the runs, and report files below
+    sass, check and list return the JSON of the verbs of these names. The server reads only the runs, and report files below
     the folders of --reports: it follows no link out of them and opens no URL except that of the runs. It ends when its
     input ends.
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from profiler.analyse.check import CheckFinding
 from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import ComparisonFinding, Comparisons, LeftOut
 from profiler.analyse.importance import Importance
@@ -22,6 +23,7 @@ from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
 from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
@@ -37,7 +39,7 @@ from profiler.present.render.json import to_json
 INSTRUCTIONS = """\
 prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.
 Begin with `list` (what is recorded) or `ladder` (every kernel of a series at once), then `compare` two of them; `show` is \
-one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
+one recording by itself, `sass` the machine code of hot loops, and `check` whether a kernel got worse. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
 .ncu-rep file as `list` gives it, relative to a folder that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
 An answer begins with `headline` (what, why, next); `show`, and `compare` of `all`, go on with `index`: every kernel by its \
@@ -157,6 +159,20 @@ class SassInput(Input, frozen=True, kw_only=True):
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
 
+class CheckInput(Input, frozen=True, kw_only=True):
+    baseline: Reference
+    candidate: Reference | None = None
+    kernel_name: KernelName | None = None
+    all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
+    max_slower_pct: (
+        Annotated[
+            float,
+            Meta(ge=0, description="Percent that the duration may rise, if not what the project allows."),
+        ]
+        | None
+    ) = None
+
+
 class ListInput(Input, frozen=True):
     name: (
         Annotated[
@@ -234,6 +250,18 @@ def _sass(given: SassInput, settings: VerbSettings) -> str:
 def _list(given: ListInput, settings: VerbSettings) -> str:
     name = None if given.name is None else str(given.name)
     return json_answer(list_stored(settings, name), given.full)
+
+
+def _check(given: CheckInput, settings: VerbSettings) -> str:
+    finding = check(
+        str(given.baseline),
+        None if given.candidate is None else str(given.candidate),
+        settings,
+        kernel_name=given.kernel_name,
+        every=given.all,
+        max_slower_pct=given.max_slower_pct,
+    )
+    return json_answer(finding, given.full)
 
 
 @dataclass(frozen=True)
@@ -324,6 +352,16 @@ TOOLS = (
         SassInput,
         (MachineCode,),
         _sass,
+    ),
+    Tool(
+        "check",
+        "Did it get worse?",
+        "Whether a kernel got slower than a baseline, beyond noise and beyond what the project allows. Of a regression, "
+        "`pairs` say why, with the main factors, the first cause and what to try. Without a candidate, the newest run with "
+        "the baseline's name is checked. Use it before you keep a change.",
+        CheckInput,
+        (CheckFinding,),
+        _check,
     ),
     Tool(
         "list",

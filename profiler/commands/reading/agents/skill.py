@@ -22,10 +22,10 @@ Repeat this loop. Change one thing at a time, so that each difference has one re
    record more launches. Keep the change only if the whole interval is above 1. Of several kernels, `--all` compares each,
    and `index` lists them by how much their time changed.
 5. **Check.** `prof check --baseline before.ncu-rep after.ncu-rep --max-slower 2%` exits 0 if nothing got worse, 1 if
-   something did; then `pairs[].why` says what, and `next` what to change.
+   something did; then `pairs[].why` says what, `factors` how much, and `cause` has `where` and what to `try`.
 
 Then go on with the new profile as `before`.
 
 Rules: quote a figure with its interval. Never report a gain that `compare` does not confirm. Do not record while another
-program uses the GPU. The tools `show`, `compare`, `sass` and `list` of `prof mcp` give the same answers as the commands.
+program uses the GPU. The tools `show`, `compare`, `sass`, `check` and `list` of `prof mcp` give the same answers as the commands.
 """
