@@ -250,7 +250,7 @@ class CauseChange(Struct, frozen=True):
 
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
     """`causes` are those of the second side. `gone` and `new` name those that only one side has; `less` and `more`
-    those of both that are likely to save less, or more, of the time than before, and in time too.
+    those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
     """
 
     headline: Headline | None = None
@@ -274,6 +274,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     causes_new: list[str] = []
     causes_less: list[CauseChange] = []
     causes_more: list[CauseChange] = []
+    causes_kept: Annotated[list[CauseChange], Importance(70, each=2)] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:

@@ -303,3 +303,20 @@ def test_two_sides_are_needed(compare):
         result = compare(*arguments)
         assert result.returncode == 2
         assert "prof compare 5 6" in result.stderr
+
+
+def test_the_causes_of_a_comparison_are_those_that_went_came_and_remain(prof_here, recorded):
+    """What each is stands in `prof show` of the second side, and with --full."""
+    printed = prof_here("--runs", recorded.root, "compare", "4", "5").stdout
+    below = printed.partition("causes, and the part of the time")[2]
+    finding = json.loads(
+        prof_here("--runs", recorded.root, "compare", "4", "5", "--full", "--format", "json").stdout
+    )
+    named = [one["cause"] for one in finding["causes"]]
+    kept = {one["cause"] for one in finding["causes_kept"]}
+    assert kept <= set(named)
+    assert set(finding["causes_new"]) <= set(named) - kept
+    assert all(name in below for name in [*named, *finding["causes_gone"]])
+    assert all(one["try"] not in " ".join(below.split()) for one in finding["causes"])
+    full = prof_here("--runs", recorded.root, "compare", "4", "5", "--full").stdout
+    assert finding["causes"][1]["try"] in " ".join(full.split())

@@ -104,6 +104,7 @@ def compare_profiles(
         causes_new=[one.cause for one in changed.new],
         causes_less=changed.less,
         causes_more=changed.more,
+        causes_kept=changed.kept,
     )
 
 

@@ -6,7 +6,7 @@ what the time is a product of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
@@ -41,7 +41,7 @@ _FACTORS = {
 
 @dataclass(frozen=True)
 class ChangedCauses:
-    """The causes that only the first side has, those that only the second has, and those that shrank or grew.
+    """The causes that only the first side has, those that only the second has, those of both, and those that shrank or grew.
 
     None of them `is_known` where a side records nothing from which a cause could be found.
     """
@@ -50,6 +50,7 @@ class ChangedCauses:
     new: list[Cause] = field(default_factory=list)
     less: list[CauseChange] = field(default_factory=list)
     more: list[CauseChange] = field(default_factory=list)
+    kept: list[CauseChange] = field(default_factory=list)
     is_known: bool = True
 
 
@@ -57,12 +58,20 @@ def compare_causes(before: Diagnosis, after: Diagnosis) -> ChangedCauses:
     """Returns what became of the causes of the first side, and which the second has besides."""
     if not (before.can_look and after.can_look):
         return ChangedCauses(is_known=False)
-    moved = sorted(_moved(before, after), key=lambda one: -abs(one.after_pct - one.before_pct))
+    earlier = {one.cause: one.saves_pct.expected for one in before.causes}
+    kept = [
+        CauseChange(one.cause, earlier[one.cause], one.saves_pct.expected)
+        for one in after.causes
+        if one.cause in earlier
+    ]
+    moved = [one for one in kept if _has_moved(one, before, after)]
+    moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
     return ChangedCauses(
         gone=_only_in(before.causes, after.causes),
         new=_only_in(after.causes, before.causes),
         less=[one for one in moved if one.after_pct < one.before_pct],
         more=[one for one in moved if one.after_pct > one.before_pct],
+        kept=kept,
     )
 
 
@@ -75,18 +84,14 @@ def _only_in(these: Sequence[Cause], others: Sequence[Cause]) -> list[Cause]:
     ]
 
 
-def _moved(before: Diagnosis, after: Diagnosis) -> Iterator[CauseChange]:
-    """Yields the causes of both sides whose share changed, and their time too.
+def _has_moved(one: CauseChange, before: Diagnosis, after: Diagnosis) -> bool:
+    """Returns whether the share of a cause changed, and its time too.
 
     When the rest of a kernel gets faster, the share of each cause grows although its time does not.
     """
-    earlier = {one.cause: one.saves_pct.expected for one in before.causes}
-    for one in after.causes:
-        was, now = earlier.get(one.cause), one.saves_pct.expected
-        if was is not None and abs(now - was) >= _NOTABLE_PCT:
-            time = now * (after.duration_ns or 0.0) - was * (before.duration_ns or 0.0)
-            if time * (now - was) > 0:
-                yield CauseChange(one.cause, was, now)
+    was, now = one.before_pct, one.after_pct
+    time = now * (after.duration_ns or 0.0) - was * (before.duration_ns or 0.0)
+    return abs(now - was) >= _NOTABLE_PCT and time * (now - was) > 0
 
 
 def headline_of_pair(

@@ -44,7 +44,7 @@ from profiler.present.document import (
 )
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import cause_blocks, why_and_next
+from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
 from profiler.text import counted, shortened, unit_for_people
 
 if TYPE_CHECKING:
@@ -137,13 +137,7 @@ def comparison_document(
         ],
         [_checks(one) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
-        cause_blocks(
-            comparison.causes,
-            comparison.causes_unseen,
-            comparison.headline,
-            full=full,
-            what=f"the time of {shortened(after, _NAME_WIDTH)}",
-        ),
+        changed_cause_blocks(comparison, shortened(after, _NAME_WIDTH), full=full),
         *under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
         [Text(line, wraps=False) for line in one_sided_lines(comparison)],
         _sides(comparison, _side),

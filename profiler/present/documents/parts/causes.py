@@ -8,10 +8,12 @@ from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_bound, has_place, name_and_place, place_text
-from profiler.present.document import Block, Caution, Folded, Item, Items, Section, Text
+from profiler.analyse.findings import CauseChange, ComparisonFinding
+from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
 _MEANING = "what causes {}, by what a change is likely to save (savings overlap)"
+_CHANGED = "causes, and the part of the time that removing each is likely to save"
 _NO_LINES = (
     "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
     "CuPy: `options=('-lineinfo',)`)"
@@ -51,6 +53,10 @@ def cause_blocks(
 
     Unless `full`, the smaller causes are only named.
     """
+    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen)]
+
+
+def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
     blocks: list[Block] = []
     shown, others = (causes, []) if full else (causes[:_MOST_IN_FULL], causes[_MOST_IN_FULL:])
     quoted: set[str] = set()
@@ -66,6 +72,12 @@ def cause_blocks(
         blocks.append(
             Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more with --full: {named}")
         )
+    return blocks
+
+
+def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
+    """Returns what the recording lacks for a fuller answer, and how to record it."""
+    blocks: list[Block] = []
     if any(has_place(one) and not one.where[0].line for one in causes):
         blocks.append(Text(_NO_LINES))
     if unseen:
@@ -73,6 +85,33 @@ def cause_blocks(
             Caution(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.")
         )
     return blocks
+
+
+def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: bool) -> Section:
+    """Returns which causes went, came and remain. What each is, and what to try, is folded away unless `full`."""
+    causes, unseen = comparison.causes, comparison.causes_unseen
+    said, of_it = comparison.headline, f"the time of {after}"
+    kept = {one.cause: one for one in comparison.causes_kept}
+    if not (kept or comparison.causes_gone or comparison.causes_new):  # none, or not known on one side
+        return cause_blocks(causes, unseen, said, full=full, what=of_it)
+    rows = [
+        ("gone", comparison.causes_gone),
+        ("new", [_saving(one) for one in causes if one.cause not in kept]),
+        ("remain", [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]),
+    ]
+    changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
+    each = _each_cause(causes, said, full=True, what=of_it)
+    if each and not full:
+        instead = f"what each is and what to try: `prof show` of {after}, or --full"
+        each = [Folded(f"what each is and what to try, for {after}", each, instead)]
+    return [*changes, *each, *_not_recorded(causes, unseen)]
+
+
+def _saving(cause: Cause, change: CauseChange | None = None) -> str:
+    """Returns what removing the cause is likely to save, before too where that was another part of the time."""
+    now = f"{cause.saves_pct.expected:.0f} %"
+    before = f"{change.before_pct:.0f} %" if change else now
+    return f"{now}{f' (before: {before})' if before != now else ''}  {name_and_place(cause)}"
 
 
 def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
