@@ -63,7 +63,8 @@ def test_a_bound_that_several_causes_share_is_said_once_with_the_resource_that_s
         text_of([*bounded(55.4, "dram", "barriers", "idle-lanes"), *bounded(40.0, "dram", "loop-overhead")])
     )
     shared = (
-        "barriers and idle-lanes each save 55 % at most: device memory would still need 45 % of the time."
+        "barriers and idle-lanes each save 55 % at most: device memory would still need 45 % of the time, "
+        "without the traffic that its accesses could share."
     )
     assert shared in page
     assert page.count("55 % at most") == 1

@@ -23,6 +23,7 @@ _RESOURCES = {
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
     "tensor": "the tensor pipe",
 }  # fmt: skip
+_LESS = ", without the traffic that its accesses could share"
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _Bound = tuple[
@@ -120,7 +121,7 @@ def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
     named = {bound: [one.cause for one in causes if _bound_of(one) == bound] for bound in counts}
     return {
         bound: f"{', '.join(names[:-1])} and {names[-1]} each save {bound[0]} % at most: "
-        f"{_RESOURCES[bound[1]]} would still need {100 - bound[0]} % of the time."
+        f"{_RESOURCES[bound[1]]} would still need {100 - bound[0]} % of the time{_LESS if bound[1] == 'dram' else ''}."
         for bound, names in named.items()
         if len(names) > 1
     }
