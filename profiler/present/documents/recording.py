@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
+from profiler.analyse.causes.cause import Cause
+from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
@@ -46,6 +48,7 @@ from profiler.text import counted, duration, number, short_place, shortened
 _NVTX_WIDTH = 110
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 3
+_OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
 _MOST_REASONS = 2
 _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
@@ -160,7 +163,7 @@ def kernel_sections(
         [KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
         [Caution(text) for text in sheet.cautions],
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
-        hot_line_blocks(sheet.hot_lines),
+        hot_line_blocks(sheet.hot_lines, sheet.causes),
         _facts([*launched, *nvtx, *memory_facts(sheet.metrics)]),
         *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
@@ -228,8 +231,8 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
-    """Returns the source lines where warps wait most, with the reasons."""
+def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause] = ()) -> Section:
+    """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = [
         Row(
             (
@@ -244,7 +247,11 @@ def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
     ]
     if not rows:
         return []
-    return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True), Text(SAMPLES_MEANING)]
+    table = Table(_LINE_COLUMNS, rows, drops_empty=True)
+    blamed = place_text(causes[0].where[0]) if causes and causes[0].where_is == "line" else ""
+    hottest = short_place(f"{lines[0].file}:{lines[0].line}")
+    other = [Text(_OTHER_LINE.format(causes[0].cause, blamed))] if blamed not in ("", hottest) else []
+    return [Heading("Hottest lines"), table, Text(SAMPLES_MEANING), *other]
 
 
 def _waits(line: HotLine) -> list[tuple[str, float]]:
