@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Headline
@@ -20,6 +20,7 @@ from profiler.analyse.compare.headline import main_factors
 from profiler.analyse.findings import (
     CI,
     SCHEMA_VERSION,
+    Basis,
     ComparisonFinding,
     Factor,
     LeftOut,
@@ -58,12 +59,12 @@ class MetricCheck(Struct, frozen=True):
 
     metric: str
     unit: str
-    basis: Literal["unprofiled", "profiled"]
+    basis: Basis
     before: float
     after: float
     change_pct: float | None
     ci_pct: CI | None
-    way: Literal["rise", "fall"]
+    way: Annotated[Literal["rise", "fall"], Meta(description="The direction that `limit_pct` limits.")]
     limit_pct: float
     outcome: Outcome
     reason: Reason

@@ -27,14 +27,22 @@ _CLOCK = "sm_frequency_hz"
 VerdictName = Literal["better", "worse", "same", "unclear", "changed"]
 SETTLED: tuple[VerdictName, ...] = ("same", "unclear")  # neither is reported as a change
 
-Reason = Literal[
-    "",
-    "identical",
-    "too_few_launches",
-    "interval_spans_zero",
-    "among_many",
-    "below_effect_size",
-    "within_effect_size",
+Reason = Annotated[
+    Literal[
+        "",
+        "identical",
+        "too_few_launches",
+        "interval_spans_zero",
+        "among_many",
+        "below_effect_size",
+        "within_effect_size",
+    ],
+    Meta(description="Why the verdict is no certain change; empty where it is one."),
+]
+
+Basis = Annotated[
+    Literal["unprofiled", "profiled"],
+    Meta(description="How the figure was measured: without the profiler, as a program runs, or under it."),
 ]
 
 REASONS: dict[str, str] = {
@@ -55,7 +63,13 @@ LeftOut = Annotated[
     ),
 ]
 
-CI = Annotated[tuple[float, float], Meta(description="95 % confidence interval, low and high")]
+CI = Annotated[
+    tuple[float, float],
+    Meta(
+        description="95 % confidence interval, low and high, of the change or ratio beside it and in its unit; null where there "
+        "are too few launches for one."
+    ),
+]
 
 
 class Side(Struct, frozen=True):
@@ -87,7 +101,7 @@ class Speedup(Struct, frozen=True):
 
     ratio: float
     ci: CI | None
-    basis: Literal["unprofiled", "profiled"]
+    basis: Basis
 
 
 class MetricDelta(Struct, frozen=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Literal
 
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
@@ -19,6 +18,7 @@ from profiler.analyse.findings import (
     SCHEMA_VERSION,
     SETTLED,
     Attribution,
+    Basis,
     Comparability,
     ComparisonFinding,
     Instructions,
@@ -37,8 +37,6 @@ from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound, NotComparable
 from profiler.text import first_of
-
-Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"

@@ -18,7 +18,7 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
-from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
+from profiler.analyse.findings import SCHEMA_VERSION, Basis, LeftOut, Speedup, VerdictName
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, find_passed_copy, is_part_of_step
@@ -60,7 +60,7 @@ class RungFinding(Struct, frozen=True):
     kernel: int
     name: str
     duration_ns: float | None
-    basis: Literal["unprofiled", "profiled"]
+    basis: Basis
     gflops: float | None
     gbytes_per_s: float | None
     reference_pct: float | None
@@ -293,7 +293,7 @@ def _warnings(rung: Rung, step: LadderStep | None, reached: _Reached) -> list[st
     return [*reached.warnings, *passed, *lost, *find_doubts(rung.profile)]
 
 
-def _basis(rung: Rung) -> Literal["unprofiled", "profiled"]:
+def _basis(rung: Rung) -> Basis:
     return "unprofiled" if rung.timed else "profiled"
 
 

@@ -43,7 +43,7 @@ class IndexEntry(Struct, frozen=True, omit_defaults=True):
     total_ns: float | None
     share_pct: float | None
     top_cause: str | None
-    where: str | None = None
+    where: str | None
     nvtx: list[str] = []
 
 

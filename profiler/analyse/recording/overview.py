@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Headline
@@ -50,7 +50,10 @@ class SheetMetric(Struct, frozen=True):
     name: str
     unit: str
     mean: float
-    spread: float | None
+    spread: Annotated[
+        float | None,
+        Meta(description="Standard deviation of all launches, in the metric's unit; null with one launch."),
+    ]
     launches: int
     ncu: str
 

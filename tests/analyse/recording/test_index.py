@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import msgspec
 import pytest
 
 from profiler.analyse.recording.index import index_of
@@ -126,3 +127,8 @@ def test_a_range_leaves_only_its_launches(make_run, tmp_path, prof_here):
     assert nothing.returncode == 33
     assert "nearest: Forward" in nothing.stderr
     assert prof_here(*show, "FORWARD").returncode == 33, "a capital counts"
+
+
+def test_the_place_of_a_cause_is_null_where_it_is_not_known_and_never_left_out(index):
+    (entry,) = msgspec.to_builtins(index(short=10.0))
+    assert entry["where"] is None
