@@ -164,11 +164,21 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
             one, other = names_of_sides((before.label, after.label))
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
+    return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
+
+
+def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
+    """Returns the cautions about each side; one that holds for both comes once."""
+    of_sides = []
     for profile in (before, after):
-        if profile.launches == 1 and before.launches and after.launches:
-            cautions.append(f"{profile.label}: one launch only, so no interval can be given")
-        cautions += find_doubts(profile)
-    return [*cautions, *find_process_cautions(before, after)]
+        is_single = profile.launches == 1 and before.launches and after.launches
+        single = [f"{profile.label}: one launch only, so no interval can be given"] if is_single else []
+        of_sides.append(
+            {line.removeprefix(f"{profile.label}: "): line for line in [*single, *find_doubts(profile)]}
+        )
+    both = of_sides[0].keys() & of_sides[1].keys()
+    own = [line for side in of_sides for text, line in side.items() if text not in both]
+    return [*(f"both sides: {text}" for text in of_sides[0] if text in both), *own]
 
 
 def _precision_cautions(before: Profile, after: Profile) -> list[str]:
