@@ -210,12 +210,17 @@ def main() -> NoReturn:
 
 
 def _failure(error: Exception) -> ProfError:
-    """Returns the error to report: a failure of the output or a limit of this process explains every other error."""
+    """Returns the error to report: a failure of the output, a current folder that is gone or a limit of this process explains every other error."""
     from profiler.text import shortened
 
     if isinstance(error, _Unwritable):
         _discard_output()
         return OutputNotWritable(str(error.strerror), remedy="Check the disk or the program that it goes to.")
+    if not isinstance(error, ProfError) and not _has_folder():
+        return PathUnusable(
+            "the current folder no longer exists",
+            remedy="Change to another folder, and run the same command again.",
+        )
     if shortage := find_shortage(error):
         return shortage.with_traceback(error.__traceback__)
     if isinstance(error, ProfError):
@@ -223,6 +228,14 @@ def _failure(error: Exception) -> ProfError:
     if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
         return PathUnusable(f"{shortened(os.fspath(error.filename), _PATH_WIDTH)}: {error.strerror}")
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 class _Unwritable(OSError):

@@ -19,3 +19,22 @@ def test_what_is_printed_does_not_depend_on_the_folder(prof_here, recorded, tmp_
     )
     assert there.returncode == 0, there.stderr
     assert there.stdout == here.stdout
+
+
+@pytest.mark.parametrize("words", [("show", "6"), ("check", "--baseline", "5", "6"), ("list",)])
+def test_a_current_folder_that_no_longer_exists_is_no_bug(prof_here, tmp_path, monkeypatch, words):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    result = prof_here(*words)
+    assert result.returncode == 93
+    assert result.stderr.startswith("prof: the current folder no longer exists\n")
+
+
+def test_what_needs_no_folder_is_printed_without_one(prof_here, tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert prof_here("causes").returncode == 0
