@@ -63,6 +63,7 @@ def test_plain_reports_are_numbered_in_the_order_given(report, reports, tmp_path
     assert anchors(page) == ["ladder", "1", "2", "1-2"]
     assert headings(page)[-1] == f"{before.name} → {after.name}"
     assert "four-way: confirmed" in page
+    assert "rung" not in page.partition("<dialog")[2].partition("</dialog>")[0], "there is no ladder"
 
 
 def test_runs_that_are_the_same_rung_are_told_apart_by_their_names(report, shipped_runs):
