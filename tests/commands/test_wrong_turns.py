@@ -113,3 +113,12 @@ def test_build_without_a_gpu_names_the_option(prof_here, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     done = prof_here("build", "--kernel", "5")
     assert "--arch sm_90" in done.stderr
+
+
+def test_a_report_named_without_its_ending_is_found_and_not_read(prof_here, reports, tmp_path, monkeypatch):
+    """When the report is stored, its run gets that name: it must not mean the file before, and the run afterwards."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(reports / "gemm_5.ncu-rep", tmp_path / "k1.ncu-rep")
+    result = prof_here("show", "k1")
+    assert result.returncode == 21
+    assert "There is a report of that name: give k1.ncu-rep" in result.stderr

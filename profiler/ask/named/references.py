@@ -112,6 +112,9 @@ def _meant_instead(reference: str, settings: Settings) -> str:
             f"{reference} is a folder of {counted(len(ids), 'run', 'runs')}. Name one of them by its path, such as "
             f"{path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`."
         )
+    if whole := next((file for file in near_files(path) if file.name.startswith(f"{path.name}.")), None):
+        # Storing the report would make a run of this name, so the name must not mean the file before that.
+        return f"There is a report of that name: give {whole}, since a name without its ending means a stored run."
     if near := near_files(path):
         return f"There are reports here: {', '.join(map(str, near))}."
     folder = path if path.is_dir() else path.parent
