@@ -25,6 +25,7 @@ from profiler.text import first_of, natural_order, printable
 RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
 _Subject = tuple[_Work, tuple[str, ...]]  # the work and the GPUs
+_Matched = tuple[list[RunPair], list[Run], list[Run]]  # the pairs, and what only one side has
 _MOST_NAMED = 6
 _RENAMED = "A report that was only renamed finds its counterpart under the old name: `prof ingest REPORT --name NAME`, in a new folder."
 _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
@@ -56,29 +57,16 @@ def pair_stores(
     for store in (baseline, candidate):
         _require_runs(store, how_to_check_reports(baseline.root, candidate.root))
     before, after = (_newest(store, gpu) for store in (baseline, candidate))
-    pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
-    paired = {_work(run.manifest) for _, run in pairs}
-    older, newer = map(_on_any_gpu, (before, after))
-    pairs += [(older[work], run) for work, run in newer.items() if work in older and work not in paired]
-    missing = [run for work, run in older.items() if work not in newer]
-    new = [run for work, run in newer.items() if work not in older]
+    pairs, missing, new = _matched(before, after)
+    which = ""
     if kernel_name is not None:
         runs = [*before.values(), *after.values()]
-        fits = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
-        if not fits:
+        fitting = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
+        if not fitting:
             raise _no_kernel(baseline, candidate, runs, kernel_name)
-        missing += [one for one, other in pairs if _only(one, other, fits)]
-        new += [other for one, other in pairs if _only(other, one, fits)]
-        missing, new = ([run for run in side if run.manifest.run_id in fits] for side in (missing, new))
-        pairs = [
-            (one, other)
-            for one, other in pairs
-            if {one.manifest.run_id, other.manifest.run_id} & fits
-            and not _only(one, other, fits)
-            and not _only(other, one, fits)
-        ]
+        pairs, missing, new = _narrowed(pairs, missing, new, fitting)
+        which = f" with a kernel that matches '{kernel_name}'"
     if not pairs:
-        which = "" if kernel_name is None else f" with a kernel that matches '{kernel_name}'"
         raise RunNotFound(
             f"{baseline.root} and {candidate.root} hold no run of the same name and workload{which}",
             remedy=f"Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there. {_RENAMED}",
@@ -94,10 +82,38 @@ def pair_stores(
     return Pairing(pairs, lost, added, notes)
 
 
-def _only(one: Run, other: Run, fits: Collection[str]) -> bool:
-    """Returns whether `one` has a fitting kernel and the `other` none; a recording of times alone names no kernel."""
-    here, there = one.manifest, other.manifest
-    return here.run_id in fits and there.run_id not in fits and bool(there.kernels)
+def _matched(before: Mapping[_Subject, Run], after: Mapping[_Subject, Run]) -> _Matched:
+    """Returns the runs of one subject as pairs, then those of one work on different GPUs that have no pair yet."""
+    pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
+    paired = {_work(run.manifest) for _, run in pairs}
+    older, newer = map(_on_any_gpu, (before, after))
+    pairs += [(older[work], run) for work, run in newer.items() if work in older and work not in paired]
+    missing = [run for work, run in older.items() if work not in newer]
+    new = [run for work, run in newer.items() if work not in older]
+    return pairs, missing, new
+
+
+def _narrowed(
+    pairs: Iterable[RunPair], missing: Iterable[Run], new: Iterable[Run], fitting: Collection[str]
+) -> _Matched:
+    """Returns what the `fitting` runs leave. Where one side of a pair lost the kernel, or has it only now, it stands alone.
+
+    A recording of times alone names no kernel, and fits whatever the other side fits.
+    """
+
+    def fits(run: Run) -> bool:
+        return run.manifest.run_id in fitting
+
+    kept: list[RunPair] = []
+    lost, added = ([run for run in side if fits(run)] for side in (missing, new))
+    for one, other in pairs:
+        if fits(one) and other.manifest.kernels and not fits(other):
+            lost.append(one)
+        elif fits(other) and one.manifest.kernels and not fits(one):
+            added.append(other)
+        elif fits(one) or fits(other):
+            kept.append((one, other))
+    return kept, lost, added
 
 
 def _no_kernel(
