@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profiler.analyse.causes.cause import Headline
+from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
 from profiler.analyse.compare.compare import (
     derive_deltas,
     derive_speedup,
-    find_cautions,
     measured_ns,
-    refuse_obstacles,
 )
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
 
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.denominators import find_shift_cautions, reference_shift
+from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
+from profiler.analyse.compare.denominators import reference_shift
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import compare_causes, headline_of_pair, names_of_sides
+from profiler.analyse.compare.headline import compare_causes, headline_of_pair
 from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
@@ -27,22 +27,12 @@ from profiler.analyse.findings import (
     Side,
     Speedup,
 )
-from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
-from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
-from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
+from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
-from profiler.errors import MetricNotFound, NotComparable
-from profiler.text import first_of
-
-_UNKNOWN = "unknown"
-_THE_GPU = "the GPU"
-_CLOCK_TOLERANCE = 0.05
-_MOST_WORDS = 6
-_SAME_SESSION_HOURS = 2
+from profiler.errors import MetricNotFound
 
 # What a large value of a unit is; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
@@ -108,156 +98,6 @@ def compare_profiles(
 
 def _is_bound_by_memory(attribution: Attribution | None) -> bool:
     return attribution is not None and attribution.view == "bytes"
-
-
-# Whether the two may be compared
-
-
-def refuse_obstacles(
-    before: Profile, after: Profile, *, force: bool = False, two_gpus: bool = False
-) -> list[str]:
-    """Raises NotComparable where there are obstacles, or returns them where `force` lets them pass.
-
-    With `two_gpus`, the GPU is what the question is about, and no obstacle.
-    """
-    obstacles = [one for one in find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
-    if obstacles and not force:
-        raise NotComparable(
-            f"{before.label} and {after.label} were not measured alike:",
-            details=[f"  {obstacle}" for obstacle in obstacles],
-        )
-    return obstacles
-
-
-def find_obstacles(before: Profile, after: Profile) -> list[str]:
-    """Lists differences of the measurement that would look like differences of the kernels."""
-    return [
-        f"{what} differs: {_only(one, other) or 'none'} against {_only(other, one) or 'none'}"
-        for what, one, other in _conditions(before, after)
-        if one != other and _UNKNOWN not in (one, other)
-    ]
-
-
-def _only(these: str, others: str) -> str:
-    """Returns a value; of a long list of words, the first of those that the others lack."""
-    words = these.split()
-    if len(words) <= _MOST_WORDS and len(others.split()) <= _MOST_WORDS:
-        return these
-    own = [word for word in words if word not in others.split()]
-    return first_of(own, _MOST_WORDS, " ")
-
-
-def find_cautions(before: Profile, after: Profile) -> list[str]:
-    """Lists what a reader should know, though it does not forbid the comparison."""
-    cautions = [*_precision_cautions(before, after), *find_shift_cautions(before, after)]
-    one, other = before.manifest.arguments, after.manifest.arguments
-    if one and other and one != other:
-        cautions.append(f"the arguments of the functions differ: {one} against {other}")
-    unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
-    if unknown:
-        names = [plain_name(side.kernel) for side in (before, after) if side.launches]
-        other_work = f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
-        cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work}")
-    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
-    if clocks[0] and clocks[1]:
-        first, second = clocks[0].mean, clocks[1].mean
-        if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = names_of_sides((before.label, after.label))
-            cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
-    return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
-
-
-def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
-    """Returns the cautions about each side; one that holds for both comes once."""
-    of_sides = []
-    for profile in (before, after):
-        is_single = profile.launches == 1 and before.launches and after.launches
-        single = [f"{profile.label}: one launch only, so no interval can be given"] if is_single else []
-        of_sides.append(
-            {line.removeprefix(f"{profile.label}: "): line for line in [*single, *find_doubts(profile)]}
-        )
-    both = of_sides[0].keys() & of_sides[1].keys()
-    own = [line for side in of_sides for text, line in side.items() if text not in both]
-    return [*(f"both sides: {text}" for text in of_sides[0] if text in both), *own]
-
-
-def _precision_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of unlike precision, since a result in less precision is not the same work done faster. Adds the verified error of each side."""
-    unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
-    if unlike is None:
-        return []
-    facts = [side.manifest.provenance for side in (before, after)]
-    errors = [one.relative_error if one else None for one in facts]
-    found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
-    (one, other), (first, second) = names_of_sides((before.label, after.label)), map(str.upper, unlike)
-    checked = ", each by its own check" if all(found) else ""
-    return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
-
-
-def find_process_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of what no interval covers: differences between processes where there is only one, and between sessions."""
-    sides = (before, after)
-    profiled = [[one.values for one in side.series.values()] for side in sides]
-    timed = [[side.timings_ns] for side in sides]
-    cautions = []
-    for what, readings in (("profiled", profiled), ("timed", timed)):
-        if any(max(map(len, side), default=0) < 2 for side in readings):
-            continue
-        single = [
-            side.label
-            for side, values in zip(sides, readings, strict=True)
-            if max(len(set(one.processes)) for one in values) == 1
-        ]
-        for label in ["both sides"] if len(single) == 2 else single:
-            cautions.append(f"{label}: {what} in one process; intervals leave out how processes differ")
-    return [*cautions, *_time_cautions(before, after)]
-
-
-def _time_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns where much time lies between the two: a clock, a board or a driver may have changed. A report without a time says the epoch."""
-    if before.gpu != after.gpu:  # and so another machine
-        return []
-    times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
-    hours = abs(times[1] - times[0]).total_seconds() / 3600
-    if hours < _SAME_SESSION_HOURS or min(times).year == 1970:
-        return []
-    apart = f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
-    return [f"recorded {apart} apart; intervals leave out what changed on the machine meanwhile"]
-
-
-def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
-    """Lists what must be alike for a difference to be the kernel's: a name, and its value on each side."""
-    left, right = before.manifest, after.manifest
-    whatever_measured = [
-        (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
-    ]
-    if None not in (left.workload, right.workload) or not (left.arguments and right.arguments):
-        whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
-    if not (before.launches and after.launches and left.has_counters and right.has_counters):
-        return whatever_measured  # how ncu was set says nothing of timings
-    sections = [" ".join(sorted(one.sections)) or _UNKNOWN for one in (left, right)]
-    return [
-        *whatever_measured,
-        ("clock control", left.clock_control, right.clock_control),
-        ("cache control", left.cache_control, right.cache_control),
-        ("the replay mode", left.replay_mode, right.replay_mode),
-        ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
-        ("the sections recorded", sections[0], sections[1]),
-    ]
-
-
-def _gpu(name: str) -> str:
-    return _UNKNOWN if name == UNKNOWN_GPU else name
-
-
-def _workload(workload: dict[str, int] | None) -> str:
-    if workload is None:
-        return _UNKNOWN
-    return " ".join(f"{name}={value}" for name, value in sorted(workload.items()))
-
-
-def _major(version: str) -> str:
-    return version.split(".", maxsplit=1)[0] or _UNKNOWN
 
 
 # What changed

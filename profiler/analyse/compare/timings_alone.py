@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from profiler.analyse.compare.changes import headline_of_times
-from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
+from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
+from profiler.analyse.compare.compare import derive_side, derive_speedup
 from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, ComparisonFinding, Instructions, Side
 from profiler.analyse.recording.overview import summarise_timings
