@@ -17,7 +17,8 @@ _NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10.0
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
-_RECORD_IT = "Record it with `prof collect --preset source`."
+_RECORD_IT = "Record it with `prof collect --preset source{}`."
+_ANY_PROGRAM = " --name NAME -- PROGRAM"
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
@@ -26,10 +27,11 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     if DURATION not in profile.series:
         return None
     what = f"{_name(profile)} takes {_time(profile, diagnosis, launches)} on {profile.gpu}{_part(profile)}."
+    record_it = _RECORD_IT.format("" if profile.manifest.kernel is not None else _ANY_PROGRAM)
     if not diagnosis.can_look:
-        return Headline(what, NOTHING_RECORDED, _RECORD_IT)
+        return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:
-        return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", _RECORD_IT)
+        return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", record_it)
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
 
 
