@@ -30,6 +30,8 @@ _MOST_NAMED = 6
 _RENAMED = "A report that was only renamed finds its counterpart under the old name: `prof ingest REPORT --name NAME`, in a new folder."
 _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
 
+_NO_OTHER = "Give the older report with --baseline and the newer one after it: prof check --baseline OLD.ncu-rep NEW.ncu-rep"
+
 
 @dataclass(frozen=True)
 class Pairing:
@@ -154,7 +156,7 @@ def pair_runs(baseline: Run, candidate: Run) -> RunPair:
     if _are_one(baseline, candidate):
         raise RunNotFound(
             f"{title_of(candidate)}: the same recording on both sides, so nothing would be checked",
-            remedy=_NOTHING_NEW,
+            remedy=_NOTHING_NEW if candidate.stored else _NO_OTHER,
         )
     return baseline, candidate
 

@@ -235,6 +235,7 @@ def test_a_recording_that_is_named_twice_is_not_checked(record, check, reports, 
         result = check("--baseline", *words)
         assert (result.returncode, result.stdout) == (21, ""), words
         assert "the same recording on both sides, so nothing would be checked" in result.stderr
+    assert "prof check --baseline OLD.ncu-rep NEW.ncu-rep" in result.stderr, "of two reports"
 
 
 @pytest.mark.parametrize("candidate", [[], ["k"]])
