@@ -15,8 +15,8 @@ from threading import Event, Thread
 from profiler.errors import ProfError
 from profiler.measure.tools.process import run
 from profiler.store.reports.request import ClockSample
+from profiler.store.runs.manifest import CLOCK_EVERY_S
 
-_EVERY_MS = 20
 _LONGEST_S = 24 * 3600.0
 _WAIT_S = 5.0
 
@@ -36,7 +36,7 @@ def sampled_clocks(environment: Mapping[str, str]) -> Iterator[list[ClockSample]
     visible = {**os.environ, **environment}.get("CUDA_VISIBLE_DEVICES", "0")
     command = [
         tool, "--query-gpu=clocks.sm,power.draw.instant", "--format=csv,noheader,nounits",
-        f"--id={visible.split(',')[0].strip() or '0'}", f"--loop-ms={_EVERY_MS}",
+        f"--id={visible.split(',')[0].strip() or '0'}", f"--loop-ms={CLOCK_EVERY_S * 1000:.0f}",
     ]  # fmt: skip
     enough = Event()
 

@@ -60,12 +60,21 @@ class Spread(msgspec.Struct, frozen=True):
     greatest: float
 
 
+CLOCK_EVERY_S = 0.02  # between two samples
+
+
 class Clocks(msgspec.Struct, frozen=True):
-    """The GPU's clock and power while a kernel and its reference were timed."""
+    """The GPU's clock and power while a kernel and its reference were timed. Of a program that does not say
+    when it did that, the samples are of its whole time.
+    """
 
     samples: Count
     sm_mhz: Spread
     power_w: Spread
+
+    @property
+    def sampled_s(self) -> float:
+        return self.samples * CLOCK_EVERY_S
 
 
 class Provenance(msgspec.Struct, frozen=True):

@@ -160,7 +160,16 @@ def test_the_recorded_kernels_are_all_that_was_timed(recorded):
 @pytest.mark.parametrize(("least", "moved"), [(1950.0, False), (1305.0, True)])
 def test_a_clock_that_moved_while_the_kernel_was_timed_is_named(made, least: float, moved: bool):
     clocks = Clocks(9, Spread(least, 1975.0, 1980.0), Spread(300.0, 650.0, 700.0))
-    made.time("made", 1, 100.0, clocks=clocks)
+    made.time("made", 1, 20e6, clocks=clocks)
     doubts = find_doubts(profile_timings(made.store.open(made.store.ids()[0])))
     said = ["made 1: the SM clock moved between 1,305 and 1,980 MHz while it was timed"]
     assert doubts == (said if moved else [])
+
+
+@pytest.mark.parametrize(("samples", "doubted"), [(50, True), (5_000, False)])
+def test_a_clock_that_rose_while_the_program_started_is_not_blamed_on_the_timing(made, samples, doubted):
+    """The program is timed for a tenth of a second; a hundred seconds of samples are of its start."""
+    clocks = Clocks(samples, Spread(345.0, 1980.0, 1980.0), Spread(80.0, 130.0, 500.0))
+    made.time("made", 1, *[20e6] * 5, clocks=clocks)
+    doubts = find_doubts(profile_timings(made.store.open(made.store.ids()[0])))
+    assert any("SM clock moved" in doubt for doubt in doubts) == doubted
