@@ -15,7 +15,7 @@ from profiler.text import duration, short_place
 
 _NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
-_WEAK_PCT = 10.0
+_WEAK_PCT = 10
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 _RECORD_IT = "Record it with `prof collect --preset source{}`."
 _ANY_PROGRAM = " --name NAME -- PROGRAM"
@@ -71,8 +71,8 @@ def why_text(causes: Sequence[Cause]) -> str:
         return NOTHING_FOUND
     first = causes[0]
     weak = (
-        "No cause would save 10 % of the time; the largest is "
-        if not first.is_ceiling and first.saves_pct.expected < _WEAK_PCT
+        f"No cause would save {_WEAK_PCT} % of the time; the largest is "
+        if not first.is_ceiling and round(first.saves_pct.expected) < _WEAK_PCT
         else ""
     )
     return f"{weak}{name_and_place(first)}: {first.sentence}"
