@@ -119,11 +119,11 @@ def test_what_was_left_out_is_said_wherever_the_run_is_shown(reports, prof, tmp_
     left_out = "machine code and source lines of CUDA graphs"
     assert done.stdout.endswith(f"graph.ncu-rep  (without {left_out}: NVIDIA's reader crashed on them)\n")
     assert again.stdout.splitlines()[1].endswith(f",{left_out}")
-    why = f"graph: {left_out} are left out, because NVIDIA's reader crashed on them"
-    assert why in " ".join(shown.stdout.split())
-    assert why in " ".join(compared.stdout.split())
+    left_out_why = f"{left_out} are left out, because NVIDIA's reader crashed on them"
+    assert f"graph: {left_out_why}" in " ".join(shown.stdout.split())
+    assert f"both sides: {left_out_why}" in " ".join(compared.stdout.split())
     assert (code.returncode, code.stdout) == (49, "")
-    assert why in code.stderr
+    assert f"graph: {left_out_why}" in code.stderr
     assert "--graph-profiling node" in code.stderr
 
 
