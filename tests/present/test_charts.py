@@ -126,6 +126,9 @@ def test_the_segments_of_a_bar_are_all_the_cycles_from_one_instruction_to_the_ne
         parts = [max(0.0, getattr(part, side)) for part in attribution.stalls]
         assert sum(row["cycles"] for row in own) == pytest.approx(sum(parts))
         assert all(left["end"] == right["start"] for left, right in itertools.pairwise(own))
+    totals = {row["rung"]: row["total"] for row in rows_of(chart) if "total" in row}
+    after, before = re.findall(r"every ([\d.]+)", title_of(chart))
+    assert totals == {"before": f"{before} cycles", "after": f"{after} cycles"}, "the title says the same"
     named = re.findall(r"(?:stall_)(\w+) [+−]", str(chart.to_dict()["title"]["subtitle"][0]))
     assert {*named} <= {*style.READY, *(reason for _, reason in rows)}, (
         "the part that a subtitle names is drawn"

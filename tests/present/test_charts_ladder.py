@@ -292,6 +292,43 @@ def test_every_point_has_its_number_beside_it_and_apart_from_the_others(rows_of)
     assert all(math.dist(numbers[name], marks[name]) <= 32 for name in marks)
 
 
+def test_no_number_of_a_crowded_roofline_stands_on_another_or_on_the_name_of_a_ceiling(measured, rows_of):
+    """Numbers and names are 11 pixels high, and their letters about 7 wide."""
+    frame = roof.frame_of(measured)
+    rows = rows_of(charts.roofline_chart(measured))
+    numbers = {row["number"]: place_of(row, frame) for row in rows if "number" in row}
+    names = [
+        (row["label"], frame.pixel(row["x"], row["y"]))
+        for row in rows
+        if row.get("place") == "level" and row["label"]
+    ]
+    on_names = [
+        (number, name)
+        for number, (across, down) in numbers.items()
+        for name, (right, line) in names
+        if right - 6.5 * len(name) < across < right and abs(down - (line - 8)) < 9
+    ]
+    on_others = [
+        (one, other)
+        for (one, at), (other, place) in itertools.combinations(numbers.items(), 2)
+        if abs(at[0] - place[0]) < 3.5 * (len(one) + len(other)) and abs(at[1] - place[1]) < 9
+    ]
+    assert (on_names, on_others) == ([], [])
+
+
+def test_each_reference_of_a_ladder_has_a_colour_of_its_own(sheet):
+    rungs = [
+        replace(rung, reference=f"library {place}") for place, rung in enumerate(sheet.ladder.kernels[:6])
+    ]
+    chart = charts.reference_chart(replace(sheet.ladder, kernels=rungs)).to_dict()
+    scale = next(
+        layer["encoding"]["color"]["scale"]
+        for layer in chart["layer"]
+        if "color" in layer.get("encoding", {})
+    )
+    assert len(scale["domain"]) == len({*scale["range"]}) == len(rungs)
+
+
 @pytest.fixture(scope="module")
 def measured(recorded):
     return profiler.roofline("gemm", recorded)

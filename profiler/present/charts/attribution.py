@@ -68,8 +68,7 @@ def stalls_chart(comparison: ComparisonFinding) -> ChartType | None:
     if attribution is None or not attribution.stalls:
         return None
     sides = {
-        side: {part.name: max(0.0, getattr(part, side)) for part in attribution.stalls}
-        for side in ("before", "after")
+        side: {part.name: getattr(part, side) for part in attribution.stalls} for side in ("before", "after")
     }
     moved = _most_moved(attribution)
     return stalls_of(sides, heading(*_stalls_title(attribution, moved)), [part.name for part in moved])

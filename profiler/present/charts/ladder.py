@@ -13,8 +13,7 @@ from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
 from profiler.present.charts.style import (
-    CATEGORIES,
-    GREY,
+    MORE_CATEGORIES,
     ORANGE,
     PURPLE,
     Record,
@@ -64,7 +63,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
         x=x,
         color=alt.Color(
             "reference:N",
-            scale=alt.Scale(domain=references, range=[*CATEGORIES, GREY][: len(references)]),
+            scale=alt.Scale(domain=references, range=list(MORE_CATEGORIES[: len(references)])),
             legend=legend_below("reference") if len(references) > 1 else None,
         ),
     )

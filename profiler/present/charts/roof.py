@@ -37,11 +37,13 @@ _WIDTH, _HEIGHT = 330, 300  # of the narrowest drawing; in a wider one, everythi
 # They go clockwise from the right, since the ceilings are above.
 _OFFSETS = tuple(
     (round(radius * math.cos(math.tau * turn / 12)), round(radius * math.sin(math.tau * turn / 12)))
-    for radius in (13, 22, 31)
+    for radius in (13, 22, 31, 42)
     for turn in range(12)
 )
 _APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
-_LETTER, _ABOVE = 6, 8  # a letter of a ceiling's name is so wide, and the name is so far above its line
+_LETTER, _ABOVE = 7, 8  # a letter of a ceiling's name is so wide, and the name is so far above its line
+_OFF_NAMES = 14.0  # the pixels from the middle of a name to the middle of a number
+_APART_NUMBERS = 15.0  # two numbers of two digits beside each other
 # Where the name of a ceiling stands: its alignment, and the pixels from its place on the line.
 _NAMES: tuple[tuple[str, Literal["left", "right"], int, int], ...] = (
     ("above", "right", -8, -2),
@@ -195,6 +197,7 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
     """
     marks = {frame.pixel(row["x"], row["y"]) for row in _marks(roofline, frame)}
     lines = [place for line in _lines(roofline, frame) for place in line]
+    names = list(_name_places(roofline, frame))
     ceilings = _ceilings(roofline, frame)
     numbers: list[_Place] = []
     rows = []
@@ -204,13 +207,12 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
         others = marks - {own}
         around = [(own[0] + dx, own[1] + dy) for dx, dy in _OFFSETS]
         places = [at for at in around if not _crosses(own, at, ceilings)] or around
-        free = [
-            at
-            for at in places
-            if _apart(at, numbers, _APART) and _apart(at, others, _APART) and _apart(at, lines, _OFF_LINES)
+        readable = [
+            at for at in places if _apart(at, numbers, _APART_NUMBERS) and _apart(at, names, _OFF_NAMES)
         ]
+        free = [at for at in readable if _apart(at, others, _APART) and _apart(at, lines, _OFF_LINES)]
         nearest = [at for at in free if _apart(at, others, math.dist(at, own) + _NEARER)]
-        chosen = next(iter(nearest or free), max(places, key=lambda at: _nearest(at, numbers)))
+        chosen = next(iter(nearest or free or readable), max(places, key=lambda at: _nearest(at, numbers)))
         numbers.append(chosen)
         dx, dy = chosen[0] - own[0], chosen[1] - own[1]
         rows.append({"number": str(point.kernel), "x": x, "y": y, "dx": dx, "dy": dy})
@@ -246,15 +248,10 @@ def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:
 
 
 def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
-    """Yields the ceilings, and the names above their ends, as places a few pixels apart."""
+    """Yields the ceilings as places a few pixels apart."""
     ends: dict[str, list[_Place]] = {}
     for row in _edges(roofline, frame):
-        across, down = frame.pixel(row["x"], row["y"])
-        ends.setdefault(row["ceiling"], []).append((across, down))
-        if row["label"] and row["place"] == "level":
-            ends[f"the name of {row['ceiling']}"] = [
-                (across - _LETTER * len(row["label"]), down - _ABOVE), (across, down - _ABOVE)
-            ]  # fmt: skip
+        ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
     for places in ends.values():
         (left, top), (right, bottom) = places[0], places[-1]
         count = math.ceil(math.dist(places[0], places[-1]) / _OFF_LINES)
@@ -262,3 +259,14 @@ def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
             (left + (right - left) * part / count, top + (bottom - top) * part / count)
             for part in range(count + 1)
         ]
+
+
+def _name_places(roofline: Roofline, frame: _Frame) -> Iterator[_Place]:
+    """Yields the places of the letters of each ceiling's name."""
+    drawn = {place: (align, dx, dy) for place, align, dx, dy in _NAMES}
+    for row in _edges(roofline, frame):
+        align, dx, dy = drawn[row["place"]]
+        across, down = frame.pixel(row["x"], row["y"])
+        towards = -_LETTER if align == "right" else _LETTER
+        for letter in range(len(row["label"])):
+            yield across + dx + towards * (letter + 0.5), down + dy

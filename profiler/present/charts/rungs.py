@@ -53,8 +53,9 @@ def stalls_of(
 
     The reasons that the title has `named` get a colour of their own, however small they are.
     """
-    totals = {name: sum(reasons.values()) for name, reasons in stalls.items()}
-    shown = {name: _named(reasons) for name, reasons in stalls.items() if totals[name] > 0}
+    drawn = {name: _drawn(reasons) for name, reasons in stalls.items()}
+    totals = {name: sum(reasons.values()) for name, reasons in drawn.items()}
+    shown = {name: _named(reasons) for name, reasons in drawn.items() if totals[name] > 0}
     if not shown:
         return None
     longest, shortest = (pick(totals[name] for name in shown) for pick in (max, min))
@@ -80,9 +81,16 @@ def stalls_of(
         .encode(x=x, x2=alt.X2("end:Q"))
     )
     texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
-    cycles = chart_of([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names])
+    cycles = chart_of(
+        [{"rung": name, "total": f"{figure(sum(stalls[name].values()))} cycles"} for name in names]
+    )
     total = texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), "total:N")
     return alt.layer(bars, ready, *texts, total).properties(title=title)
+
+
+def _drawn(stalls: Mapping[str, float]) -> dict[str, float]:
+    """Returns the parts without those below zero, which have no bar; the rest of a sum may be one."""
+    return {name: max(0.0, cycles) for name, cycles in stalls.items()}
 
 
 def _named(stalls: Mapping[str, float]) -> dict[str, float]:

@@ -31,6 +31,8 @@ VERDICT_SHAPES = {
 }
 # Blue and red stand for verdicts alone, and the colours of stalls for stalls alone.
 CATEGORIES = (PURPLE, ORANGE, GREEN)
+# A chart of many categories goes on with these.
+MORE_CATEGORIES = (*CATEGORIES, GREY, "#00869c", "#857500")
 OTHERS = "others"
 # Each stall reason has one colour in every chart. The first seven are the frequent ones, and differ most.
 STALLS = {
