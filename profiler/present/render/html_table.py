@@ -33,14 +33,27 @@ _BAR = Markup(
 _CODE = re.compile(r"`([^`]+)`")
 # Between the parts of an opcode or of a name, where a line may end.
 _JOINT = re.compile(r"(?<=[a-zA-Z][._])(?=[a-zA-Z])")
+# Between the parts of a file's name in a title.
+_FILE_JOINT = re.compile(r"(?<=[\w-][._])(?=\w)")
+# A word that a line may be too short for, such as a list of counters, and where it may break.
+_LONG = re.compile(r"[^\s<>]{40,}")
+_WITHIN_LONG = re.compile(r"(?<=[,.])(?=\w)|(?<=_)(?=[a-zA-Z])")
+# A change of a count, in which no line may end.
+_CHANGE = re.compile(r"(?<=\d) → (?=\d)")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 
 
 def text_html(text: str) -> Markup:
-    """Returns a text with its `code` marked, in which no line ends between a figure and its unit, or within an arrow."""
+    """Returns a text with its `code` marked.
+
+    No line ends between a figure and its unit, within an arrow or from one count to the next. A long word
+    breaks only between its parts.
+    """
     shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown))))
+    shown = _CHANGE.sub("\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown)
+    marked = _CODE.sub(r"<code>\1</code>", str(escape(shown)))
+    return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))
 
 
 def scroll_box(label: str, inside: Markup) -> Markup:
@@ -64,10 +77,7 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
     )  # which stand beside each other on any screen
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
-    heads = "".join(
-        f'<th scope="col"{_classes(column)}>{escape(printable(column.title or "value"))}</th>'
-        for column in columns
-    )
+    heads = "".join(f'<th scope="col"{_classes(column)}>{_title(column)}</th>' for column in columns)
     rows = []
     for row, row_texts in zip(table.rows, texts, strict=True):
         style = _STYLES[row.tone] if is_judged else ""
@@ -110,7 +120,13 @@ def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pin
     """Returns the attributes and the content of a cell, as everything between its two tags' names."""
     figure = _sorted_by(column, value)
     sorted_by = "" if figure is None else f' data-value="{figure}"'
-    shown = _breakable(text) if is_pinned else text_html(text) if column.folds else escape(printable(text))
+    shown = (
+        _breakable(text)
+        if is_pinned
+        else text_html(text)
+        if column.folds or column.prose
+        else escape(printable(text))
+    )
     if column.bars and text:
         share = value.value if isinstance(value, Linked) else value
         shown = _BAR.format(share) + shown
@@ -125,6 +141,11 @@ def _classes(column: Column) -> str:
     names = {"r": column.is_right, "mark": column.judges, "folds": folds}
     shown = " ".join(name for name, holds in names.items() if holds)
     return f' class="{shown}"' if shown else ""
+
+
+def _title(column: Column) -> Markup:
+    """Returns a column's title, in which the name of a file may break behind a point or an underscore."""
+    return Markup(_FILE_JOINT.sub("<wbr>", str(escape(printable(column.title or "value")))))
 
 
 def _breakable(name: str) -> Markup:

@@ -262,7 +262,7 @@ def test_markdown_says_the_same(gemm, page):
     assert html.count("<table>") == 1
     for line in page(gemm.attribution).splitlines()[3:12]:
         assert " ".join(line.split()) in text.replace("· ", "")
-    assert text.endswith(gemm_options(gemm))
+    assert text.endswith(f"ncu --metrics {gemm_options(gemm)}`")
 
 
 def gemm_options(comparison):

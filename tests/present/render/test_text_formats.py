@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from profiler.present.document import Column, Records, Row, Table
 from profiler.present.render.csv import records_csv
-from profiler.present.render.html_table import table_html
+from profiler.present.render.html_table import table_html, text_html
 from profiler.present.render.json import to_json
 from profiler.present.render.markdown import markdown_table, markdown_text
 from profiler.text import printable
@@ -152,5 +152,25 @@ def test_a_page_shows_the_name_of_a_file_over_a_column_as_printable_text():
     """Two reports that are compared may have any names, and each heads a column."""
     table = Table([Column("metric"), Column("mine\x1b]0;x\x07\u202e.ncu-rep")], [Row(["time", "1 ms"])])
     html = str(table_html(table, "compared", ()))
-    assert "mine\\x1b]0;x\\x07\\u202e.ncu-rep</th>" in html
+    assert "mine\\x1b]0;x\\x07\\u202e.<wbr>ncu-rep</th>" in html
     assert all(character == "\n" or character.isprintable() for character in html.replace("\xa0", " "))
+
+
+def test_a_page_breaks_a_list_of_counters_between_their_parts_and_no_change_of_a_count():
+    listed = "`ncu --metrics gpu__time_duration.sum,smsp__warps_active.avg.per_cycle_active`"
+    parts = re.split("<wbr>", str(text_html(listed)))
+    assert parts[1:] == [
+        "time_",
+        "duration.",
+        "sum,",
+        "smsp__",
+        "warps_",
+        "active.",
+        "avg.",
+        "per_",
+        "cycle_",
+        "active</code>",
+    ]
+    assert text_html("gpu__time_duration.sum") == "gpu__time_duration.sum", "a short name needs no break"
+    opcodes = Table([Column("kind"), Column("opcodes", prose=True)], [Row(["moves", "MOV 4 -> 2, SEL 1"])])
+    assert "MOV 4\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}2, SEL 1" in str(table_html(opcodes, "", ()))

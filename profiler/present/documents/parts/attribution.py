@@ -259,4 +259,4 @@ def _remedy(missing: Sequence[MissingMetric]) -> str:
     ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
     presets = [preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics)]
     by_preset = f"`prof collect --preset {presets[0]}`, or by " if presets else ""
-    return f"recorded by {by_preset}ncu --metrics {','.join(ncu)}"
+    return f"recorded by {by_preset}`ncu --metrics {','.join(ncu)}`"
