@@ -285,6 +285,19 @@ def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path)
     assert html.count('class="bar"') == 2
 
 
+def test_a_kernel_that_its_recordings_name_already_says_is_not_named_again(make_run, tmp_path):
+    times = {"gpu__time_duration.sum": (1e6, "ns")}
+    make_run(
+        *({"kernel": name, "metrics": times} for name in ("add(float *, int)", "scale(float *)")),
+        name="many",
+        root=tmp_path,
+    )
+    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
+    report = report_named(["many"], settings, None, kernel_name=None, force=False)
+    (table,) = recordings_document(list(report.kernels), []).sections[1]
+    assert [row.values[-1] for row in table.rows] == ["", ""]
+
+
 def test_the_code_of_a_pair_is_of_the_launches_that_are_compared(make_run, tmp_path):
     """A warm-up of three launches ran other code."""
     axes = dict.fromkeys(("grid_y", "grid_z", "block_x", "block_y", "block_z"), 1)

@@ -119,7 +119,7 @@ def _recording(
         sheet.causes[0].cause if sheet and sheet.causes else "",
         _gpu(found) if many_gpus else "",
         sheet.launches if sheet else None,
-        kernel if kernel != found.name else "",
+        kernel if kernel not in (found.name, plain_name(found.name)) else "",
     )
 
 
