@@ -201,6 +201,8 @@ def test_an_answer_of_a_reader_that_was_taken_over_is_refused(reports: Path) -> 
     code = f"""
 import sys
 from pathlib import Path
+from profiler.store.tables.arrow_alone import import_arrow_alone
+import_arrow_alone() # as the sandbox does: pyarrow would import pandas, which a contained reader may not open
 from profiler.store.reports import contained_reader
 from profiler.store.reports.contained_reader import ContainedReader, decode_contained
 from profiler.store.reports.identity import identify_report
@@ -239,6 +241,8 @@ def test_a_report_that_took_over_a_process_cannot_falsify_the_figures_of_later_r
     code = """
 import sys
 from pathlib import Path
+from profiler.store.tables.arrow_alone import import_arrow_alone
+import_arrow_alone() # as the sandbox does: pyarrow would import pandas, which a contained reader may not open
 from profiler.store.reports import contained_reader
 from profiler.store.reports.contained_reader import ContainedReader, decode_contained
 from profiler.store.reports.identity import identify_report
