@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -28,6 +28,7 @@ import pytest
 from hypothesis import settings
 from msgspec.structs import replace
 
+from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
@@ -345,27 +346,54 @@ def prof_command(*arguments: object) -> list[str]:
 
 
 _DECODED: dict[tuple[str, int, bytes], pa.Table] = {}  # by name, rows and bytes
-_MOST_DECODED = 300
+_PROFILED: dict[tuple[object, ...], Profile] = {}
+_MOST_REMEMBERED = 1000
 _decode = Run._decoded  # private: as below
+_OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
+_UNCHANGING = (ROOT / "runs", ROOT / "tests" / "data" / "runs")
 
 
 def _decoded_once(run: Run, name: str, data: bytes) -> pa.Table:
-    key = (name, run.manifest.tables[name].rows, data)
-    table = _DECODED.get(key)
-    if table is None:
-        table = _decode(run, name, data)
-        if len(_DECODED) >= _MOST_DECODED:
-            _DECODED.clear()
-        _DECODED[key] = table
-    return table
+    return _remembered(
+        _DECODED, (name, run.manifest.tables[name].rows, data), lambda: _decode(run, name, data)
+    )
+
+
+def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
+    """A profile keeps its run and so the run's tables: while it is remembered, no other table has their ids."""
+    if run.is_far or run.path.parent not in _UNCHANGING:
+        return profile_kernel(run, kernel, among)
+    tables = (id(run.table(name)) for name in _OF_A_PROFILE)
+    key = (run.path, run.stored, kernel, None if among is None else frozenset(among), *tables)
+    return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among))
+
+
+def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> Any:
+    found = known.get(key)
+    if found is None:
+        found = make()
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()
+        known[key] = found
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recorded_once() -> Iterator[None]:
+    """Most tests ask for the same recorded runs: in this process, a table of the same bytes is decoded once, and a kernel of these runs profiled once.
+
+    The bytes are read and verified each time.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
+        for module in ("ask.profiles", "analyse.recording.main_shape"):
+            patch.setattr(f"profiler.{module}.profile_kernel", _profiled_once)
+        yield
 
 
 @pytest.fixture
 def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Prof:
-    """Like `prof`, through the same `main` and its error boundary, but in this process: faster.
-
-    Most commands ask for the same recorded runs, so a table of the same bytes is decoded once.
-    """
+    """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
     from profiler.cli import main
 
     def run(
@@ -374,7 +402,6 @@ def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         words = [str(argument) for argument in arguments]
         with monkeypatch.context() as patch:
             patch.setattr(sys, "argv", ["prof", *words])
-            patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
             if cwd is not None:
                 patch.chdir(cwd)
             if env is not None:
