@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, Sheet
-    from profiler.python.measuring import Options
+    from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import Measurement, Recording, Runs
-    from profiler.python.sweep import Sweep
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [

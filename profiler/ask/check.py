@@ -14,11 +14,10 @@ from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_f
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile, matching_kernels
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
-from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.profiles import profile_one, profile_pairs
+from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
 from profiler.catalog.accepted import accepted_path, append_accepted, read_accepted
 from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable

@@ -1,4 +1,4 @@
-"""Summarises what was just measured: the times of a rung, and the kernels of each collected run."""
+"""Summarises what was measured: the times of a rung, the kernels of each collected run, and the points of a sweep."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import TimingSummary
+from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correct
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_all
-from profiler.catalog.ladders.ladder import Kernel
+from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.store.reports.request import Timing
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, sweep_name
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.sweeps import StoredSweep, SweepStore
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,23 @@ def find_collected(store: RunStore, run_ids: Iterable[str], settings: Settings) 
         run_id = RunId.parse(text)
         run = store.open(run_id) if run_id else None
         yield Collected(run, profile_all(run, settings), rung_of(run, settings)) if run else None
+
+
+def find_newest_sweep(
+    settings: Settings, ladder: Ladder, kernel: Kernel, workload: Mapping[str, int]
+) -> StoredSweep:
+    """Returns the newest stored sweep of this kernel with this workload."""
+    return SweepStore(settings.runs_folder).newest(sweep_name(ladder.name, kernel.number), workload)
+
+
+def find_best_points(
+    sweep: StoredSweep, current: Mapping[str, int] | None, most: int | None = None
+) -> TuningFinding:
+    """Returns the best points, at most `most` of them, and the gain of each parameter; `current` are the source's values."""
+    return derive_tuning(sweep, current, len(sweep.points) if most is None else most)
+
+
+def find_extremes(sweep: StoredSweep, finding: TuningFinding) -> tuple[dict[str, int], dict[str, int]] | None:
+    """Returns the slowest and the best correct point, or None if only one point is correct."""
+    slowest, best = slowest_correct(sweep), finding.best.settings
+    return None if slowest == best else (slowest, best)

@@ -9,12 +9,11 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.every import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import suggesting_a_choice
-from profiler.ask.profiles import profile_pairs
+from profiler.ask.profiles import diagnose_once, profile_pairs
 from profiler.store.runs.run_store import Run
 
 

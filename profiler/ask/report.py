@@ -12,17 +12,16 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
-from profiler.analyse.recording.main_shape import of_main_shape
+from profiler.analyse.recording.launch_shapes import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PairFindings, Report
-from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.profiles import profile_rung
+from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import MetricsMissing, NotComparable

@@ -14,12 +14,11 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
-from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
-from profiler.ask.profiles import profile_one, profile_run
+from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotProfiled, RunUnusable
 from profiler.store.runs.run_store import Run

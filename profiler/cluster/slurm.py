@@ -8,27 +8,20 @@ scheduler, and end with their jobs within a minute.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from profiler.cluster.connection import prepare_dask
-from profiler.cluster.slurm_queue import (
-    Ending,
-    State,
-    cancel,
-    default_log,
-    ending_of,
-    last_lines,
-    log_of,
-    read_states,
-)
 from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterNotInstalled, SlurmFailed
 
@@ -237,3 +230,95 @@ def _is_over(job: WorkerJob, states: Mapping[str, State]) -> bool:
 
 def _indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
+
+
+_ASK_S = 30.0
+_LOG_LINES = 10
+_LOG_BYTES = 8192
+_SAID = {
+    "CANCELLED": "was cancelled",
+    "NODE_FAIL": "lost its node",
+    "OUT_OF_MEMORY": "took more memory than it had",
+    "PREEMPTED": "made way for another",
+    "TIMEOUT": "had no time left",
+}
+# A job that is COMPLETING is not over yet: Slurm does not know how it ended.
+_OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
+
+
+@dataclass(frozen=True)
+class State:
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    was_cancelled: bool
+    text: str
+
+
+def read_states() -> dict[str, State] | None:
+    """Returns the states of all jobs of this user that are not over; None when Slurm does not answer."""
+    answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
+    if answer is None:
+        return None
+    found = {}
+    for line in answer.splitlines():
+        number, state, reason = (*line.split(None, 2), "", "")[:3]
+        if state not in _OVER:
+            found[number] = State(state, reason)
+    return found
+
+
+def ending_of(number: str) -> Ending:
+    """Returns how the job ended, as long as Slurm remembers it."""
+    facts = _facts_of(number)
+    state = facts.get("JobState", "")
+    code, _, signal = facts.get("ExitCode", "0:0").partition(":")
+    how = f" by signal {signal}" if signal not in ("", "0") else ""
+    if code != "0":
+        how = f" with exit code {code}"
+    said = _SAID.get(state, f"ended{how}")
+    return Ending(state == "CANCELLED", f"job {number} {said}")
+
+
+def log_of(number: str) -> Path:
+    return Path(_facts_of(number).get("StdErr", default_log(number)))
+
+
+def _facts_of(number: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+)=(\S*)", _ask("scontrol", "--oneliner", "show", "job", number) or ""))
+
+
+def _ask(*command: str) -> str | None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_ASK_S, check=False,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def cancel(numbers: list[str]) -> bool:
+    return _ask("scancel", *numbers) is not None
+
+
+def default_log(number: str) -> Path:
+    """Returns the log of a job unless the user names another. On most clusters the nodes see its folder too."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    folder = Path(state) / "prof" / "slurm"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{number}.log"
+
+
+def last_lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError as error:
+        return [f"cannot be read here: {error.strerror}"]
+    return [line for line in lines if line.strip()][-_LOG_LINES:] or ["it is empty"]

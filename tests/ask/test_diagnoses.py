@@ -9,8 +9,8 @@ import pytest
 
 from profiler.analyse.causes.find import diagnose
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.ask import diagnoses
-from profiler.ask.diagnoses import diagnose_once
+from profiler.ask import profiles
+from profiler.ask.profiles import diagnose_once
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def made(monkeypatch):
         kernels.append(profile.kernel)
         return diagnose(profile)
 
-    monkeypatch.setattr(diagnoses, "diagnose", diagnose_and_note)
+    monkeypatch.setattr(profiles, "diagnose", diagnose_and_note)
     return kernels
 
 
@@ -78,7 +78,7 @@ def test_a_diagnosis_is_of_one_content(cache, made, profile):
 
 def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(cache, made, profile, monkeypatch):
     diagnose_once(profile)
-    monkeypatch.setattr(diagnoses, "hash_of_code", lambda *_: "another")  # there is no second version here
+    monkeypatch.setattr(profiles, "hash_of_code", lambda *_: "another")  # there is no second version here
     diagnose_once(profile)
     assert len(made) == 2
 

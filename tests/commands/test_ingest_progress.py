@@ -8,7 +8,7 @@ import pytest
 
 from profiler.cluster.watch import Worker
 from profiler.commands.shared.options import VerbSettings
-from profiler.commands.storing.ingest_progress import IngestProgress
+from profiler.commands.storing.ingest import IngestProgress
 from profiler.errors import StoreNotWritable, WorkerLost
 
 

@@ -25,14 +25,13 @@ from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_st
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
+from profiler.ask.ladder import find_runs, gather_rungs
 from profiler.ask.listing import derive_listing
-from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
-from profiler.present.brief import LIMIT_BYTES, brief
+from profiler.present.brief import LIMIT_BYTES, brief, rounded
 from profiler.present.render.json import schema_of, to_json
-from profiler.present.short_texts import rounded
 from profiler.store.runs.names import name_filter
 
 GEMM = [str(number) for number in range(11)]

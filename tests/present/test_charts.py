@@ -19,7 +19,7 @@ from profiler.analyse.ladder.headline import furthest_rung
 from profiler.analyse.ladder.ladder import derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.ask.rungs import find_runs, gather_rungs
+from profiler.ask.ladder import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricNotFound, MetricsMissing

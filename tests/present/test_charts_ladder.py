@@ -26,7 +26,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
 from profiler.present import charts
-from profiler.present.charts import roof, style
+from profiler.present.charts import roofline as roof, style
 from profiler.present.charts.render import chart_spec, title_of
 from profiler.text import duration
 

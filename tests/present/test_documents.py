@@ -14,22 +14,24 @@ from markdown_it import MarkdownIt
 
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
+from profiler.ask.collect import find_best_points
 from profiler.ask.compare import compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.named.settings import Settings
 from profiler.ask.report import report_ladder, report_named
 from profiler.ask.show import show
-from profiler.ask.sweep import find_best_points
 from profiler.catalog.metrics import CATALOGUE
 from profiler.catalog.presets import PRESETS
 from profiler.measure.doctor.checks import HealthCheck, Readiness
 from profiler.present import document as blocks
 from profiler.present.document import Block, Document, Records
 from profiler.present.documents.catalogue import (
+    kernels_document,
     metric_document,
     metrics_document,
     preset_document,
     presets_document,
+    runs_document,
 )
 from profiler.present.documents.check import check_document
 from profiler.present.documents.code import code_document
@@ -37,7 +39,6 @@ from profiler.present.documents.comparison import comparison_document
 from profiler.present.documents.doctor import doctor_document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
-from profiler.present.documents.listing import kernels_document, runs_document
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.report import (
     kernel_document,

@@ -7,8 +7,8 @@ import math
 
 from hypothesis import given, strategies as st
 
+from profiler.present.brief import rounded, shortened_in_json
 from profiler.present.render.json import to_json
-from profiler.present.short_texts import rounded, shortened_in_json
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 long_text = st.builds(lambda text, times: text * times, any_text, st.integers(0, 400))

@@ -9,8 +9,7 @@ from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
-from profiler.analyse.compare.denominators import reference_shift
+from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair
 from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
@@ -27,7 +26,7 @@ from profiler.analyse.findings import (
     Side,
     Speedup,
 )
-from profiler.analyse.recording.main_shape import pair_of_main_shapes
+from profiler.analyse.recording.launch_shapes import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics

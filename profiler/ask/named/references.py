@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from profiler.ask.named.code_files import open_code_file
+import msgspec
+
+from profiler.analyse.recording.profile import nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
-from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.ask.named.times import timed_runs, with_newest_times
-from profiler.errors import ReportNotFound, RunNotFound
-from profiler.measure.tools.disassembly import is_code_path
+from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
+from profiler.measure.functions.kernels import demangled
+from profiler.measure.tools.disassembly import disassemble, is_code_path
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.near import REPORT_SUFFIXES, files_in, near_files, what_is_near
+from profiler.store.runs.manifest import KernelCount, Manifest
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
+from profiler.store.tables.columns import TableBuilder, labels_of
+from profiler.store.tables.instruction_text import opcode_of
+from profiler.store.tables.launch_choice import LaunchChoice, rows_of_launches
+from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
@@ -159,3 +169,74 @@ def _run_at(reference: str, settings: Settings) -> Run | None:
         return None
     store = settings.open_store(folder.parent)
     return store.open(run_id) if (folder / "run.json").exists() or run_id in store.ids() else None
+
+
+_MOST_LISTED = 20
+
+
+def within_range(run: Run, pattern: str) -> Run:
+    """Returns the run with the launches that some NVTX range with a matching name encloses.
+
+    Raises KernelNotFound if there are none. Times without the profiler are those of the whole program, so they
+    are left out.
+    """
+    table = run.table("launches")
+    try:
+        numbers = LaunchChoice(nvtx=pattern).launches(table)
+    except ValueError as error:
+        raise KernelNotFound(str(error)) from None
+    if not numbers:
+        raise _nothing_inside(run, pattern)
+    kernels = Counter(labels_of(rows_of_launches(table, numbers), "kernel"))
+    manifest = msgspec.structs.replace(
+        run.manifest, kernels=[KernelCount(name, count) for name, count in kernels.items()]
+    )
+    return replace(
+        run, manifest=manifest, _tables={name: rows_of_launches(run.table(name), numbers) for name in TABLES}
+    )
+
+
+def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
+    ranges = run.table("launches").column("nvtx").to_pylist()
+    names = list(dict.fromkeys(one["name"] or "" for around in ranges for one in around or ()))
+    shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_LISTED]]
+    more = len(names) - len(shown)
+    return KernelNotFound(
+        f"{run.label}: no launch is in an NVTX range that matches '{pattern}'{nearest_words(pattern, names)}",
+        details=[*shown, *([f"  and {more} more"] if more else [])],
+        remedy="These are its ranges."
+        if names
+        else "It holds no NVTX ranges: record it with `ncu --nvtx`, and name ranges in the program.",
+    )
+
+
+# Opens a file of machine code as a recording in which each function was launched once, and nothing was counted.
+
+
+def open_code_file(path: Path) -> Run:
+    """Returns the functions of a cubin, an object file, a fat binary or a folder of cubins."""
+    listing = disassemble(path)
+    builders = {name: TableBuilder(name, "") for name in TABLES}
+    names = {
+        mangled: " ".join([demangled(mangled.split(" ")[0]), *mangled.split(" ")[1:]]) for mangled in listing
+    }
+    for launch, (mangled, lines) in enumerate(listing.items()):
+        kernel = names[mangled]
+        builders["launches"].append(
+            launch=launch, process=0, range=0, workload="kernel", function=kernel, kernel=kernel, mangled=mangled, nvtx=[]
+        )  # fmt: skip
+        for index, (offset, text) in enumerate(lines):
+            builders["instructions"].append(
+                launch=launch, function_index=0, index=index, offset=offset, opcode=opcode_of(text), sass=text
+            )
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id="",
+        name=path.name,
+        origin="ingested",
+        recorded=datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(),
+        reports=[],
+        kernels=[KernelCount(kernel, 1) for kernel in dict.fromkeys(names.values())],
+        tables={},
+    )
+    return Run(path, manifest, False, _tables={name: builder.finish() for name, builder in builders.items()})

@@ -13,7 +13,7 @@ from profiler.commands.shared.ladders import build_errors, build_rungs, choose_k
 from profiler.commands.shared.options import FormatOption, JobsOption, KernelOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_document
 from profiler.errors import GpuNotFound
-from profiler.measure.rungs.compiled import misfit_text
+from profiler.measure.rungs.build import misfit_text
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.measure.tune.points import compiled_facts
 from profiler.present.documents.rungs import build_row, built_document

@@ -177,8 +177,12 @@ def collect(
     # Imported here, so that the help need not wait for what measures.
     from profiler.catalog.presets import find_preset
     from profiler.commands.measuring.collect_devices import open_devices
-    from profiler.commands.measuring.collect_targets import collect_targets, profiled_targets
-    from profiler.commands.measuring.targets import program_target, rung_targets
+    from profiler.commands.measuring.collect_targets import (
+        collect_targets,
+        profiled_targets,
+        program_target,
+        rung_targets,
+    )
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.dry_run import dry_run_lines
     from profiler.measure.tools.ncu import NcuOptions, nvtx_words
@@ -186,7 +190,7 @@ def collect(
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
-        from profiler.commands.measuring.collect_times import check_options, collect_program_times
+        from profiler.commands.measuring.collect_targets import check_options, collect_program_times
 
         check_options(context)
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)

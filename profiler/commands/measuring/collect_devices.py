@@ -14,7 +14,7 @@ from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectPlan
-from profiler.measure.collect.stand_ins import dry_run_device
+from profiler.measure.collect.dry_run import dry_run_device
 from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome, collect_here, recorded_on
 from profiler.measure.devices.assign import collect_on_fleet

@@ -1,28 +1,36 @@
-"""Measures the targets of `prof collect` on the devices that were opened, and prints what became of each."""
+"""Makes the targets of `prof collect`, measures them on the devices that were opened, and prints what became of each."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from shlex import quote
 
 import typer
 
 from profiler.ask.collect import find_collected
 from profiler.ask.named.gpus import is_meant
+from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.measuring.collect_devices import CollectDevices
 from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.shared.interrupts import continuable
+from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, usable_kernels
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import continuable
 from profiler.errors import CollectIncomplete, ProfError
 from profiler.measure.collect.collection import CollectPlan, steps_of
-from profiler.measure.collect.target import Target
+from profiler.measure.collect.target import Target, rung_target
+from profiler.measure.collect.times_only import collect_times
 from profiler.measure.collect.turns import CollectOutcome
 from profiler.measure.devices.groups import GroupBy
+from profiler.measure.rungs.build import build_folder
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, Selection
+from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.store.runs.run_store import RunStore
-from profiler.text import short_gpu
+from profiler.text import printable, short_gpu
 
 
 def profiled_targets(targets: Sequence[Target]) -> list[Target]:
@@ -85,3 +93,87 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
         if settings.usual_gpu and not is_meant(settings.usual_gpu, gpu):  # which would come first otherwise
             command += f" --gpu {quote(short_gpu(gpu))}"
         print(f"\nnext: {command}", file=sys.stderr)
+
+
+_TAKEN = {
+    "program", "times_only", "name", "kernel_regex", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
+    "ladder", "format",
+}  # fmt: skip
+
+
+def check_options(context: typer.Context) -> None:
+    """Refuses every option that says how to use ncu, or how to measure kernels of a ladder."""
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "")
+        if given is not None and given.name == "COMMANDLINE" and option.name not in _TAKEN:
+            raise typer.BadParameter(
+                "leave it out with --times-only, which runs a program without ncu; kernels of a ladder have `prof time`",
+                param_hint=option.opts[0],
+            )
+
+
+def collect_program_times(
+    target: Target, processes: int, timeout_s: float, cwd: Path | None, settings: VerbSettings
+) -> None:
+    """Runs the program in several processes, stores the times of its launches as one run, and prints its kernels."""
+
+    def note(line: str) -> None:
+        if not settings.quiet:
+            print(printable(line), file=sys.stderr, flush=True)
+
+    store = settings.open_store(settings.runs_folder)
+    folder = cwd.resolve() if cwd else None
+    run_id = collect_times(target, find_gpu(), processes, timeout_s, folder, store, note)
+    (found,) = find_collected(store, [run_id], settings)
+    assert found is not None
+    rows = [collected_row("collected", found.run, one, None) for one in found.profiles]
+    print_document(collected_document(rows), format=settings.format)
+    note(f"\nnext: prof show {found.run.manifest.name}")
+
+
+def program_target(
+    program: list[str],
+    name: str,
+    regex: str | None,
+    skip: int,
+    launches: int | None,
+    recording: NcuOptions | None = None,
+) -> Target:
+    """Returns a program as a target; without a `recording` it is not profiled, and all its launches are timed.
+
+    Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
+    """
+    limit = launches if launches is not None or recording is None or recording.of_ranges else LAUNCHES
+    return Target(
+        name=name,
+        selection=Selection(regex, skip, limit),
+        required_launches=launches or 1,
+        program=tuple(program),
+    )
+
+
+def rung_targets(
+    settings: VerbSettings,
+    kernel: list[str] | None,
+    size: list[str] | None,
+    set_param: list[str] | None,
+    launches: int | None,
+    recording: NcuOptions,
+    gpu: Gpu,
+    jobs: int | None,
+    *,
+    build: bool,
+) -> tuple[list[Target], list[ProfError]]:
+    """Returns every kernel at every size, and the errors of the kernels that could not be built."""
+    opened = open_ladder(settings)
+    kernels = choose_kernels(opened, kernel)
+    shapes = workloads(opened, size, set_param)
+    built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
+    missing = build_errors(built, "failed", *(("unavailable",) if kernel else ()))
+    targets = []
+    for values in shapes:
+        for one in usable_kernels(kernels, built):
+            binary = build_folder(opened, gpu.arch) / one.file_name if one.is_compiled else None
+            job = RungJob(opened, one, values, binary)
+            targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))
+    return targets, missing

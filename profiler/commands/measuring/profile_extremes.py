@@ -6,8 +6,8 @@ import sys
 from dataclasses import replace
 
 from profiler.analyse.tuning import TuningFinding
+from profiler.ask.collect import find_extremes
 from profiler.ask.compare import compare
-from profiler.ask.sweep import find_extremes
 from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_progress import CollectProgress

@@ -29,7 +29,7 @@ from profiler.commands.shared.options import (
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
+from profiler.measure.rungs.timing import TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
 

@@ -32,11 +32,11 @@ from profiler.present.document import Document
 from profiler.present.documents.check import (
     check_document,
     check_error_document,
+    code_check_document,
     is_accepted,
     is_doubted,
     sentence,
 )
-from profiler.present.documents.code_check import code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown

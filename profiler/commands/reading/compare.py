@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.shared.chart_file import chart_file
-from profiler.commands.shared.files import report_written
+from profiler.commands.shared.files import chart_file, report_written
 from profiler.commands.shared.options import (
     BriefOption,
     ChartOption,

@@ -10,8 +10,7 @@ import typer
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
-from profiler.commands.shared.chart_file import chart_file
-from profiler.commands.shared.files import check_ending, report_written, write_whole
+from profiler.commands.shared.files import chart_file, check_ending, report_written, write_whole
 from profiler.commands.shared.options import (
     BriefOption,
     ChartOption,

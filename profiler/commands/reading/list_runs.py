@@ -22,7 +22,7 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import print_document
-from profiler.present.documents.listing import kernels_document, runs_document
+from profiler.present.documents.catalogue import kernels_document, runs_document
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 

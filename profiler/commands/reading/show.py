@@ -9,8 +9,7 @@ import typer
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
-from profiler.commands.shared.chart_file import chart_file
-from profiler.commands.shared.files import report_written
+from profiler.commands.shared.files import chart_file, report_written
 from profiler.commands.shared.options import (
     BriefOption,
     ChartOption,

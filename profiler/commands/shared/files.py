@@ -1,4 +1,4 @@
-"""Writes the files that a user named, each completely or not at all."""
+"""Writes the files that a user named, each completely or not at all; the one of `--chart` too."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import OutputNotWritable
 from profiler.text import printable
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
@@ -51,3 +55,30 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def report_written(path: Path, settings: VerbSettings, what_to_do: str = "") -> None:
     if not settings.quiet:
         print(f"Wrote {printable(str(path))}{what_to_do}", file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class ChartFile:
+    path: Path
+    dark: bool
+
+    def write(self, chart: ChartType) -> None:
+        from profiler.present.charts import render
+
+        write_whole(render(chart, self.path.suffix.lower(), "dark" if self.dark else "light"), self.path)
+
+
+def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
+    """Returns the file for a chart after checking its name, or None without `--chart`."""
+    if path is None:
+        if dark:
+            raise typer.BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
+        return None
+    from profiler.present.charts import SUFFIXES
+
+    check_ending(path, SUFFIXES, "--chart")
+    if dark and path.suffix.lower() == ".html":
+        raise typer.BadParameter(
+            "an HTML page follows its reader's light or dark setting: leave --dark out", param_hint="'--dark'"
+        )
+    return ChartFile(path, dark)

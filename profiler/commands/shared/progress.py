@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Self
 
@@ -107,3 +108,13 @@ class Progress:
             self._bar.console.print(printable(line), markup=False)
         else:
             print(printable(line), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def continuable(results: str) -> Iterator[None]:
+    """Prints, when Ctrl-C ends the block, that the results so far are kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"the {results} so far are kept: the same command continues from there", file=sys.stderr)
+        raise

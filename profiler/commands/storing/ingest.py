@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import typer
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
+from profiler.cluster.watch import Worker
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
     SchedulerOption,
@@ -33,15 +35,14 @@ from profiler.commands.shared.options import (
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.commands.storing.ingest_progress import IngestProgress
-from profiler.errors import IngestIncomplete, ReportNotFound
+from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
-from profiler.store.ingest.on_workers import ingest_on_workers
+from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
 from profiler.store.reports.locate import Report, find_reports
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.launch_choice import LaunchChoice
-from profiler.text import printable
+from profiler.text import counted, printable
 
 _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
@@ -195,3 +196,35 @@ def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
         error,
         outcome.unread or None,
     )
+
+
+class IngestProgress(Progress, IngestObserver):
+    """The progress of workers that read reports. The threads that drive the workers call it."""
+
+    def __init__(self, total: int, settings: VerbSettings) -> None:
+        super().__init__("reading", total, settings)
+        self._read = Counter[Worker]()
+        self._batches: dict[Worker, tuple[str, float]] = {}
+
+    def began(self, worker: Worker, reports: int, size_bytes: int) -> None:
+        batch = f"reading {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
+        self._batches[worker] = (batch, time.monotonic())
+        self.said(worker, "")
+
+    def said(self, worker: Worker, text: str) -> None:
+        batch, since_s = self._batches[worker]
+        self.show(worker.name, f"{batch}{text and ': '}{text}; {self._read[worker]} read", since_s)
+
+    def ended(self, worker: Worker, reports: int) -> None:
+        self._read[worker] += reports
+        self.show(worker.name, f"waiting; {self._read[worker]} read")
+
+    def lost(self, worker: Worker, reports: int, error: ProfError) -> None:
+        self.drop(worker.name)
+        who = f"worker {worker.name}"
+        what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
+        self.note(f"{'lost':<12}{what}; {_reports(reports)} left to the others")
+
+
+def _reports(count: int) -> str:
+    return counted(count, "report", "reports")

@@ -35,10 +35,10 @@ from profiler.measure.rungs.program import ENVIRONMENT, RungJob, fresh_seed, jso
 from profiler.measure.rungs.timing import Timed, parse_timings
 from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.clocks import sampled_clocks
-from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.ncu import LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
+from profiler.measure.tools.transcript import EXIT_WRONG
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import Run, RunStore

@@ -14,8 +14,8 @@ from typing import Any
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Mode, fill_command, size_text
 from profiler.errors import LadderInvalid, OutputInvalid, ProgramTimedOut
-from profiler.measure.tools.exit_codes import program_failure
 from profiler.measure.tools.process import Finished, run
+from profiler.measure.tools.transcript import program_failure
 
 _KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.

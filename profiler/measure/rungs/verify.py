@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
 from profiler.measure.rungs.program import RungJob, json_lines, read_number, run_program
-from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.process import Finished
+from profiler.measure.tools.transcript import EXIT_WRONG
 
 _FIGURES = ("relative_error", "threshold", "not_finite", "worst_element")
 RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]

@@ -13,14 +13,16 @@ from profiler.errors import (
     CountersBusy,
     CountersRefused,
     DeviceMemoryFull,
+    GpuNotFound,
     LaunchesMissing,
     NcuFailed,
     NothingProfiled,
     ProfError,
     ProgramFailed,
     ReportNotWritten,
+    ResultWrong,
+    ShapeRefused,
 )
-from profiler.measure.tools.exit_codes import NO_MEMORY, program_failure
 from profiler.measure.tools.process import Finished
 
 _ERROR = "==ERROR=="
@@ -126,3 +128,29 @@ def _available(said: str) -> list[str]:
         return ["    the program launched no kernel at all"]
     more = [f"    and {len(names) - _MOST_KERNELS} more"] if len(names) > _MOST_KERNELS else []
     return ["    it launched:", *(f"      {name[:200]}" for name in names[:_MOST_KERNELS]), *more]
+
+
+# The meaning of the exit codes of a rung's program, as `kernels/README.md` defines them.
+#
+# 0: done; 3: a shape that the rung cannot run; 4: a wrong result; 6: out of device memory. Every other code is a failure.
+
+EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
+NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
+_NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
+
+
+def program_failure(label: str, exit_code: int | None, how: str, details: list[str]) -> ProfError:
+    """Returns the error that an exit code stands for; `exit_code` is None for a program without such codes.
+
+    `details` holds the command and the last lines that it printed.
+    """
+    printed = "\n".join(details[1:])
+    if exit_code == EXIT_MEMORY or NO_MEMORY.search(printed):
+        return DeviceMemoryFull(f"{label}: out of device memory", details=details)
+    if exit_code == EXIT_SHAPE:
+        return ShapeRefused(f"{label}: the program refuses this shape", details=details)
+    if exit_code == EXIT_WRONG:
+        return ResultWrong(f"{label}: the program says that its result is wrong", details=details)
+    if _NO_DEVICE.search(printed):
+        return GpuNotFound(f"{label}: the program sees no GPU", details=details)
+    return ProgramFailed(f"{label} failed ({how})", details=details)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.findings import ComparisonFinding, Confirmation, MetricDelta, Side
-from profiler.catalog.metrics import HEADLINE
-from profiler.present.charts.attribution import stalls_chart, waterfall_chart
+from profiler.analyse.findings import (
+    Attribution,
+    ComparisonFinding,
+    Confirmation,
+    Factor,
+    MetricDelta,
+    Part,
+    Side,
+)
+from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT
 from profiler.present.charts.instructions import instructions_chart
+from profiler.present.charts.rungs import STALLS_KEY, stalls_of
 from profiler.present.charts.style import (
+    BLUE,
+    GREY,
+    RED,
     VERDICTS,
     Record,
     chart_of,
+    dashed_line,
     figure,
     heading,
     readable_unit,
@@ -25,10 +38,181 @@ from profiler.present.charts.style import (
     texts_beside,
 )
 from profiler.present.documents.comparison import claim_text
+from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.text import shortened
 
 _WIDTH = 380
 _ROW = 26
+_ROOM_FOR_LABEL = 4  # to the right of the longest bar, in margins
+# Parts that move the time by less are drawn as one.
+_SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
+# A factor explains a share if it is at least this part of it, and undoes it if it takes more than this part away.
+_MOST = 0.5
+
+
+def waterfall_chart(comparison: ComparisonFinding) -> ChartType | None:
+    """Returns one step for each factor, from 1x to the whole speedup; None without an attribution."""
+    attribution = comparison.attribution
+    if attribution is None:
+        return None
+    rows = list(_steps(attribution))
+    whole = attribution.profiled_ratio
+    low = min(1.0, *(min(row["start"], row["end"]) for row in rows))
+    high = max(1.0, *(max(row["start"], row["end"]) for row in rows))
+    margin = (high / low) ** 0.04
+    scale = alt.Scale(type="log", domain=[low / margin, high * margin**_ROOM_FOR_LABEL], nice=False)
+    axis = alt.Axis(format=".3~g", values=_ticks(low, high), title="times as fast (log scale)")
+    base = rows_of(rows, "factor", _WIDTH, _ROW, "factor:N", "label:N", "share:N")
+    bars = base.mark_bar(height=15).encode(
+        x=alt.X("start:Q", scale=scale, axis=axis),
+        x2=alt.X2("end:Q"),
+        color=alt.Color("colour:N", scale=None),
+    )
+    labels = base.mark_text(align="left", baseline="middle", dx=6).encode(
+        x=alt.X("right:Q"), text=alt.Text("label:N")
+    )
+    return alt.layer(dashed_line("x", 1.0), bars, labels).properties(
+        title=heading(
+            _waterfall_title(attribution),
+            f"{whole:.3g}x" if not attribution.factors else speedup_sentence(attribution),
+        )
+    )
+
+
+def stalls_chart(comparison: ComparisonFinding) -> ChartType | None:
+    """Returns the cycles between two instructions of a warp, by stall reason; None if not recorded."""
+    attribution = comparison.attribution
+    if attribution is None or not attribution.stalls:
+        return None
+    sides = {
+        side: {part.name: getattr(part, side) for part in attribution.stalls} for side in ("before", "after")
+    }
+    moved = _most_moved(attribution)
+    return stalls_of(sides, heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
+
+
+def _steps(attribution: Attribution) -> Iterator[Record]:
+    reached = 1.0
+    for name, ratio, share in _leaves(attribution):
+        yield _step(name, reached, reached * ratio, ratio, share, BLUE if ratio >= 1 else RED)
+        reached *= ratio
+    whole = attribution.profiled_ratio
+    yield _step("all", 1.0, whole, whole, 1.0, GREY)
+
+
+def _step(name: str, start: float, end: float, ratio: float, share: float, colour: str) -> Record:
+    return {
+        "factor": name,
+        "start": start,
+        "end": end,
+        "right": max(start, end),
+        "label": f"{figure(ratio)}x",
+        "share": f"{100 * share:.1f} % of the speedup",
+        "colour": colour,
+    }
+
+
+def _leaves(attribution: Attribution) -> Iterator[tuple[str, float, float]]:
+    """Returns the innermost factors and parts in their order, with the small parts of one sum together."""
+    parts = [*attribution.stalls, *attribution.traffic]
+
+    def walk(factors: Sequence[Factor]) -> Iterator[tuple[str, float, float]]:
+        for factor in factors:
+            if factor.factors:
+                yield from walk(factor.factors)
+            elif parts and _is_sum(factor, parts):
+                yield from _split(factor, parts)
+            else:
+                yield factor.name, factor.ratio, factor.share
+
+    return walk(attribution.factors)
+
+
+def _is_sum(factor: Factor, parts: Sequence[Part]) -> bool:
+    """Returns whether the parts belong to the factor: then their shares add up to the factor's."""
+    return math.isclose(sum(part.share for part in parts), factor.share, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _split(factor: Factor, parts: Sequence[Part]) -> Iterator[tuple[str, float, float]]:
+    rest = (f"rest of {factor.name}", 1.0, 0.0)
+    for part in parts:
+        if abs(math.log(part.ratio)) >= _SMALLEST_STEP:
+            yield part.name, part.ratio, part.share
+        else:
+            rest = (rest[0], rest[1] * part.ratio, rest[2] + part.share)
+    yield rest
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Returns at most nine round figures; Vega's own log axis shows only powers of ten."""
+    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+    step = next((one for one in steps if (high - low) / one <= 8), None)
+    if step is None:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        return [10.0**power for power in range(first, last + 1)]
+    return [
+        round(step * count, 4) for count in range(math.ceil(low / step), math.floor(high / step) + 1) if count
+    ]
+
+
+def _waterfall_title(attribution: Attribution) -> str:
+    if abs(math.log(attribution.profiled_ratio)) < SMALLEST_RELATIVE_EFFECT:
+        return "Under the profiler, neither is faster"
+    change = "speedup" if attribution.profiled_ratio > 1 else "slowdown"
+    return f"Largest share of the {change} under the profiler: {_largest_share(attribution)}"
+
+
+def _largest_share(attribution: Attribution) -> str:
+    """Returns the factor that explains most of the speedup, in words.
+
+    It is the innermost factor or part that is most of the one it belongs to, unless those beside it mostly
+    undo it. If the outermost factor is mostly undone, the text also names the one that undoes most of it.
+    """
+    parts = [*attribution.stalls, *attribution.traffic]
+    found: Factor | Part = max(attribution.factors, key=_share)
+    if _is_undone(found, attribution.factors):
+        against = min(attribution.factors, key=_share)
+        return f"{_share_text(found)}, against {_share_text(against)}"
+    while beside := _inside(found, parts):
+        largest = max(beside, key=_share)
+        if largest.share < _MOST * found.share or _is_undone(largest, beside):
+            break
+        found = largest
+    return _share_text(found)
+
+
+def _inside(factor: Factor | Part, parts: Sequence[Part]) -> Sequence[Factor | Part]:
+    if isinstance(factor, Part):
+        return ()
+    return factor.factors or (parts if parts and _is_sum(factor, parts) else ())
+
+
+def _is_undone(factor: Factor | Part, beside: Sequence[Factor | Part]) -> bool:
+    return -sum(min(0.0, one.share) for one in beside) > _MOST * factor.share
+
+
+def _share(factor: Factor | Part) -> float:
+    return factor.share
+
+
+def _share_text(factor: Factor | Part) -> str:
+    return f"{factor.name}, {100 * factor.share:.0f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def _most_moved(attribution: Attribution) -> list[Part]:
+    return sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
+
+
+def _stalls_title(attribution: Attribution, moved: Sequence[Part]) -> tuple[str, ...]:
+    before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in ("before", "after"))
+    changes = ", ".join(f"{part.name} {signed_figure(part.after - part.before, 2)}" for part in moved)
+    return (
+        f"A warp issues every {figure(after)} cycles, before every {figure(before)}",
+        f"most changed: {changes} cycles",
+        STALLS_KEY,
+    )
+
+
 _ARROWS = {"up": "↑", "down": "↓"}
 _LABEL_WIDTH = 60
 

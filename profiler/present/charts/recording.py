@@ -1,35 +1,184 @@
-"""Charts of one recording: all of it as one picture, and the scatter of its launches and of its timed repeats."""
+"""Charts of one recording: all of it as one picture, the scatter of its launches and repeats, and its hottest lines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.source_lines import SourceLines
+from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import DURATION
 from profiler.errors import MetricNotFound
 from profiler.present.charts.rungs import stalls_heading, stalls_of
-from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
+    GREY,
+    PURPLE,
+    READY_TITLE,
     TITLE_ABOVE,
     Record,
+    bar_axis,
     chart_of,
+    coloured,
     figure,
+    figures_behind,
+    grouped_stalls,
     heading,
     legend_below,
     names_in,
     readable_unit,
     side_by_side,
+    stall_colours,
     texts_beside,
     tooltips,
 )
-from profiler.text import report_name, shortened
+from profiler.text import counted, report_name, shortened
+
+_CODE = 330
+_PANEL = 190
+_ROW = 21
+_FEWEST_ROWS, _MOST = 5, 12
+# The smallest share of instructions or samples that makes a row, unless there are very few rows.
+_WORTH_A_ROW = 0.01
+_CODE_CHARACTERS = 48
+_WHERE_WIDTH = 90
+
+
+def source_lines_chart(lines: SourceLines) -> ChartType | None:
+    """Returns executed instructions and, if recorded, stall samples; None if nothing was counted."""
+    shown = _hottest(lines)
+    if not shown:
+        return None
+    panels = [_executed(lines, shown)] if lines.executed else []
+    if lines.samples:
+        panels.append(_samples(lines, shown, named=not panels))
+    left = len(lines.lines) - len(shown)
+    notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
+    notes += [f"outlined: {READY_TITLE}"] if lines.samples else []
+    where = ", ".join(shortened(part, _WHERE_WIDTH) for part in (report_name(lines.label), lines.gpu))
+    title = heading(_lines_title(lines), "; ".join([where, *notes]))
+    chart: ChartType = (
+        alt.hconcat(*panels, spacing=18).resolve_scale(color="independent").properties(title=title)
+    )
+    return chart
+
+
+def _hottest(lines: SourceLines) -> list[SourceLine]:
+    """Returns the lines with the largest share of instructions or samples, whichever is larger."""
+
+    def heat(line: SourceLine) -> float:
+        executed = line.executed / lines.executed if lines.executed else 0.0
+        return max(executed, line.samples / lines.samples if lines.samples else 0.0)
+
+    hottest = sorted(lines.lines, key=lambda line: (-heat(line), line.file, line.line))[:_MOST]
+    shown = [
+        line
+        for rank, line in enumerate(hottest)
+        if heat(line) >= (_WORTH_A_ROW if rank >= _FEWEST_ROWS else 1e-9)
+    ]
+    return sorted(shown, key=lambda line: (line.file, line.line))
+
+
+def _rows_axis(shown: Sequence[SourceLine], *, named: bool) -> alt.Y:
+    code = alt.Axis(
+        labelAlign="left", labelPadding=_CODE, labelLimit=_CODE, labelFont="monospace", labelFontSize=10,
+        minExtent=_CODE,
+    )  # fmt: skip
+    axis = code if any(line.text for line in shown) else alt.Axis()
+    names = [_place(line, shown) for line in shown]
+    return alt.Y(
+        "line:N", sort=names, title=None, axis=axis if named else alt.Axis(labels=False, minExtent=0)
+    )
+
+
+def _place(line: SourceLine, shown: Sequence[SourceLine]) -> str:
+    """Returns the number and the text of the line, with its file if there are several or there is no text."""
+    several = len({one.file for one in shown}) > 1
+    where = f"{shortened(line.file, 20)}:{line.line}" if several or not line.text else str(line.line)
+    return f"{where}: {shortened(line.text.strip(), _CODE_CHARACTERS)}" if line.text else where
+
+
+def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
+    divisor, unit = readable_unit("inst", max(line.executed for line in shown))
+    rows: list[Record] = [
+        {
+            "line": _place(line, shown), "executed": line.executed / divisor,
+            "label": f"{figure(100 * line.executed / lines.executed, 2)} %",
+        }
+        for line in shown
+    ]  # fmt: skip
+    base = chart_of(rows, width=_PANEL, height=_ROW * len(rows)).encode(
+        y=_rows_axis(shown, named=True), tooltip=tooltips("line:N", "executed:Q", "label:N")
+    )
+    x = bar_axis("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
+    return alt.layer(base.mark_bar(height=14, color=PURPLE).encode(x=x), figures_behind(base, x))
+
+
+def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) -> ChartType:
+    """Returns the stall samples of each line, as a share of all samples of the kernel."""
+    colours = _colours(shown)
+    rows = [row for line in shown for row in _segments(line, lines, shown, colours)]
+    totals: list[Record] = [
+        {"line": _place(line, shown), "end": 100 * line.samples / lines.samples,
+         "label": f"{figure(100 * line.samples / lines.samples, 2)} %"}
+        for line in shown
+    ]  # fmt: skip
+    y = _rows_axis(shown, named=named)
+    base = chart_of(rows, width=_PANEL, height=_ROW * len(shown)).encode(
+        y=y, tooltip=tooltips("line:N", "reason:N", "samples:Q")
+    )
+    x = bar_axis("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
+    waits = coloured("reason:N", colours, "waiting for", columns=3)
+    bars = base.transform_filter(alt.datum.reason != READY_TITLE).mark_bar(height=14)
+    ready = base.transform_filter(alt.datum.reason == READY_TITLE).mark_bar(
+        height=13, filled=False, stroke=GREY, strokeWidth=1
+    )
+    text = figures_behind(chart_of(totals).encode(y=y), alt.X("end:Q"))
+    return alt.layer(
+        bars.encode(x=x, x2=alt.X2("end:Q"), color=waits), ready.encode(x=x, x2=alt.X2("end:Q")), text
+    )
+
+
+def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
+    """Returns the colours of the reasons with the most samples on these lines."""
+    samples = Counter[str]()
+    for line in shown:
+        samples.update(line.stalls)
+    return stall_colours(samples)
+
+
+def _segments(
+    line: SourceLine, lines: SourceLines, shown: Sequence[SourceLine], colours: Mapping[str, str]
+) -> Iterator[Record]:
+    start = 0.0
+    for reason, count in grouped_stalls(line.stalls, colours).items():
+        end = start + 100 * count / lines.samples
+        if count:
+            yield {
+                "line": _place(line, shown), "reason": reason, "samples": count, "start": start, "end": end,
+            }  # fmt: skip
+        start = end
+
+
+def _lines_title(lines: SourceLines) -> str:
+    """Returns the line that executes most, and the line that has the most samples."""
+    busiest = max(lines.lines, key=lambda line: line.executed)
+    waiting = max(lines.lines, key=lambda line: line.samples)
+    said = []
+    if lines.executed:
+        share = figure(100 * busiest.executed / lines.executed, 2)
+        said.append(f"line {busiest.line} executes {share} % of the instructions")
+    if lines.samples:
+        share = figure(100 * waiting.samples / lines.samples, 2)
+        same = said and (busiest.file, busiest.line) == (waiting.file, waiting.line)
+        said.append(f"{'' if same else f'line {waiting.line} '}has {share} % of the stall samples")
+    return " and ".join(said).capitalize()
+
 
 _WIDTH, _HEIGHT = 460, 180
 _NAME_WIDTH, _TITLE_WIDTH, _LABEL_WIDTH = 60, 90, 40

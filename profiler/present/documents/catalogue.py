@@ -1,4 +1,4 @@
-"""The catalogue of metrics, the causes and the presets as documents: all of them, or one."""
+"""Lists as documents: the metrics, the causes and the presets, all or one; stored runs; and the kernels of a ladder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from profiler.catalog.causes import CAUSES, CauseKind
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
 from profiler.present.document import Column, Document, Facts, Heading, Plain, Records, Row, Table, Text
+from profiler.present.documents.parts.rows import rows_document
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
 _METRIC_COLUMNS = (
@@ -107,3 +108,30 @@ def _preset_records(presets: Sequence[Preset]) -> Records:
 
 def _sections(preset: Preset) -> str:
     return f"--set {preset.set}" if preset.set else " ".join(preset.sections)
+
+
+_FIGURES = ("runs", "launches")
+_NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # a narrow window leaves them out in this order
+_LADDER_FIGURES = ("kernel", "profiled", "timed", "tuned")
+
+
+def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:
+    """Returns a row for each run, or for the newest of each name.
+
+    No column folds, because people copy run ids.
+    """
+    columns = [
+        Column(
+            name.replace("_", " "),
+            stays=_NARROW.index(name) if name in _NARROW else None,
+            right=name in _FIGURES,
+        )
+        for name in header
+    ]
+    return rows_document(header, rows, columns)
+
+
+def kernels_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:
+    """Returns a row for each kernel of a ladder, with the number of its stored runs."""
+    columns = [Column(name, right=name in _LADDER_FIGURES, folds=name == header[-1]) for name in header]
+    return rows_document(header, rows, columns)

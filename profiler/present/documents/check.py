@@ -1,4 +1,4 @@
-"""The result of `prof check` as a document: every limit, and whether it holds."""
+"""The result of `prof check` as a document: every limit, and whether it holds; with --sass, every function."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
+from profiler.analyse.code.sameness import CodeCheck, State
 from profiler.analyse.findings import REASONS
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.metrics import DURATION
@@ -329,3 +330,61 @@ def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
 def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[Plain]]:
     for name, outcome, why in unpaired(finding):
         yield (name, *[None] * 13, outcome, why, "")
+
+
+_NAME_WIDTH = 60
+_CODE_HEADER = (
+    "function",
+    "state",
+    "instructions_before",
+    "instructions_after",
+    "index",
+    "before",
+    "after",
+    "place",
+)
+_CODE_TONE: dict[State, Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
+
+
+def code_check_document(finding: CodeCheck) -> Document:
+    """Returns a row for each function; a changed one has the first instructions that differ."""
+    columns = (
+        Column("function", folds=True),
+        Column("code"),
+        Column("instructions", right=True),
+        Column("baseline", folds=True),
+        Column("candidate", folds=True),
+        Column("line"),
+    )
+    rows = []
+    for one in finding.functions:
+        counts = f"{one.instructions_before} → {one.instructions_after}"
+        if one.instructions_before == one.instructions_after:
+            counts = str(one.instructions_before)
+        name = shortened(one.function, _NAME_WIDTH)
+        values = (name, one.state, counts, one.before, one.after, one.place or "")
+        rows.append(Row(values, _CODE_TONE[one.state]))
+    records = [
+        [one.function, one.state, one.instructions_before, one.instructions_after, one.index, one.before, one.after, one.place]
+        for one in finding.functions
+    ]  # fmt: skip
+    verdict = _code_sentence(finding)
+    closing = Text(verdict, "bad" if finding.changed else "good", strong=True, wraps=False)
+    return Document(verdict, [[Table(columns, rows)]], Records(_CODE_HEADER, records), closing=closing)
+
+
+def _code_sentence(finding: CodeCheck) -> str:
+    """Returns the outcome in one line."""
+    other = [one for one in finding.functions if one.state != "same"]
+    whole = counted(len(finding.functions), "function", "functions")
+    if not other:
+        return f"the machine code is the same in {whole}"
+    first = other[0]
+    name = shortened(first.function, _NAME_WIDTH)
+    where = {
+        "changed": f"{name}, from instruction {first.index} on",
+        "missing": f"{name} is gone",
+        "new": f"{name} is new",
+        "same": "",
+    }[first.state]
+    return f"the machine code differs in {len(other)} of {whole}: {where}"

@@ -39,9 +39,7 @@ from profiler.present.document import (
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
-from profiler.present.documents.parts.metrics import metric_sections
-from profiler.present.documents.parts.provenance import provenance_facts
-from profiler.present.documents.parts.times import timing_facts
+from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
 from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, short_place, shortened
 

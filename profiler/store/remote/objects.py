@@ -18,8 +18,7 @@ from typing import Any
 from profiler.errors import RemoteFailed
 from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
-from profiler.store.remote.listing import is_web, list_files
-from profiler.store.remote.pages import is_s3
+from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64

@@ -6,6 +6,8 @@ says. Manifests have a seal since version 3.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -20,7 +22,6 @@ from profiler.store.remote.bounds import most_bytes
 from profiler.store.remote.places import FolderPlace, unreadable
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
-from profiler.store.runs.seal import seal_of, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
@@ -315,3 +316,34 @@ def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
         name = rung_name(ladder, kernel)
         if manifest.name != name and not manifest.name.startswith(f"{name}-"):
             yield f"it is called {manifest.name!r}, and its kernel is {kernel} of ladder {ladder!r}"
+
+
+# Seals JSON files: the last member of the object is the SHA-256 of everything before it.
+#
+# The hash covers the text without its white space, so that a pack may hold a manifest on one line.
+
+_SEAL = re.compile(rb',"checksum":"(?P<sha256>[0-9a-f]{64})"\}')
+
+
+def sealed(data: bytes) -> bytes:
+    """Returns the JSON object on one line with a new seal, in place of the one that it may have."""
+    body = _parted(data)[0]
+    return body[:-1] + b',"checksum":"%s"}' % _hash(body)
+
+
+def seal_of(data: bytes) -> bool | None:
+    """Returns whether the seal of a JSON object fits it; None if it has no seal."""
+    body, stated = _parted(data)
+    return stated == _hash(body) if stated is not None else None
+
+
+def _parted(data: bytes) -> tuple[bytes, bytes | None]:
+    """Returns the object without its seal on one line, and the hash in the seal."""
+    text = msgspec.json.format(data, indent=-1)
+    start = text.rfind(b',"checksum":"')
+    match = _SEAL.fullmatch(text, start) if start >= 0 else None
+    return (text[:start] + b"}", match["sha256"]) if match else (text, None)
+
+
+def _hash(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()

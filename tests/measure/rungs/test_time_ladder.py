@@ -12,7 +12,7 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import GpuNotFound, ProfError, ProgramFailed, RunDamaged
 from profiler.measure.rungs.provenance import read_commit
-from profiler.measure.rungs.time_ladder import TimingOutcome, TimingPlan, time_ladder
+from profiler.measure.rungs.timing import TimingOutcome, TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES

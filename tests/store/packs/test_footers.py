@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from profiler.store.packs.footers import JoinedFooter, read_footer
+from profiler.store.packs.write import JoinedFooter, read_footer
 from profiler.store.tables.thrift import encode_struct
 
 COLUMNS = {

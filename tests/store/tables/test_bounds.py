@@ -16,7 +16,7 @@ import pytest
 
 from profiler.errors import RunDamaged
 from profiler.store.fsck import Examined, examine
-from profiler.store.packs.footers import JoinedFooter, read_footer
+from profiler.store.packs.write import JoinedFooter, read_footer
 from profiler.store.runs.manifest import encode_manifest, read_manifest
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables import bounds

@@ -1,0 +1,237 @@
+"""Parts of a recording's sheet: where it comes from, its times without the profiler, and the metrics of one kernel."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePath
+
+from profiler.analyse.compare.attribution import STALLS
+from profiler.analyse.recording.overview import SheetMetric, TimingSheet
+from profiler.catalog.ladders.ladder import size_text
+from profiler.catalog.metrics import BY_NAME, READY
+from profiler.measure.tools.process import brief_word
+from profiler.present.document import Column, Folded, Heading, Row, Section, Table, Value
+from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
+from profiler.text import counted, duration, number, shortened, size, unit_for_people
+
+_HASH_CHARACTERS = 12
+_COMMAND_WIDTH = 300
+_BRIEF = ("run", "origin", "part", "recorded", "workload", "verified", "ncu", "measured")
+
+
+def provenance_facts(
+    manifest: Manifest, report: Path | str | None = None, *, full: bool = True
+) -> list[tuple[str, str]]:
+    """Returns the known facts, the most interesting first: all if `full`, or only what was recorded, when, where and how.
+
+    `report` is the file of a report that was never stored.
+    """
+    facts = manifest.provenance or Provenance()
+    rows = [
+        ("run", f"not stored: {report}" if report is not None else manifest.run_id),
+        ("origin", _origin(manifest) if report is None else ""),
+        ("part", manifest.part),
+        ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
+        ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
+        ("workload", size_text(manifest.workload or {})),
+        ("verified", _verified(facts)),
+        ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.has_counters else ""),
+        ("measured", _measured(manifest)),
+        ("preset", _preset(manifest)),
+        ("sections", ", ".join(manifest.sections)),
+        ("program", manifest.program),
+        ("command", _brief(manifest.command_line)),
+        ("seed", str(facts.seed) if facts.seed is not None else ""),
+        ("compiler", _compiler(facts)),
+        ("runtime", facts.runtime or ""),
+        ("binary", f"SHA-256 {facts.binary_sha256}" if facts.binary_sha256 else ""),
+        ("driver", facts.driver_version),
+        ("commit", _commit(facts)),
+        ("report", _reports(manifest.reports)),
+    ]
+    return [(name, value) for name, value in rows if value and (full or name in _BRIEF)]
+
+
+def _origin(manifest: Manifest) -> str:
+    return "ingested from a report, not collected by prof" if manifest.origin == "ingested" else ""
+
+
+def _verified(facts: Provenance) -> str:
+    return f"relative error {facts.relative_error:.1e}" if facts.relative_error is not None else ""
+
+
+def _measured(manifest: Manifest) -> str:
+    if not manifest.has_counters:
+        return ""
+    return (
+        f"clock control {manifest.clock_control}, cache control {manifest.cache_control}, "
+        f"{manifest.replay_mode} replay"
+    )
+
+
+def _preset(manifest: Manifest) -> str:
+    missing = (
+        f"; nothing recorded for {', '.join(manifest.missing_metrics)}" if manifest.missing_metrics else ""
+    )
+    return f"{manifest.preset}{missing}" if manifest.preset else ""
+
+
+def _brief(command_line: str) -> str:
+    """Returns the start and the end of the command, without its long list of metrics; `--format json` has all of it."""
+    with suppress(ValueError):
+        program, *words = shlex.split(command_line)
+        command_line = shlex.join(map(brief_word, [PurePath(program).name, *words]))
+    return shortened(command_line, _COMMAND_WIDTH)
+
+
+def _compiler(facts: Provenance) -> str:
+    flags = " ".join([*facts.build_flags, *(f"(without {name})" for name in facts.without)])
+    return f"nvcc {facts.nvcc_version} {flags}" if facts.nvcc_version else ""
+
+
+def _commit(facts: Provenance) -> str:
+    return f"{facts.git_commit}{', with changes' if facts.git_dirty else ''}" if facts.git_commit else ""
+
+
+def _reports(reports: Sequence[StoredReport]) -> str:
+    if len(reports) == 1:
+        return f"{size(reports[0].bytes)}, SHA-256 {reports[0].sha256}"
+    if not reports:
+        return ""
+    hashes = ", ".join(f"{report.sha256[:_HASH_CHARACTERS]}..." for report in reports)
+    return (
+        f"{len(reports)}, one per process, {size(sum(report.bytes for report in reports))}, SHA-256 {hashes}"
+    )
+
+
+_MOST_STALLS = 5
+_OF_UNITS = ("_pipe_pct", "_throughput_pct")
+_BUSY_PCT, _MOST_UNITS = 10.0, 2
+_GROUPS = tuple(dict.fromkeys(metric.group for metric in BY_NAME.values()))
+
+
+def metric_sections(
+    metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int, *, full: bool
+) -> Iterator[Section]:
+    """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
+
+    Unless `full`, only the longest stalls are shown, and those that belong to the headline.
+    """
+    first = [one for one in metrics if one.name in headline and one.name not in STALLS]
+    first.sort(key=lambda one: headline.index(one.name))
+    stalls = sorted(
+        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
+    )
+    if not full:
+        first = [one for one in first if one.mean] + _busiest(metrics, headline)
+        stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
+        stalls = [*stalls[:_MOST_STALLS], *(one for one in stalls[_MOST_STALLS:] if one.name in headline)]
+    shown = {one.name for one in (*first, *stalls)}
+    others = [one for one in metrics if one.name not in shown]
+    if first:
+        yield [Heading("Headline metrics"), metrics_table("metric", first), *launches]
+    if stalls:
+        yield [Heading("Stalls"), metrics_table("why a warp waits", stalls)]
+    if others:
+        yield [Heading("Other metrics"), *_other_metrics(others, left_out, full=full)]
+
+
+def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) -> Iterator[Folded]:
+    """Yields the metrics of the catalogue by their groups, and the counters that only Nsight Compute has a name for."""
+    counters = [one for one in others if one.name == one.ncu]
+    known = sorted(
+        (one for one in others if one.name != one.ncu), key=lambda one: _GROUPS.index(BY_NAME[one.name].group)
+    )
+    more = f"; {left_out} more in `prof show --full`" if left_out else ""
+    if known:
+        number_of = counted(len(known), "other metric", "other metrics")
+        summary = f"{number_of}, mean and standard deviation over launches{'' if counters else more}"
+        table = metrics_table("other metric", known, grouped=True)
+        yield Folded(summary, [table], None if full else f"{number_of} with --full")
+    if counters:
+        summary = counted(len(counters), "counter", "counters") + " by the names of Nsight Compute"
+        instead = f"{summary}: --full --format csv lists them"
+        yield Folded(f"{summary}{more}", [metrics_table("counter", counters)], instead)
+
+
+def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
+    """Returns the units of the GPU that work most, of those that the headline metrics leave out."""
+    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.name not in headline]
+    return sorted((one for one in units if one.mean >= _BUSY_PCT), key=lambda one: -one.mean)[:_MOST_UNITS]
+
+
+def metrics_table(title: str, metrics: Sequence[SheetMetric], *, grouped: bool = False) -> Table:
+    """Returns a row for each metric, with its group in the catalogue if they are `grouped`."""
+    group = [Column("group", stays=0)] if grouped else []
+    columns = (
+        Column(title, folds=True),
+        Column("unit"),
+        Column("mean", "number"),
+        Column("spread, %", "percent", missing="-"),
+        *group,
+        Column("ncu", wide=True),
+    )
+    groups = [(BY_NAME[one.name].group,) if grouped else () for one in metrics]
+    cells = [
+        (*values, *group, ncu)
+        for group, (*values, ncu) in zip(groups, map(_metric_cells, metrics), strict=True)
+    ]
+    return Table(columns, [Row(one) for one in cells])
+
+
+def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
+    divisor, unit = unit_for_people(metric.unit, metric.mean)
+    spread_pct = 100 * metric.spread / abs(metric.mean) if metric.spread is not None and metric.mean else None
+    return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
+
+
+_STEADY_MHZ = 15.0  # one step of the clock
+
+
+def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
+    timing, provenance = sheet.timing, sheet.run.provenance
+    rows = [
+        (
+            "median",
+            f"{duration(timing.median_ns)}, spread {number(timing.spread_pct)} % (interquartile range), "
+            f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
+        )
+    ]
+    if timing.gflops is not None:
+        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
+    if timing.gbytes_per_s is not None:
+        rows.append(("traffic", f"{number(timing.gbytes_per_s)} GB/s"))
+    if timing.reference_median_ns is not None and timing.reference_pct is not None:
+        name = f" ({provenance.reference})" if provenance and provenance.reference else ""
+        reached = f"{number(timing.reference_pct)} % of its speed reached"
+        rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
+    if timing.best_median_ns is not None and timing.best_pct is not None:
+        reached = f"{number(timing.best_pct)} % of its speed reached"
+        rows.append(("at its best", f"{duration(timing.best_median_ns)}{_algorithms(provenance)}, {reached}"))
+    if provenance and provenance.clocks:
+        rows.append(("clock", clocks_text(provenance.clocks)))
+    repeats = counted(timing.repeats, "repeat", "repeats")
+    rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
+    return rows
+
+
+def _algorithms(provenance: Provenance | None) -> str:
+    """Returns the library and its fastest algorithm, and what other processes chose."""
+    if provenance is None:
+        return ""
+    known = [
+        ", ".join(f"{name} {one[name]}" for name in ("id", "tile", "stages", "split_k") if name in one)
+        or "its default"
+        for one in provenance.algorithms
+    ]
+    return f" ({provenance.library or 'its library'}: {'; in another process '.join(dict.fromkeys(known))})"
+
+
+def clocks_text(clocks: Clocks) -> str:
+    """Returns the clock and the power while the kernel and its reference were timed."""
+    mhz, power = clocks.sm_mhz, clocks.power_w
+    moved = mhz.greatest - mhz.least > _STEADY_MHZ
+    range_text = f"{mhz.least:,.0f} to {mhz.greatest:,.0f} MHz, " if moved else ""
+    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample', 'samples')})"
