@@ -31,7 +31,7 @@ from profiler.analyse.findings import (
 )
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.kernel_names import base_name, plain_name
-from profiler.analyse.recording.launch_shapes import pair_of_main_shapes
+from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT

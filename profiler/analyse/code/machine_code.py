@@ -27,7 +27,7 @@ from profiler.analyse.code.hot_loop import (
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.importance import Importance
-from profiler.analyse.recording.launch_shapes import of_main_shape, say_main_shape
+from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile
 
 Per = Literal["iteration", "step", "warp"]

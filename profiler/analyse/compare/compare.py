@@ -26,7 +26,7 @@ from profiler.analyse.findings import (
     Side,
     Speedup,
 )
-from profiler.analyse.recording.launch_shapes import pair_of_main_shapes
+from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics

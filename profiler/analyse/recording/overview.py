@@ -21,7 +21,8 @@ from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
-from profiler.analyse.recording.launch_shapes import LaunchShape, of_main_shape, say_main_shape
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.analyse.statistics.differences import standard_deviation

@@ -7,7 +7,8 @@ import pytest
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.launch_shapes import mixed_shapes, pair_of_main_shapes
+from profiler.analyse.recording.launch_shapes import mixed_shapes
+from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.text import duration

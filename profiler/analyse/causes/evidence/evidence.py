@@ -26,7 +26,8 @@ from profiler.analyse.causes.evidence.time_model import (
 )
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
-from profiler.analyse.recording.launch_shapes import LaunchShape, of_main_shape
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 
