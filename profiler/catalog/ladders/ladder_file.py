@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from profiler.catalog.ladders.expressions import Expression, parse_expression
 from profiler.catalog.ladders.ladder import (
@@ -33,8 +33,7 @@ from profiler.catalog.ladders.ladder import (
 )
 from profiler.catalog.ladders.sweep import SweepSpace, read_sweep
 from profiler.catalog.ladders.toml_reader import (
-    KeyPath,
-    TomlReader,
+    TomlTable,
     nearest,
     parse_toml,
     read_text,
@@ -77,251 +76,226 @@ def _parsed(path: Path, text: str) -> Ladder:
         table = parse_toml(text)
     except ValueError as error:
         raise syntax_error(path, str(error)) from None
-    return _LadderReader(path, text).ladder(table)
+    return _LadderReader(TomlTable(path, text, table)).ladder()
 
 
-class _LadderReader(TomlReader):
-    def __init__(self, path: Path, text: str) -> None:
-        super().__init__(path, text)
+class _LadderReader:
+    """Reads the kernels of one file. What a kernel does not say, the ladder may say for all of them."""
+
+    def __init__(self, file: TomlTable) -> None:
+        self._file = file
+        self._folder = file.path.parent
         self._defaults: Mapping[str, int] = {}
 
-    def ladder(self, table: dict[str, Any]) -> Ladder:
-        self._known_keys(table, _LADDER_KEYS, ())
-        name = self._take(table, (), "name", str, self._path.resolve().parent.name)
+    def ladder(self) -> Ladder:
+        file = self._file
+        file.require_known(_LADDER_KEYS)
+        name = file.take("name", str, file.path.resolve().parent.name)
         if not is_ladder_name(name):
-            self._fail(("name",) if "name" in table else (), f"the ladder's name '{name}' {_NAME_RULE}")
-        workload = self._workload(table)
+            file.fail(f"the ladder's name '{name}' {_NAME_RULE}", *(["name"] if "name" in file else []))
+        workload = self._workload()
         self._defaults = workload.parameters
-        rows = self._take(table, (), "kernel", list)
+        rows = file.take("kernel", list)
         if not rows:
-            self._fail(("kernel",), "a ladder needs at least one [[kernel]]")
-        kernels = [self._kernel(row, table, ("kernel", index)) for index, row in enumerate(rows)]
-        self._distinct(kernels)
-        self._known_others(kernels)
-        reference = self._take(table, (), "reference", int, None)
-        if reference is not None and reference not in {kernel.number for kernel in kernels}:
-            self._fail(("reference",), f"the reference is kernel {reference}, which the ladder does not have")
+            file.fail("a ladder needs at least one [[kernel]]", "kernel")
+        if not all(isinstance(row, dict) for row in rows):
+            file.fail("kernels are written as [[kernel]] tables", "kernel")
+        kernels = [self._kernel(file.inner(row, "kernel", index)) for index, row in enumerate(rows)]
+        numbers = [kernel.number for kernel in kernels]
+        for index, kernel in enumerate(kernels):
+            if kernel.number in numbers[:index]:
+                other = kernels[numbers.index(kernel.number)]
+                file.fail(
+                    f"number {kernel.number} is taken by '{other.name}' already", "kernel", index, "number"
+                )
+        for index, kernel in enumerate(kernels):
+            if kernel.against is not None and kernel.against not in {*numbers} - {kernel.number}:
+                wrong = f"against is the number of another kernel of the ladder, not {kernel.against}"
+                file.fail(wrong, "kernel", index, "against")
+        reference = file.take("reference", int, None)
+        if reference not in (None, *numbers):
+            file.fail(f"the reference is kernel {reference}, which the ladder does not have", "reference")
         return Ladder(
             name=name,
-            title=self._take(table, (), "title", str),
-            path=self._path,
+            title=file.take("title", str),
+            path=file.path,
             workload=workload,
             kernels=tuple(sorted(kernels, key=lambda kernel: kernel.number)),
             reference=reference,
         )
 
-    def _workload(self, table: dict[str, Any]) -> Workload:
-        parameters = self._take(table, (), "workload", dict, {})
+    def _workload(self) -> Workload:
+        parameters = self._file.take("workload", dict, {})
+        table = self._file.inner(parameters, "workload")
         for name in parameters:
-            value = self._take(parameters, ("workload",), name, int)
+            value = table.take(name, int)
             if not 0 <= value <= LARGEST_SIZE:
-                self._fail(("workload", name), f"{name} = {value}: {_PARAMETER_RULE}")
+                table.fail(f"{name} = {value}: {_PARAMETER_RULE}", name)
             if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
-                self._fail(
-                    ("workload", name),
-                    f"a parameter's name is lower-case letters, digits and _, not '{name}'",
-                )
+                table.fail(f"a parameter's name is lower-case letters, digits and _, not '{name}'", name)
             if name in PLACEHOLDERS:
-                self._fail(("workload", name), f"'{name}' already means {PLACEHOLDERS[name]}")
-        size = self._words(table, (), "size") if "size" in table else tuple(parameters)
+                table.fail(f"'{name}' already means {PLACEHOLDERS[name]}", name)
+        size = self._file.words("size") if "size" in self._file else tuple(parameters)
         for name in size:
             if name not in parameters:
-                self._fail(("size",), f"'{name}' is not in [workload]{nearest(name, parameters)}")
+                self._file.fail(f"'{name}' is not in [workload]{nearest(name, parameters)}", "size")
         return Workload(parameters, size)
 
-    def _kernel(self, row: object, ladder: dict[str, Any], place: KeyPath) -> Kernel:
-        if not isinstance(row, dict):
-            self._fail(("kernel",), "kernels are written as [[kernel]] tables")
-        self._known_keys(row, _KERNEL_KEYS, place)
-        number = self._take(row, place, "number", int)
+    def _kernel(self, row: TomlTable) -> Kernel:
+        row.require_known(_KERNEL_KEYS)
+        number = row.take("number", int)
         if not 0 <= number < 1000:
-            self._fail((*place, "number"), f"a kernel's number is 0 to 999, not {number}")
-        name = self._take(row, place, "name", str)
+            row.fail(f"a kernel's number is 0 to 999, not {number}", "number")
+        name = row.take("name", str)
         if not is_plain_name(name):
-            self._fail((*place, "name"), f"the kernel's name '{name}' {_NAME_RULE}")
-        source = self._take(row, place, "source", str, None)
-        skip = self._take(row, place, "skip", int, 0)
+            row.fail(f"the kernel's name '{name}' {_NAME_RULE}", "name")
+        source = row.take("source", str, None)
+        skip = row.take("skip", int, 0)
         if skip < 0:
-            self._fail((*place, "skip"), f"skip counts launches, so it cannot be {skip}")
-        is_profiled = self._flag(row, place, "profile", True)
-        flags = [
-            self._words(owner, at, "flags") for owner, at in ((ladder, ()), (row, place)) if "flags" in owner
-        ]
+            row.fail(f"skip counts launches, so it cannot be {skip}", "skip")
+        is_profiled = row.take("profile", bool, True)
         return Kernel(
             number=number,
             name=name,
-            idea=self._take(row, place, "idea", str),
-            regex=self._regex(row, place) if is_profiled or "regex" in row else None,
-            commands=self._commands(row, ladder, place, source, is_profiled),
+            idea=row.take("idea", str),
+            regex=_regex(row) if is_profiled or "regex" in row else None,
+            commands=self._commands(row, source, is_profiled),
             is_profiled=is_profiled,
-            source=self._path.parent / source if source is not None else None,
-            further_sources=self._further_sources(row, place, source),
+            source=self._folder / source if source is not None else None,
+            further_sources=self._further_sources(row, source),
             skip=skip,
-            has_window=self._flag(row, place, "window", False),
-            flags=tuple(flag for group in flags for flag in group),
-            targets=self._targets(row, place),
-            needs=self._libraries(row, place, "needs"),
-            uses=self._libraries(row, place, "uses")
-            if "uses" in row
-            else self._libraries(ladder, (), "uses"),
-            flops=self._expression(row, ladder, place, "flops"),
-            bytes=self._expression(row, ladder, place, "bytes"),
-            published=self._published(row, place),
-            against=self._take(row, place, "against", int, None),
-            expects=self._claim(row, place),
-            sweep=self._sweep(row, place, source),
+            has_window=row.take("window", bool, False),
+            flags=(*self._file.words("flags"), *row.words("flags")),
+            targets=_targets(row),
+            needs=_libraries(row, "needs"),
+            uses=_libraries(self._owner(row, "uses"), "uses"),
+            flops=self._expression(row, "flops"),
+            bytes=self._expression(row, "bytes"),
+            published=_published(row),
+            against=row.take("against", int, None),
+            expects=_claim(row),
+            sweep=self._sweep(row, source),
         )
 
-    def _commands(
-        self,
-        row: dict[str, Any],
-        ladder: dict[str, Any],
-        place: KeyPath,
-        source: str | None,
-        is_profiled: bool,
-    ) -> Mapping[Mode, tuple[str, ...]]:
+    def _owner(self, row: TomlTable, key: str) -> TomlTable:
+        """Returns the table that has the key: the kernel's own, or that of the whole ladder."""
+        return row if key in row else self._file
+
+    def _commands(self, row: TomlTable, source: str | None, is_profiled: bool) -> dict[Mode, tuple[str, ...]]:
         commands: dict[Mode, tuple[str, ...]] = {}
         absent = {"binary"} if source is None or not source.endswith(".cu") else set()
         absent |= {"source"} if source is None else set()
         for key, mode in _COMMAND_KEYS.items():
-            owner, at = (row, place) if key in row else (ladder, ())
+            owner = self._owner(row, key)
             if key not in owner or (mode == "profile" and not is_profiled):
                 continue
-            words = self._words(owner, at, key)
+            words = owner.words(key)
             if not words:
-                self._fail((*at, key), f"{key} is empty: its first word is the program")
-            for word in words:
-                self._placeholders(word, (*at, key), absent, place)
+                owner.fail(f"{key} is empty: its first word is the program", key)
+            for name in (name for word in words for name in self._placeholders(word, owner, key)):
+                if name in absent:
+                    lacks = "source" if name == "source" else "source that ends in .cu"
+                    row.fail(f"the command says {{{name}}}, but this kernel has no {lacks}")
             commands[mode] = words
         if is_profiled and "profile" not in commands:
-            self._fail(place, "no command, neither here nor for the whole ladder")
+            row.fail("no command, neither here nor for the whole ladder")
         if not is_profiled and "time" not in commands:
-            self._fail(
-                (*place, "profile"), "a kernel that is not profiled is timed, and needs a 'time' command"
-            )
+            row.fail("a kernel that is not profiled is timed, and needs a 'time' command", "profile")
         return commands
 
-    def _further_sources(
-        self, row: dict[str, Any], place: KeyPath, source: str | None
-    ) -> tuple[Path, ...] | None:
-        """Returns the files of `sources`: in the ladder's folder or in one beside it, so that a copy keeps their places."""
-        if "sources" not in row:
-            return None
-        folder = self._path.parent
-        names = self._words(row, place, "sources")
-        beside = Path(os.path.abspath(folder)).parent
-        for name in (source, *names) if source else names:
-            if not (folder / name).is_file():
-                self._fail((*place, "sources"), f"{folder / name}: no such file")
-            if not Path(os.path.abspath(folder / name)).is_relative_to(beside):
-                self._fail(
-                    (*place, "sources"), f"'{name}' is neither in the ladder's folder nor in one beside it"
-                )
-        return tuple(folder / name for name in names)
-
-    def _placeholders(self, word: str, at: KeyPath, absent: set[str], kernel: KeyPath) -> None:
+    def _placeholders(self, word: str, owner: TomlTable, key: str) -> list[str]:
         try:
             names = placeholders_of(word)
         except ValueError as error:
-            self._fail(at, f"'{word}': {error}")
+            owner.fail(f"'{word}': {error}", key)
         known = [*PLACEHOLDERS, *self._defaults]
         for name in names:
             if name not in known:
-                self._fail(at, f"'{word}': unknown placeholder {{{name}}}{nearest(name, known)}")
-            if name in absent:
-                lacks = "source" if name == "source" else "source that ends in .cu"
-                self._fail(kernel, f"the command says {{{name}}}, but this kernel has no {lacks}")
+                owner.fail(f"'{word}': unknown placeholder {{{name}}}{nearest(name, known)}", key)
+        return names
 
-    def _regex(self, row: dict[str, Any], place: KeyPath) -> str:
-        pattern = self._take(row, place, "regex", str)
-        try:
-            check_pattern(pattern)
-        except ValueError as error:
-            self._fail((*place, "regex"), str(error))
-        return pattern
+    def _further_sources(self, row: TomlTable, source: str | None) -> tuple[Path, ...] | None:
+        """Returns the files of `sources`: in the ladder's folder or in one beside it, so that a copy keeps their places."""
+        if "sources" not in row:
+            return None
+        names = row.words("sources")
+        beside = Path(os.path.abspath(self._folder)).parent
+        for name in (source, *names) if source else names:
+            if not (self._folder / name).is_file():
+                row.fail(f"{self._folder / name}: no such file", "sources")
+            if not Path(os.path.abspath(self._folder / name)).is_relative_to(beside):
+                row.fail(f"'{name}' is neither in the ladder's folder nor in one beside it", "sources")
+        return tuple(self._folder / name for name in names)
 
-    def _expression(
-        self, row: dict[str, Any], ladder: dict[str, Any], place: KeyPath, key: str
-    ) -> Expression | None:
-        owner, at = (row, place) if key in row else (ladder, ())
+    def _expression(self, row: TomlTable, key: str) -> Expression | None:
+        owner = self._owner(row, key)
         if key not in owner:
             return None
-        text = self._take(owner, at, key, str)
         try:
-            expression = parse_expression(text)
-            unknown = [name for name in expression.names if name not in self._defaults]
-            if not unknown:
-                expression.evaluate(self._defaults)
+            expression = parse_expression(owner.take(key, str))
+            for name in expression.names:
+                if name not in self._defaults:
+                    owner.fail(f"'{name}' is not in [workload]{nearest(name, self._defaults)}", key)
+            expression.evaluate(self._defaults)
         except ExpressionError as error:
-            self._fail((*at, key), str(error))
-        if unknown:
-            hint = nearest(unknown[0], self._defaults)
-            self._fail((*at, key), f"'{unknown[0]}' is not in [workload]{hint}")
+            owner.fail(str(error), key)
         return expression
 
-    def _targets(self, row: dict[str, Any], place: KeyPath) -> dict[str, str]:
-        targets = self._take(row, place, "targets", dict, {})
-        for arch in targets:
-            target = self._take(targets, (*place, "targets"), arch, str)
-            if not _TARGET.fullmatch(arch) or not _TARGET.fullmatch(target):
-                self._fail(
-                    (*place, "targets", arch),
-                    f"targets pair names such as sm_90, not '{arch}' and '{target}'",
-                )
-        return targets
-
-    def _libraries(self, row: dict[str, Any], place: KeyPath, key: str) -> tuple[str, ...]:
-        libraries = self._words(row, place, key) if key in row else ()
-        for library in libraries:
-            if library not in LIBRARIES:
-                self._fail((*place, key), f"unknown library '{library}'; known: {', '.join(LIBRARIES)}")
-        return libraries
-
-    def _published(self, row: dict[str, Any], place: KeyPath) -> tuple[Published, ...]:
-        figures = []
-        for index, table in enumerate(self._take(row, place, "published", list, [])):
-            at = (*place, "published", index)
-            if not isinstance(table, dict):
-                self._fail(at[:-1], "published is a list of tables: [{ gpu = ..., gflops = ... }]")
-            self._known_keys(table, _PUBLISHED_KEYS, at)
-            gpu = self._take(table, at, "gpu", str)
-            numbers = {key: self._take(table, at, key, float, None) for key in _PUBLISHED_KEYS - {"gpu"}}
-            for key, value in numbers.items():
-                if value is not None and not 0 < value < math.inf:
-                    self._fail((*at, key), f"{key} must be above 0, not {value:g}")
-            figures.append(Published(gpu, **numbers))
-        return tuple(figures)
-
-    def _claim(self, row: dict[str, Any], place: KeyPath) -> Claim | None:
-        claim = self._take(row, place, "expects", str, None)
-        if claim is not None and claim not in CLAIMS:
-            self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
-        return cast("Claim | None", claim)
-
-    def _sweep(self, row: dict[str, Any], place: KeyPath, source: str | None) -> SweepSpace | None:
+    def _sweep(self, row: TomlTable, source: str | None) -> SweepSpace | None:
         if "tune" not in row:
             return None
-        at = (*place, "tune")
         if source is None or not source.endswith(".cu"):
-            self._fail(at, "tune is for a kernel that prof compiles: its source ends in .cu")
+            row.fail("tune is for a kernel that prof compiles: its source ends in .cu", "tune")
         return read_sweep(
-            row["tune"], self._defaults, lambda where, reason: self._fail((*at, *where), reason)
+            row.values["tune"], self._defaults, lambda where, reason: row.fail(reason, "tune", *where)
         )
 
-    def _distinct(self, kernels: list[Kernel]) -> None:
-        for index, kernel in enumerate(kernels):
-            for other in kernels[:index]:
-                if kernel.number == other.number:
-                    self._fail(
-                        ("kernel", index, "number"),
-                        f"number {kernel.number} is taken by '{other.name}' already",
-                    )
 
-    def _known_others(self, kernels: list[Kernel]) -> None:
-        numbers = {kernel.number for kernel in kernels}
-        for index, kernel in enumerate(kernels):
-            if kernel.against is not None and kernel.against not in numbers - {kernel.number}:
-                self._fail(
-                    ("kernel", index, "against"),
-                    f"against is the number of another kernel of the ladder, not {kernel.against}",
-                )
+def _regex(row: TomlTable) -> str:
+    pattern = row.take("regex", str)
+    try:
+        check_pattern(pattern)
+    except ValueError as error:
+        row.fail(str(error), "regex")
+    return pattern
+
+
+def _targets(row: TomlTable) -> dict[str, str]:
+    targets = row.take("targets", dict, {})
+    table = row.inner(targets, "targets")
+    for arch in targets:
+        target = table.take(arch, str)
+        if not _TARGET.fullmatch(arch) or not _TARGET.fullmatch(target):
+            table.fail(f"targets pair names such as sm_90, not '{arch}' and '{target}'", arch)
+    return targets
+
+
+def _libraries(owner: TomlTable, key: str) -> tuple[str, ...]:
+    libraries = owner.words(key)
+    for library in libraries:
+        if library not in LIBRARIES:
+            owner.fail(f"unknown library '{library}'; known: {', '.join(LIBRARIES)}", key)
+    return libraries
+
+
+def _published(row: TomlTable) -> tuple[Published, ...]:
+    figures = []
+    for index, values in enumerate(row.take("published", list, [])):
+        if not isinstance(values, dict):
+            row.fail("published is a list of tables: [{ gpu = ..., gflops = ... }]", "published")
+        table = row.inner(values, "published", index)
+        table.require_known(_PUBLISHED_KEYS)
+        gpu = table.take("gpu", str)
+        numbers = {key: table.take(key, float, None) for key in _PUBLISHED_KEYS - {"gpu"}}
+        for key, value in numbers.items():
+            if value is not None and not 0 < value < math.inf:
+                table.fail(f"{key} must be above 0, not {value:g}", key)
+        figures.append(Published(gpu, **numbers))
+    return tuple(figures)
+
+
+def _claim(row: TomlTable) -> Claim | None:
+    claim = row.take("expects", str, None)
+    if claim is not None and claim not in CLAIMS:
+        row.fail(f"expects is one of {', '.join(CLAIMS)}, not '{claim}'", "expects")
+    return cast("Claim | None", claim)

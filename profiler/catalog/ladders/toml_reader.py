@@ -11,6 +11,7 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -38,54 +39,57 @@ _KINDS: dict[type, str] = {
     float: "a number",
     list: "a list",
     dict: "a table",
+    bool: "true or false",
 }
 
 
-class TomlReader:
-    """Takes values by table, the keys that lead to it, and key; fails with path, line and reason."""
+@dataclass(frozen=True)
+class TomlTable:
+    """A table of a file, and the `keys` that lead to it. Takes values by key; fails with path, line and reason."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._text = text
+    path: Path
+    text: str
+    values: dict[str, Any]
+    keys: KeyPath = ()
 
-    def _take(
-        self, table: dict[str, Any], place: KeyPath, key: str, kind: type[Value], *default: Any
-    ) -> Value:
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def inner(self, values: dict[str, Any], *keys: str | int) -> TomlTable:
+        """Returns a table within this one, to which these keys lead."""
+        return TomlTable(self.path, self.text, values, (*self.keys, *keys))
+
+    def take(self, key: str, kind: type[Value], *default: Any) -> Value:
         """Returns the value of this type; a whole number is also a float. Without a default the key must be there."""
-        if key not in table:
+        if key not in self.values:
             if default:
                 return cast(Value, default[0])
-            self._fail(place, f"'{key}' is missing")
-        value = table[key]
+            self.fail(f"'{key}' is missing")
+        value = self.values[key]
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            self._fail((*place, key), f"{key} must be {_KINDS[kind]}, not {_shown(value)}")
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            self.fail(f"{key} must be {_KINDS[kind]}, not {_shown(value)}", key)
         if isinstance(value, str) and not value.strip():
-            self._fail((*place, key), f"{key} is empty")
+            self.fail(f"{key} is empty", key)
         return value
 
-    def _flag(self, table: dict[str, Any], place: KeyPath, key: str, default: bool) -> bool:
-        value = table.get(key, default)
-        if not isinstance(value, bool):
-            self._fail((*place, key), f"{key} must be true or false, not {_shown(value)}")
-        return value
-
-    def _words(self, table: dict[str, Any], place: KeyPath, key: str) -> tuple[str, ...]:
-        words = self._take(table, place, key, list)
+    def words(self, key: str) -> tuple[str, ...]:
+        """Returns a list of words; an empty one if the key is not there."""
+        words = self.take(key, list, [])
         for word in words:
             if not isinstance(word, str) or "\0" in word:
-                self._fail((*place, key), f"{key} must be a list of words in quotes, not {_shown(word)}")
+                self.fail(f"{key} must be a list of words in quotes, not {_shown(word)}", key)
         return tuple(words)
 
-    def _known_keys(self, table: dict[str, Any], known: set[str], place: KeyPath) -> None:
-        for key in table:
+    def require_known(self, known: set[str]) -> None:
+        for key in self.values:
             if key not in known:
-                self._fail((*place, key), f"unknown key '{key}'{nearest(key, known)}")
+                self.fail(f"unknown key '{key}'{nearest(key, known)}", key)
 
-    def _fail(self, place: KeyPath, reason: str) -> NoReturn:
-        line = line_of(self._text, place)
-        raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
+    def fail(self, reason: str, *keys: str | int) -> NoReturn:
+        line = line_of(self.text, (*self.keys, *keys))
+        raise LadderInvalid(f"{self.path}:{line}: {reason}" if line else f"{self.path}: {reason}")
 
 
 def read_text(path: Path) -> str:

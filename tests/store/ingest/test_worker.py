@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import ReportDamaged, ReportNotFound
-from profiler.store.ingest import worker as reading
+from profiler.store.ingest import queue as reading
 from profiler.store.ingest.ingest import IngestOptions, request_for
 from profiler.store.ingest.queue import Batch, ReadTask, read_batch, write_files
 from profiler.store.reports.locate import RemoteReport
