@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
-    from profiler.python.answers import Comparison, Sheet
     from profiler.python.measuring import Options, Sweep
-    from profiler.python.recordings import Measurement, Recording, Runs
+    from profiler.python.recordings import Comparison, Measurement, Recording, Runs, Sheet
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [
@@ -120,7 +119,7 @@ def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -
     """Returns what `prof show` prints of one kernel: `.headline`, `.causes`, `.metrics`, `.rules`."""
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_kernel
-    from profiler.python.answers import Sheet
+    from profiler.python.recordings import Sheet
 
     return Sheet.of(show_kernel(_run_of(recording), Settings(), kernel_name))
 
@@ -135,7 +134,7 @@ def compare(
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled."""
     from profiler.ask.compare import compare_runs
     from profiler.ask.named.settings import Settings
-    from profiler.python.answers import Comparison
+    from profiler.python.recordings import Comparison
 
     left, right = map(_run_of, (before, after))
     (comparison,) = compare_runs(left, right, Settings(), kernel_name=kernel_name, force=force)

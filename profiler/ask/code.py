@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from profiler.analyse.code.alignment import CodeCheck, Functions, check_code
 from profiler.analyse.code.code import Instruction, read_code
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
-from profiler.analyse.code.sameness import CodeCheck, Functions, check_code
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs

@@ -8,8 +8,7 @@ from math import prod
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
-from profiler.analyse.ladder.deltas import delta_rows
+from profiler.analyse.ladder.climb import Climb, LadderSheet, delta_rows, derive_ladder_sheet
 from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
@@ -25,8 +24,8 @@ from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, g
 from profiler.analyse.recording.profile import choose_kernel, choose_kernels, timings_of
 from profiler.ask.named.gpus import is_meant, no_such_gpu
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
+from profiler.ask.named.references import newest, with_newest_times
 from profiler.ask.named.settings import Settings
-from profiler.ask.named.times import newest, with_newest_times
 from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder

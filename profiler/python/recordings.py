@@ -7,20 +7,79 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
+from profiler.analyse.findings import ComparisonFinding
+from profiler.analyse.recording.overview import SheetFinding
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import KernelNotFound, RunNotFound
-from profiler.python.answers import Sheet, document_text
+from profiler.present.document import Document
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from profiler.measure.functions.kernels import LaunchedKernel
+    from profiler.measure.functions.activity import LaunchedKernel
+
+
+class Comparison(ComparisonFinding, frozen=True):
+    """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
+
+    @classmethod
+    def of(cls, finding: ComparisonFinding) -> Self:
+        return cls(**_fields(finding))
+
+    def _document(self) -> Document:
+        from profiler.present.documents.comparison import comparison_document
+
+        return comparison_document(self)
+
+    def __repr__(self) -> str:
+        return brief_text(self._document())
+
+    def _repr_html_(self) -> str:
+        return document_text(self._document())
+
+
+class Sheet(SheetFinding, frozen=True):
+    """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`."""
+
+    @classmethod
+    def of(cls, finding: SheetFinding) -> Self:
+        return cls(**_fields(finding))
+
+    def _document(self) -> Document:
+        from profiler.present.documents.recording import kernel_sections
+
+        return Document(self.kernel, kernel_sections(self), opening=3)
+
+    def __repr__(self) -> str:
+        return brief_text(self._document())
+
+    def _repr_html_(self) -> str:
+        return document_text(self._document())
+
+
+def _fields(finding: Struct) -> dict[str, Any]:
+    return {name: getattr(finding, name) for name in finding.__struct_fields__}
+
+
+def brief_text(document: Document) -> str:
+    """Returns the answer alone, as a terminal shows it."""
+    from profiler.present.render import terminal
+
+    return terminal.document_text(document.brief, terminal.Window())
+
+
+def document_text(document: Document) -> str:
+    """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
+    from profiler.present.page.cell import cell_html
+
+    return cell_html(document)
 
 
 _NAME_WIDTH = 60

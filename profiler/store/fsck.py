@@ -34,7 +34,7 @@ from profiler.store.packs.layout import (
     is_pack,
     read_line,
 )
-from profiler.store.packs.publish import stored_files
+from profiler.store.packs.plan import stored_files
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER

@@ -28,8 +28,7 @@ from profiler.store.fsck import (
     runs_of_pack,
 )
 from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
-from profiler.store.packs.plan import alone
-from profiler.store.packs.publish import publisher_for
+from profiler.store.packs.plan import alone, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER

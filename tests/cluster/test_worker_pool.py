@@ -16,8 +16,7 @@ import pytest
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
-from profiler.cluster.watch import Worker
-from profiler.cluster.worker_pool import WorkerPool
+from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
 
 sys.path.insert(0, str(Path(__file__).parent))

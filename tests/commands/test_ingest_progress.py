@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import Worker
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.storing.ingest import IngestProgress
 from profiler.errors import StoreNotWritable, WorkerLost

@@ -33,7 +33,7 @@ from profiler.present.document import (
 )
 from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
-from profiler.present.documents.parts.source_rows import LoopSource, source_code
+from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.report import recordings_document
 from profiler.present.page.drawing import derive_look, draw
 from profiler.present.page.page import Page, View

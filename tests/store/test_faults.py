@@ -152,7 +152,7 @@ def world(
     decoded = cache(lambda data, schema, rows: read_table(data, schema, rows, "a table"))
     monkeypatch.setattr("profiler.store.runs.run.read_table", lambda *given: decoded(*given[:-1]))
     # private: each compaction would wait so long
-    monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
+    monkeypatch.setattr("profiler.store.packs.plan._GRACE_S", 0.0)
     return lambda operation: World(recorded, tmp_path, operation)
 
 

@@ -10,10 +10,10 @@ from datetime import datetime
 from statistics import median
 
 from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
+from profiler.analyse.recording.work import find_unlike_arithmetic
 from profiler.errors import NotComparable
 from profiler.text import first_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,16 +17,15 @@ from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
-from profiler.ask.named.times import timed_runs, with_newest_times
 from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
-from profiler.measure.functions.kernels import demangled
+from profiler.measure.functions.activity import demangled
 from profiler.measure.tools.disassembly import disassemble, is_code_path
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.near import REPORT_SUFFIXES, files_in, near_files, what_is_near
 from profiler.store.runs.manifest import KernelCount, Manifest
 from profiler.store.runs.names import name_filter
-from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import Run, open_reports
+from profiler.store.runs.run_id import RunId, timed_name
+from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import TableBuilder, labels_of
 from profiler.store.tables.instruction_text import opcode_of
 from profiler.store.tables.launch_choice import LaunchChoice, rows_of_launches
@@ -240,3 +239,45 @@ def open_code_file(path: Path) -> Run:
         tables={},
     )
     return Run(path, manifest, False, _tables={name: builder.finish() for name, builder in builders.items()})
+
+
+def timed_runs(store: RunStore, profiled: Manifest) -> list[Run]:
+    """Returns the runs of times alone of the rung that was profiled."""
+    if profiled.ladder is None or profiled.kernel is None:
+        return []
+    name = timed_name(profiled.ladder, profiled.kernel)
+    return store.open_all(run_id for run_id in store.ids() if run_id.name == name)
+
+
+def with_newest_times(profiled: Run, timed: Iterable[Run]) -> Run:
+    """Returns a profiled run with the times of its program that were measured last: its own, or those of a run of times alone."""
+    manifest = profiled.manifest
+    own = bool(manifest.tables["timings"].rows)
+    later = newest(
+        run
+        for run in timed
+        if _same_program(run.manifest, manifest)
+        and run.manifest.workload == manifest.workload
+        and run.manifest.gpus == manifest.gpus
+        and not (own and run.manifest.run_id < manifest.run_id)
+    )
+    return profiled if later is None else profiled.with_times_of(later)
+
+
+def newest(runs: Iterable[Run]) -> Run | None:
+    """Returns the run that was recorded last."""
+    return max(runs, key=lambda run: run.manifest.run_id, default=None)
+
+
+def _same_program(timed: Manifest, profiled: Manifest) -> bool:
+    """Returns False if both runs recorded their binary, and neither it nor all sources and flags are the same.
+
+    No two outputs of nvcc are alike, so a program that was built again has another binary.
+    """
+    facts = timed.provenance, profiled.provenance
+    if facts[0] is None or facts[1] is None or not (facts[0].binary_sha256 and facts[1].binary_sha256):
+        return True
+    if facts[0].binary_sha256 == facts[1].binary_sha256:
+        return True
+    made_of = [(one.sources, one.build_flags, one.nvcc_version) for one in facts if one and one.sources]
+    return len(made_of) == 2 and made_of[0] == made_of[1]

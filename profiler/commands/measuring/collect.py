@@ -176,9 +176,9 @@ def collect(
     """
     # Imported here, so that the help need not wait for what measures.
     from profiler.catalog.presets import find_preset
-    from profiler.commands.measuring.collect_devices import open_devices
     from profiler.commands.measuring.collect_targets import (
         collect_targets,
+        open_devices,
         profiled_targets,
         program_target,
         rung_targets,

@@ -17,8 +17,8 @@ from profiler.errors import ProfError
 from profiler.measure.collect.collection import FATAL, CollectObserver, CollectStep
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.assign import FleetObserver
+from profiler.measure.tools.ncu import Transcript
 from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
 _GPU_CHARACTERS = 12  # the first group of a UUID, which is enough to distinguish GPUs

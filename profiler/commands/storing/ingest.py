@@ -13,7 +13,7 @@ import typer
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
-from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import Worker
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
     SchedulerOption,

@@ -16,7 +16,7 @@ from threading import Thread
 from time import monotonic
 from typing import Protocol
 
-from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import Worker
 from profiler.errors import (
     CountersBusy,
     CountersRefused,

@@ -11,8 +11,7 @@ from threading import Event
 from time import monotonic
 from typing import Self
 
-from profiler.cluster.watch import Worker
-from profiler.cluster.worker_pool import WorkerPool
+from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
 from profiler.measure.devices.device import Device, Order, Recorded
 from profiler.measure.devices.worker_tasks import (
@@ -30,9 +29,8 @@ from profiler.measure.devices.worker_tasks import (
 from profiler.measure.rungs.job_files import list_job_files, read_job_files, trim_job
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
-from profiler.measure.tools.ncu import Ncu
+from profiler.measure.tools.ncu import Ncu, Transcript
 from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.transcript import Transcript
 from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0

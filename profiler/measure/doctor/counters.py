@@ -24,10 +24,8 @@ from profiler.errors import (
 )
 from profiler.measure.doctor.checks import HealthCheck, Machine
 from profiler.measure.tools import probe
-from profiler.measure.tools.ncu import Ncu
-from profiler.measure.tools.neutral import neutral_folder
-from profiler.measure.tools.process import run, shown
-from profiler.measure.tools.transcript import judge
+from profiler.measure.tools.ncu import Ncu, judge
+from profiler.measure.tools.process import neutral_folder, run, shown
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
 

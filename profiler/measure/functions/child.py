@@ -136,7 +136,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Line]:
 
 
 def _checked(call: Call, seed: int) -> Line:
-    from profiler.measure.functions.verify import NotAlike, verify
+    from profiler.measure.functions.arrays import NotAlike, verify
 
     try:
         found = verify(call.function, call.call_reference, call.arguments, seed, call.tolerance)

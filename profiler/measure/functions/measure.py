@@ -25,20 +25,24 @@ from profiler.errors import CountersRefused, ProgramFailed, ProgramTimedOut, Res
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
+from profiler.measure.functions.activity import LaunchedKernel, choose
 from profiler.measure.functions.arrays import described
 from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, configuration
 from profiler.measure.functions.here import FunctionDevice
-from profiler.measure.functions.kernels import LaunchedKernel, choose
-from profiler.measure.functions.shipping import pack
-from profiler.measure.functions.source import SENT_MAIN, write_main
-from profiler.measure.rungs.program import ENVIRONMENT, RungJob, fresh_seed, json_lines, output_invalid
+from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
+from profiler.measure.rungs.program import (
+    ENVIRONMENT,
+    RungJob,
+    fresh_seed,
+    json_lines,
+    output_invalid,
+    parse_check,
+)
 from profiler.measure.rungs.timing import Timed, parse_timings
-from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.clocks import sampled_clocks
-from profiler.measure.tools.ncu import LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
-from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.ncu import EXIT_WRONG, LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
+from profiler.measure.tools.process import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
-from profiler.measure.tools.transcript import EXIT_WRONG
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import Run, RunStore

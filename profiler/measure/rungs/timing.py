@@ -4,7 +4,7 @@
 
 `reference_ns` and `best_ns` may be null or absent: the reference as one calls it, and the fastest algorithm that its library
 offers. A line with `"summary": true` may name the reference, its `library`, the `algorithm`, the runtime, for example
-a version of PyTorch, when the repeats `began` and `ended`, and the errors of what was timed last, as `verify.py` has them.
+a version of PyTorch, when the repeats `began` and `ended`, and the errors of what was timed last, as `program.py` has them.
 """
 
 from __future__ import annotations

@@ -15,16 +15,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import NoReturn
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
+from profiler.store.scratch import scratch_folder
 
 _MOST_BYTES = 16 << 20
 _LAST_LINES = 8
@@ -294,3 +296,36 @@ def _is_unread(pipe: int) -> bool:
     poll = select.poll()
     poll.register(pipe, 0)
     return bool(poll.poll(0))
+
+
+# Makes neutral folders for programs under ncu: temporary folders whose names reveal nothing about the user.
+#
+# A report contains the working directory, the program's path and ncu's command line. So a compiled rung is copied to a
+# neutral folder and runs there, and so does a script whose ladder names all the files that it reads. Any other program
+# may need its own folder and runs there.
+
+_COMMON = Path("/tmp")
+
+
+@contextmanager
+def neutral_folder() -> Iterator[Path]:
+    """Yields a fresh folder outside the user's home, and removes it at the end."""
+    place = Path(tempfile.gettempdir())
+    if place.resolve().is_relative_to(Path.home()) and _COMMON.is_dir():
+        place = _COMMON
+    with scratch_folder(place) as folder:
+        yield folder
+
+
+def bring_binary(binary: Path, folder: Path) -> Path:
+    """Copies the binary into the folder, unless it is there already; returns the copy."""
+    target = folder / binary.name
+    if not target.exists():
+        shutil.copy2(binary, target)
+    return target
+
+
+def relative_words(words: list[str], folder: Path) -> list[str]:
+    """Returns the command as one would type it in that folder."""
+    inside = f"{folder}/"
+    return [f"./{word[len(inside) :]}" if word.startswith(inside) else word for word in words]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
-from profiler.analyse.code.sameness import CodeCheck, State
+from profiler.analyse.code.alignment import CodeCheck, State
 from profiler.analyse.findings import REASONS
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.metrics import DURATION

@@ -83,7 +83,7 @@ def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> 
     from altair.utils.schemapi import debug_mode
 
     from profiler.present import charts
-    from profiler.present.charts.room import Room, fitted, room_configuration
+    from profiler.present.charts.render import Room, fitted, room_configuration
     from profiler.present.charts.style import configuration
 
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.

@@ -17,8 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Condition, Event, Thread
 
-from profiler.cluster.watch import Worker
-from profiler.cluster.worker_pool import WorkerPool
+from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import (
     ClusterUnreachable,
     DiskFull,

@@ -29,10 +29,9 @@ from profiler.store.packs.layout import (
     packed_report,
 )
 from profiler.store.runs.commit import flush
-from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_id import id_time
+from profiler.store.runs.run_id import id_time, table_file
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import I64, LIST, STRUCT, Struct, decode_struct, encode_struct
 

@@ -16,8 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
-from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
-from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
+from profiler.store.remote.files import (
+    MOST_HELD_BYTES,
+    FileTooLarge,
+    bounded_copy,
+    error_text,
+    most_bytes,
+    open_filesystem,
+    public_url,
+    remote_errors,
+)
 from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 

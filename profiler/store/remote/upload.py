@@ -25,7 +25,6 @@ from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritabl
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Location, sha256_of
 from profiler.store.runs.commit import Staging, names_by_hash, storage_error
-from profiler.store.runs.file_names import own_name
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import (
     MANIFEST_FILE,
@@ -34,7 +33,7 @@ from profiler.store.runs.manifest import (
     encode_manifest,
     read_manifest,
 )
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, own_name
 
 _AT_ONCE = 8
 CLAIM_S = 60.0  # whoever has not finished an upload by then loses its claim to another client

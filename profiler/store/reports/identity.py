@@ -23,7 +23,7 @@ from profiler.errors import (
     ReportTooLarge,
     ReportUnreadable,
 )
-from profiler.store.remote.bounds import MOST_FILE_BYTES
+from profiler.store.remote.files import MOST_FILE_BYTES
 from profiler.store.reports.envelope import Envelope, read_envelope
 from profiler.store.reports.near import what_is_near
 

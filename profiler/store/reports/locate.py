@@ -16,8 +16,14 @@ from typing import Any
 
 from profiler.errors import ProfError, RemoteFailed, ReportNotFound, ReportTooLarge
 from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
-from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
-from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
+from profiler.store.remote.files import (
+    MOST_FILE_BYTES,
+    FileTooLarge,
+    is_url,
+    open_filesystem,
+    public_url,
+    remote_errors,
+)
 from profiler.store.remote.listing import find_matches, list_files
 from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.runs.commit import storage_error

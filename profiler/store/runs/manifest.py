@@ -18,10 +18,9 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
-from profiler.store.remote.bounds import most_bytes
+from profiler.store.remote.files import most_bytes
 from profiler.store.remote.places import FolderPlace, unreadable
-from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
-from profiler.store.runs.run_id import RunId, rung_name
+from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from profiler.store.reports.near import COMPRESSED_SUFFIX, REPORT_SUFFIX
+
 TIMED_SUFFIX = "-timed"
 DEFAULT_PRESET = "default"
 HASH_CHARACTERS = 12
@@ -77,3 +79,48 @@ def preset_name(name: str, preset: str) -> str:
 def content_sha256(hashes: Sequence[str]) -> str:
     """Combines the hashes of a run's reports: a single one stays what it is, several are hashed in their order."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+
+
+# The names of a run's files, and tests of whether a name that somebody else wrote is one of them.
+#
+# A manifest, a pack's index and a listing may come from anywhere, and their names become paths of this machine.
+# So prof accepts only names that it gives itself, and joins nothing else to a folder.
+
+_OWN = rf"(?:[0-9a-f]{{{HASH_CHARACTERS}}}-)?"  # see `own_name`
+_REPORT = re.compile(rf"{_OWN}report(?:-[0-9]+)?(?P<suffix>{re.escape(REPORT_SUFFIX)}(?:\.zst)?)")
+_TABLE = re.compile(rf"{_OWN}(?P<table>[a-z]+)\.parquet")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def table_file(table: str) -> str:
+    return f"{table}.parquet"
+
+
+def report_file(process: int, processes: int) -> str:
+    """Returns the name of one process's report, numbered when there are several."""
+    return f"report{f'-{process}' if processes > 1 else ''}{COMPRESSED_SUFFIX}"
+
+
+def own_name(file: str, sha256: str) -> str:
+    """Returns the name, made from its content, that an uploaded file gets when its own is taken."""
+    return f"{sha256[:HASH_CHARACTERS]}-{file}"
+
+
+def is_table_file(file: str, table: str) -> bool:
+    match = _TABLE.fullmatch(file)
+    return match is not None and match["table"] == table
+
+
+def is_report_file(file: str) -> bool:
+    return _REPORT.fullmatch(file) is not None
+
+
+def report_suffix(file: str) -> str:
+    """Returns the suffix of a stored report's name, which says whether it is compressed."""
+    match = _REPORT.fullmatch(file)
+    assert match is not None, file
+    return match["suffix"]
+
+
+def is_sha256(text: str) -> bool:
+    return _SHA256.fullmatch(text) is not None

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import profiler
-from profiler.analyse.ladder.deltas import delta_rows
+from profiler.analyse.ladder.climb import delta_rows
 from profiler.analyse.ladder.ladder import choose_view, derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.ask.ladder import find_runs, gather_rungs

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import Worker
 from profiler.errors import (
     CountersRefused,
     KernelGivenUp,

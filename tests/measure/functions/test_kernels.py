@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.errors import KernelNotFound
-from profiler.measure.functions.activity import Activity, busy_ns
-from profiler.measure.functions.kernels import LaunchedKernel, choose, demangled
+from profiler.measure.functions.activity import Activity, LaunchedKernel, busy_ns, choose, demangled
 
 KERNELS = [
     LaunchedKernel("_ZN2at6native18elementwise_kernelILi128ELi4EEEvi", 2, 10.0),

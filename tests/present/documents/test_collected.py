@@ -11,7 +11,7 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.metrics import BY_NAME
 from profiler.present.document import Table
-from profiler.present.documents.collected import HEADER, collected_document, collected_row, next_command
+from profiler.present.documents.rungs import HEADER, collected_document, collected_row, next_command
 from profiler.present.render.cells import table_texts
 from profiler.store.runs.manifest import Manifest
 
