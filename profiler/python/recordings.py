@@ -26,53 +26,41 @@ if TYPE_CHECKING:
     from profiler.measure.functions.activity import LaunchedKernel
 
 
-class Comparison(ComparisonFinding, frozen=True):
-    """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
+class _Shown(Struct, frozen=True):
+    """A finding that shows itself: the answer alone in an interpreter, all of its document in a notebook."""
 
     @classmethod
-    def of(cls, finding: ComparisonFinding) -> Self:
-        return cls(**_fields(finding))
+    def of(cls, finding: Struct) -> Self:
+        return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
+
+    def _document(self) -> Document:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        from profiler.present.render import terminal
+
+        return terminal.document_text(self._document().brief, terminal.Window())
+
+    def _repr_html_(self) -> str:
+        return document_text(self._document())
+
+
+class Comparison(_Shown, ComparisonFinding, frozen=True):
+    """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
 
     def _document(self) -> Document:
         from profiler.present.documents.comparison import comparison_document
 
         return comparison_document(self)
 
-    def __repr__(self) -> str:
-        return brief_text(self._document())
 
-    def _repr_html_(self) -> str:
-        return document_text(self._document())
-
-
-class Sheet(SheetFinding, frozen=True):
+class Sheet(_Shown, SheetFinding, frozen=True):
     """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`."""
-
-    @classmethod
-    def of(cls, finding: SheetFinding) -> Self:
-        return cls(**_fields(finding))
 
     def _document(self) -> Document:
         from profiler.present.documents.recording import kernel_sections
 
         return Document(self.kernel, kernel_sections(self), opening=3)
-
-    def __repr__(self) -> str:
-        return brief_text(self._document())
-
-    def _repr_html_(self) -> str:
-        return document_text(self._document())
-
-
-def _fields(finding: Struct) -> dict[str, Any]:
-    return {name: getattr(finding, name) for name in finding.__struct_fields__}
-
-
-def brief_text(document: Document) -> str:
-    """Returns the answer alone, as a terminal shows it."""
-    from profiler.present.render import terminal
-
-    return terminal.document_text(document.brief, terminal.Window())
 
 
 def document_text(document: Document) -> str:

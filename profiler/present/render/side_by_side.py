@@ -11,13 +11,12 @@ from functools import cache
 
 from rich.cells import cell_len
 
-from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeRow, CodeSide
+from profiler.present.document import CodeBlock, CodeCell, CodeRow, CodeSide
 from profiler.present.render.terminal_table import styled
 from profiler.text import printable
 
 _GAP = "  "
 _BETWEEN = "  │  "
-_RULE: CodeRow = ()  # a line across, between two stretches
 
 
 def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
@@ -25,10 +24,48 @@ def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
 
     Columns that no row fills are left out.
     """
-    rows: list[CodeRow] = []
-    for stretch in code.stretches:
-        rows += [*([_RULE] if rows else []), *stretch]
-    return _render(code.titles, code.columns, rows, colour, width)
+    shown = code.filled
+    giving = sorted((order, index) for index in shown if (order := code.columns[index].gives_way) is not None)
+    while True:
+        widths = [[_width(code, side, index) for index in shown] for side in range(len(code.titles))]
+        spans = [sum(side) + len(_GAP) * (len(side) - 1) for side in widths]
+        if width is None or sum(spans) + len(_BETWEEN) * (len(spans) - 1) <= width:
+            break
+        if giving:
+            shown.remove(giving.pop(0)[1])
+        elif len(spans) == 1:  # wider than the window, but whole
+            break
+        else:
+            sides = (_one_side(code, side) for side in range(len(spans)))
+            return "\n\n".join(render_sides(side, colour, width) for side in sides)
+
+    def line(row: CodeRow) -> str:
+        return _BETWEEN.join(map(beside, row, widths, spans))
+
+    def beside(cells: CodeSide, side_widths: Sequence[int], span: int) -> str:
+        if cells is None:
+            return " " * span
+        parts = []
+        for index, cell_width in zip(shown, side_widths, strict=True):
+            text = printable(cells[index].text)
+            space = " " * (cell_width - cell_len(text))
+            style = "dim" if cells[index].quiet else width_style(cells[index].width_bits)
+            painted = _painted(text, style, colour)
+            parts.append(space + painted if code.columns[index].is_right else painted + space)
+        return _GAP.join(parts)
+
+    titles = map(printable, code.titles)
+    lines = [
+        _BETWEEN.join(
+            _painted(title, "bold", colour) + " " * (span - cell_len(title))
+            for title, span in zip(titles, spans, strict=True)
+        ),
+        line([[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)),
+    ]
+    for place, stretch in enumerate(code.stretches):
+        rule = _painted("──┼──".join("─" * span for span in spans), "dim", colour)
+        lines += [*([rule] if place else []), *map(line, stretch)]
+    return "\n".join(one.rstrip() for one in lines)
 
 
 def width_style(bits: int | None) -> str:
@@ -38,109 +75,16 @@ def width_style(bits: int | None) -> str:
     return "bold green" if bits >= 128 else "cyan" if bits == 64 else "bold yellow" if bits == 32 else "red"
 
 
-def _render(
-    titles: Sequence[str],
-    columns: Sequence[CodeColumn],
-    rows: Sequence[CodeRow],
-    colour: bool,
-    width: int | None,
-) -> str:
-    filled = [index for index in range(len(columns)) if _any_text(rows, index)]
-    for shown in _choices(columns, filled):
-        widths = [_widths(columns, rows, side, shown) for side in range(len(titles))]
-        total = sum(sum(side) + len(_GAP) * (len(side) - 1) for side in widths)
-        if width is None or total + len(_BETWEEN) * (len(titles) - 1) <= width:
-            return _beside(titles, columns, rows, shown, widths, colour)
-    if len(titles) == 1:  # wider than the window, but whole
-        return _beside(titles, columns, rows, shown, widths, colour)
-    return "\n\n".join(
-        _render([title], columns, _one_side(rows, side), colour, width) for side, title in enumerate(titles)
-    )
+def _one_side(code: CodeBlock, side: int) -> CodeBlock:
+    """Returns one side alone, without the gaps for the other side."""
+    stretches = [[[row[side]] for row in rows if row[side] is not None] for rows in code.stretches]
+    return CodeBlock([code.titles[side]], code.columns, [rows for rows in stretches if rows])
 
 
-def _any_text(rows: Sequence[CodeRow], index: int) -> bool:
-    return any(side[index].text for row in rows for side in row if side is not None)
-
-
-def _one_side(rows: Sequence[CodeRow], side: int) -> list[CodeRow]:
-    """Returns the rows of one side, without the gaps for the other side and without rules around nothing."""
-    kept: list[CodeRow] = []
-    for row in rows:
-        if row == _RULE:
-            if kept and kept[-1] != _RULE:
-                kept.append(_RULE)
-        elif row[side] is not None:
-            kept.append([row[side]])
-    return kept[:-1] if kept and kept[-1] == _RULE else kept
-
-
-def _choices(columns: Sequence[CodeColumn], filled: Sequence[int]) -> list[list[int]]:
-    """Returns the sets of columns to try: all of them, then fewer and fewer."""
-    choices = [list(filled)]
-    giving = sorted((order, index) for index in filled if (order := columns[index].gives_way) is not None)
-    for _, index in giving:
-        choices.append([other for other in choices[-1] if other != index])
-    return choices
-
-
-def _widths(
-    columns: Sequence[CodeColumn], rows: Sequence[CodeRow], side: int, shown: Sequence[int]
-) -> list[int]:
-    cells = [row[side] for row in rows if row != _RULE]
-    return [
-        max(
-            cell_len(columns[index].title),
-            *(cell_len(printable(cell[index].text)) for cell in cells if cell is not None),
-            0,
-        )
-        for index in shown
-    ]
-
-
-def _beside(
-    titles: Sequence[str],
-    columns: Sequence[CodeColumn],
-    rows: Sequence[CodeRow],
-    shown: Sequence[int],
-    widths: Sequence[Sequence[int]],
-    colour: bool,
-) -> str:
-    spans = [sum(side) + len(_GAP) * (len(side) - 1) for side in widths]
-    heads = [[CodeCell(columns[index].title, quiet=True) for index in range(len(columns))]] * len(titles)
-    lines = [
-        _BETWEEN.join(
-            _painted(title, "bold", colour) + " " * (span - cell_len(title))
-            for title, span in zip(map(printable, titles), spans, strict=True)
-        )
-    ]
-    for row in (heads, *rows):
-        if row == _RULE:
-            lines.append(_painted("──┼──".join("─" * span for span in spans), "dim", colour))
-            continue
-        parts = [
-            _line(side, columns, shown, side_widths, colour)
-            for side, side_widths in zip(row, widths, strict=True)
-        ]
-        lines.append(_BETWEEN.join(parts))
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _line(
-    cells: CodeSide, columns: Sequence[CodeColumn], shown: Sequence[int], widths: Sequence[int], colour: bool
-) -> str:
-    if cells is None:
-        return " " * (sum(widths) + len(_GAP) * (len(widths) - 1))
-    parts = []
-    for index, width in zip(shown, widths, strict=True):
-        text = printable(cells[index].text)
-        space = " " * (width - cell_len(text))
-        painted = _painted(text, _style(cells[index]), colour)
-        parts.append(space + painted if columns[index].is_right else painted + space)
-    return _GAP.join(parts)
-
-
-def _style(cell: CodeCell) -> str:
-    return "dim" if cell.quiet else width_style(cell.width_bits)
+def _width(code: CodeBlock, side: int, index: int) -> int:
+    cells = (row[side] for rows in code.stretches for row in rows)
+    texts = [code.columns[index].title, *(printable(cell[index].text) for cell in cells if cell is not None)]
+    return max(map(cell_len, texts))
 
 
 def _painted(text: str, style: str, colour: bool) -> str:
