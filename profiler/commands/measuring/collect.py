@@ -20,8 +20,10 @@ from profiler.commands.shared.cluster_options import (
 from profiler.commands.shared.options import (
     FormatOption,
     JobsOption,
+    KernelOption,
     LadderOption,
     ParameterOption,
+    ProcessesOption,
     RunsOption,
     SizeOption,
     settings_of,
@@ -38,12 +40,7 @@ def collect(
             metavar="[-- PROGRAM...]", help="Profile this program instead of kernels of a ladder."
         ),
     ] = None,
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
-        ),
-    ] = None,
+    kernel: KernelOption = None,
     every: Annotated[bool, typer.Option("--all", help="Measure every kernel of the ladder.")] = False,
     size: SizeOption = None,
     set_param: ParameterOption = None,
@@ -62,14 +59,7 @@ def collect(
         int | None,
         typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
-    processes: Annotated[
-        int,
-        typer.Option(
-            "--processes",
-            min=1,
-            help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
-        ),
-    ] = 3,
+    processes: ProcessesOption = 3,
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
     ] = None,

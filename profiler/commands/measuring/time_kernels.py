@@ -21,6 +21,7 @@ from profiler.commands.shared.options import (
     KernelOption,
     LadderOption,
     ParameterOption,
+    ProcessesOption,
     RunsOption,
     SeedOption,
     SizeOption,
@@ -41,14 +42,7 @@ def time_kernels(
     set_param: ParameterOption = None,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed launches in each process.")] = 20,
     warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed launches before them.")] = 5,
-    processes: Annotated[
-        int,
-        typer.Option(
-            "--processes",
-            min=1,
-            help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
-        ),
-    ] = 3,
+    processes: ProcessesOption = 3,
     seed: SeedOption = None,
     jobs: JobsOption = None,
     timeout: TimeoutOption = 600.0,

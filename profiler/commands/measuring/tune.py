@@ -169,11 +169,8 @@ def tune(
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
     print_answer(finding, lambda: [sweep_document(finding)], settings.format)
-    if picture is not None:
-        from profiler.present.charts import tuning_chart
-
-        picture.write(tuning_chart(find_best_points(sweep, current)))
-        report_written(picture.path, settings)
+    picture.draw(lambda charts: charts.tuning_chart(find_best_points(sweep, current)))
+    picture.report(settings)
     if profile_extremes and sweeping is not None:
         from profiler.commands.measuring.profile_extremes import print_extremes
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.shared.files import chart_file, report_written
+from profiler.commands.shared.files import chart_file
 from profiler.commands.shared.options import (
     BriefOption,
     ChartOption,
     DarkOption,
+    ForceComparisonOption,
     Format,
     FormatOption,
     KernelNameOption,
@@ -63,9 +64,7 @@ def compare(
             "--full", help="Show every metric and opcode; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
-    ] = False,
+    force: ForceComparisonOption = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
     brief: BriefOption = False,
@@ -109,7 +108,7 @@ def compare(
             "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep"
         )
     picture = chart_file(chart, dark)
-    if picture is not None and every:
+    if chart is not None and every:
         raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
 
     from profiler.ask.compare import compare as ask
@@ -127,13 +126,9 @@ def compare(
         size=size,
         other_gpu=other_gpu,
     )
-    if picture is not None:
-        from profiler.present.charts import comparison_chart
-
-        picture.write(comparison_chart(comparisons[0]))
+    picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
     _print(comparisons, settings.format, every, full, tuple(metric or ()), brief)
-    if picture is not None:
-        report_written(picture.path, settings)
+    picture.report(settings)
 
 
 def _print_schema(every: bool) -> None:

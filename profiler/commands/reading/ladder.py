@@ -18,6 +18,7 @@ from profiler.commands.shared.options import (
     FormatOption,
     GpuOption,
     LadderOption,
+    LadderSizeOption,
     ParameterOption,
     RunsOption,
     SchemaOption,
@@ -32,12 +33,7 @@ from profiler.store.deltas import deltas_parquet
 
 def ladder(
     context: typer.Context,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
-        ),
-    ] = None,
+    size: LadderSizeOption = None,
     set_param: ParameterOption = None,
     view: Annotated[
         LadderView | None,
@@ -111,10 +107,7 @@ def ladder(
     climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
-    if picture is not None:
-        from profiler.present.charts import ladder_chart
-
-        picture.write(ladder_chart(*find_overview(climb, settings), climb.ladder.published))
+    picture.draw(lambda charts: charts.ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
         found = find_ideas(climb)
         print_answer(found, lambda: [ideas_document(found)], settings.format, full=full, brief=brief)
@@ -128,5 +121,4 @@ def ladder(
         )
     if output is not None:
         report_written(output, settings)
-    if picture is not None:
-        report_written(picture.path, settings)
+    picture.report(settings)

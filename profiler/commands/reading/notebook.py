@@ -20,6 +20,7 @@ from profiler.commands.shared.options import (
     FormatOption,
     GpuOption,
     LadderOption,
+    LadderSizeOption,
     ParameterOption,
     RunsOption,
     VerbSettings,
@@ -63,12 +64,7 @@ def notebook(
             help="Write a notebook to this file [default for a report: its name, with .ipynb].",
         ),
     ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
-        ),
-    ] = None,
+    size: LadderSizeOption = None,
     set_param: ParameterOption = None,
     gpu: GpuOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,

@@ -15,6 +15,7 @@ import typer
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared.files import check_ending, write_whole
 from profiler.commands.shared.options import (
+    ForceComparisonOption,
     GpuOption,
     KernelNameOption,
     LadderOption,
@@ -45,9 +46,7 @@ def report(
     ] = None,
     kernel_name: KernelNameOption = None,
     nvtx: NvtxOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
-    ] = False,
+    force: ForceComparisonOption = False,
     gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,

@@ -9,7 +9,7 @@ import typer
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
-from profiler.commands.shared.files import chart_file, report_written
+from profiler.commands.shared.files import chart_file
 from profiler.commands.shared.options import (
     BriefOption,
     ChartOption,
@@ -84,10 +84,7 @@ def show(
     settings = settings_of(context, runs, ladder, format, gpu)
     timed = kernel_name is None  # a kernel's name is known from a profile alone
     recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
-    if picture is not None:
-        from profiler.present.charts import recording_chart
-
-        picture.write(recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
+    picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
         lambda: [recording_document(recording, full=full)],
@@ -95,8 +92,7 @@ def show(
         full=full,
         brief=brief,
     )
-    if picture is not None:
-        report_written(picture.path, settings)
+    picture.report(settings)
     if size is None:
         _print_other_sizes(source, recording.run, settings)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
@@ -59,21 +59,30 @@ def report_written(path: Path, settings: VerbSettings, what_to_do: str = "") -> 
 
 @dataclass(frozen=True)
 class ChartFile:
-    path: Path
-    dark: bool
+    """The file of `--chart`; nothing is drawn without one."""
 
-    def write(self, chart: ChartType) -> None:
-        from profiler.present.charts import render
+    path: Path | None = None
+    dark: bool = False
 
-        write_whole(render(chart, self.path.suffix.lower(), "dark" if self.dark else "light"), self.path)
+    def draw(self, chart: Callable[[Any], ChartType]) -> None:
+        """Writes what `chart` makes with the package `present.charts`, which is imported only for that."""
+        if self.path is not None:
+            from profiler.present import charts
+
+            picture = charts.render(chart(charts), self.path.suffix.lower(), "dark" if self.dark else "light")
+            write_whole(picture, self.path)
+
+    def report(self, settings: VerbSettings) -> None:
+        if self.path is not None:
+            report_written(self.path, settings)
 
 
-def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
-    """Returns the file for a chart after checking its name, or None without `--chart`."""
+def chart_file(path: Path | None, dark: bool) -> ChartFile:
+    """Returns the file for a chart after checking its name."""
     if path is None:
         if dark:
             raise typer.BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
-        return None
+        return ChartFile()
     from profiler.present.charts import SUFFIXES
 
     check_ending(path, SUFFIXES, "--chart")

@@ -108,6 +108,15 @@ ChartOption = Annotated[
 BriefOption = Annotated[
     bool, typer.Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
 ]
+LadderSizeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
+    ),
+]
+ForceComparisonOption = Annotated[
+    bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
+]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
 
@@ -136,6 +145,14 @@ ParameterOption = Annotated[
         "--set-param",
         metavar="NAME=S",
         help="Set one parameter of the workload, for example m=1000; may be repeated.",
+    ),
+]
+ProcessesOption = Annotated[
+    int,
+    typer.Option(
+        "--processes",
+        min=1,
+        help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
     ),
 ]
 SeedOption = Annotated[
