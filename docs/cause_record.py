@@ -15,8 +15,8 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.catalog.causes import BY_NAME, CAUSES, GROUPS
-from profiler.present.charts.style import BLUE, CATEGORIES, RED, chart_of, heading
 from profiler.present.render.markdown import markdown_text
+from profiler.present.style import BLUE, CATEGORIES, RED, chart_of, heading
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
 Row = dict[str, Any]

@@ -12,23 +12,12 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from profiler.analyse import findings
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.compare.headline import main_factors
-from profiler.analyse.findings import (
-    CI,
-    SCHEMA_VERSION,
-    Basis,
-    ComparisonFinding,
-    Factor,
-    LeftOut,
-    MetricDelta,
-    Reason,
-    Speedup,
-    VerdictName,
-)
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
@@ -59,17 +48,17 @@ class MetricCheck(Struct, frozen=True):
 
     metric: str
     unit: str
-    basis: Basis
+    basis: findings.Basis
     before: float
     after: float
     change_pct: float | None
-    ci_pct: CI | None
+    ci_pct: findings.CI | None
     way: Annotated[Literal["rise", "fall"], Meta(description="The direction that `limit_pct` limits.")]
     limit_pct: float
     outcome: Outcome
-    reason: Reason
+    reason: findings.Reason
     accepted: str = ""
-    verdict: VerdictName | None = None
+    verdict: findings.VerdictName | None = None
     accepted_after: float | None = None
 
 
@@ -93,7 +82,7 @@ class PairCheck(Struct, frozen=True):
     why: str = ""
     next: str = ""
     what: str = ""
-    factors: list[Factor] = []
+    factors: list[findings.Factor] = []
     cause: Cause | None = None
     doubt: str = ""
     doubt_accepted: str = ""
@@ -122,7 +111,7 @@ class CheckFinding(Struct, frozen=True):
     missing: Annotated[list[str], Importance(99, each=2)] = []
     new: Annotated[list[str], Importance(85, each=2)] = []
     removed: Annotated[list[AcceptedRemoval], Importance(85, each=2)] = []
-    left_out: LeftOut = {}
+    left_out: findings.LeftOut = {}
 
 
 def derive_finding(
@@ -138,7 +127,7 @@ def derive_finding(
     if gone or missing:  # else a kernel that got slower would pass under another name
         outcomes.add("unclear")
     return CheckFinding(
-        SCHEMA_VERSION,
+        findings.SCHEMA_VERSION,
         worst(outcomes),
         list(pairs),
         list(notes),
@@ -196,7 +185,7 @@ def check_pair(
     return pair
 
 
-def _explained(pair: PairCheck, found: ComparisonFinding) -> PairCheck:
+def _explained(pair: PairCheck, found: findings.ComparisonFinding) -> PairCheck:
     said = found.headline or Headline("", "", "")
     factors, cause = main_factors(found.attribution), next(iter(found.causes), None)
     return replace(pair, what=said.what, why=said.why, next=said.next, factors=factors, cause=cause)
@@ -228,7 +217,7 @@ def worst(outcomes: Collection[Outcome]) -> Outcome:
 
 
 def _duration_check(
-    before: Profile, after: Profile, speedup: Speedup | None, limit: Threshold
+    before: Profile, after: Profile, speedup: findings.Speedup | None, limit: Threshold
 ) -> MetricCheck:
     """Checks the duration, without the profiler where both sides were timed so."""
     if speedup is None:
@@ -280,7 +269,7 @@ def _metric_check(change: PairChange, limit: Threshold) -> MetricCheck:
     )
 
 
-def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason]:
+def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcome, findings.Reason]:
     """Judges in the metric's own unit, so that a baseline of zero works as well."""
     if delta.reason == "identical":
         return "passed", "identical"
@@ -306,7 +295,7 @@ def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason
 
 def _decide(
     worse: float, interval: tuple[float, float] | None, allowed: float, negligible: float
-) -> tuple[Outcome, Reason]:
+) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 
     Certainly worse, and by more than is allowed: a regression. An interval in which both no change and a

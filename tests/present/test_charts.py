@@ -23,8 +23,7 @@ from profiler.ask.ladder import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricNotFound, MetricsMissing
-from profiler.present import charts
-from profiler.present.charts import style
+from profiler.present import charts, style
 from profiler.present.charts.render import chart_spec, title_of
 
 PAIRS = [("5", "6"), ("6", "5"), ("4", "5"), ("9", "10"), ("textbook-5", "textbook-6")]
@@ -106,7 +105,7 @@ def test_whatever_the_factors_every_step_is_one_of_them(ratios):
     factors = [Factor(f"f{place}", ratio, 0.0, 1, 1, "x") for place, ratio in enumerate(ratios)]
     attribution = Attribution("bytes", "", {}, math.prod(ratios), factors, 0.0)
     # private: to build all of the chart for every example would take ten times as long
-    steps = list(charts.attribution._steps(attribution))
+    steps = list(charts.comparison._steps(attribution))
     assert [row["end"] / row["start"] for row in steps[:-1]] == pytest.approx(ratios)
     assert [row["colour"] for row in steps[:-1]] == [
         style.BLUE if ratio >= 1 else style.RED for ratio in ratios
@@ -221,7 +220,7 @@ def test_what_a_waterfall_is_titled_with_is_not_undone_beside_it_unless_that_is_
     factors = [Factor(f"f{at}", math.exp(log), log / whole, 1, 2, "x") for at, log in enumerate(logs)]
     attribution = Attribution("bytes", "", {}, math.exp(whole), factors, 0.0, stalls=parts)
     # private: to build all of the chart for every example would take ten times as long
-    (name, *against) = re.findall(r"([fp]\d), ", charts.attribution._waterfall_title(attribution))
+    (name, *against) = re.findall(r"([fp]\d), ", charts.comparison._waterfall_title(attribution))
     beside = {one.name: one.share for one in (parts if name.startswith("p") else factors)}
     undone = -sum(share for share in beside.values() if share < 0)
     assert beside[name] == max(beside.values())

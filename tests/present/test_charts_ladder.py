@@ -25,8 +25,8 @@ from profiler.ask.ladder import find_climb, find_workloads
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
-from profiler.present import charts
-from profiler.present.charts import roofline as roof, style
+from profiler.present import charts, style
+from profiler.present.charts import roofline as roof
 from profiler.present.charts.render import chart_spec, title_of
 from profiler.text import duration
 

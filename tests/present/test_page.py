@@ -19,7 +19,6 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.report import report_named
 from profiler.present import charts
 from profiler.present.charts.render import chart_spec
-from profiler.present.charts.style import STALLS
 from profiler.present.document import (
     Checks,
     Column,
@@ -40,6 +39,7 @@ from profiler.present.page.page import Page, View
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
 from profiler.present.render.html_table import table_html, values_first
+from profiler.present.style import STALLS
 from profiler.text import printable
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
 from profiler.analyse.compare.compare import (
@@ -22,16 +23,6 @@ from profiler.analyse.compare.compare import (
 )
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
-from profiler.analyse.findings import (
-    SCHEMA_VERSION,
-    Comparability,
-    ComparisonFinding,
-    Instructions,
-    MetricDelta,
-    Side,
-    Speedup,
-    VerdictName,
-)
 from profiler.analyse.recording.overview import summarise_timings
 from profiler.analyse.recording.profile import Profile, choose_kernels, profile_timings, require_metrics
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
@@ -48,8 +39,8 @@ _COUNTERS_SAY_WHY = "Record the counters of both sides with `prof collect`; they
 class PairChange:
     """The change between two recordings. `metrics` is empty if only times were recorded."""
 
-    speedup: Speedup | None
-    metrics: list[MetricDelta]
+    speedup: findings.Speedup | None
+    metrics: list[findings.MetricDelta]
     warnings: list[str]
 
 
@@ -77,7 +68,7 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
     )
 
 
-def headline_of_times(before: Profile, after: Profile, speedup: Speedup | None) -> Headline | None:
+def headline_of_times(before: Profile, after: Profile, speedup: findings.Speedup | None) -> Headline | None:
     """Returns the headline of two recordings without counters on both sides; None without a duration."""
     if speedup is None:
         return None
@@ -86,7 +77,7 @@ def headline_of_times(before: Profile, after: Profile, speedup: Speedup | None) 
     return Headline(what, why="", next=_COUNTERS_SAY_WHY)
 
 
-def judge_speedup(speedup: Speedup) -> VerdictName:
+def judge_speedup(speedup: findings.Speedup) -> findings.VerdictName:
     """Judges the time as metrics are judged: a change is certain, and large enough to matter."""
     if speedup.ci is None:
         return "unclear"
@@ -106,7 +97,7 @@ def judge_speedup(speedup: Speedup) -> VerdictName:
 
 def compare_timings(
     before: Run, after: Run, rungs: tuple[Kernel | None, Kernel | None] = (None, None), *, force: bool = False
-) -> ComparisonFinding:
+) -> findings.ComparisonFinding:
     """Compares two runs by time. The `rungs`, where their ladder is known, say how much work was done."""
     runs = (before, after)
     for run in runs:
@@ -124,11 +115,11 @@ def compare_timings(
     headline = headline_of_times(one, other, speedup)
     if headline and two_gpus:
         headline = structs.replace(headline, why=shares_text(*sides))
-    return ComparisonFinding(
-        schema_version=SCHEMA_VERSION,
+    return findings.ComparisonFinding(
+        schema_version=findings.SCHEMA_VERSION,
         before=sides[0],
         after=sides[1],
-        comparable=Comparability(
+        comparable=findings.Comparability(
             not obstacles, [*obstacles, _no_counters(runs, two_gpus is not None), *find_cautions(one, other)]
         ),
         speedup=speedup,
@@ -136,12 +127,12 @@ def compare_timings(
         missing=[],
         confirmations=[],
         attribution=None,
-        instructions=Instructions([]),
+        instructions=findings.Instructions([]),
         headline=headline,
     )
 
 
-def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:
+def _side(run: Run, profile: Profile, rung: Kernel | None) -> findings.Side:
     provenance = run.manifest.provenance
     return structs.replace(
         derive_side(profile),

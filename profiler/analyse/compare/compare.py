@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 
+from profiler.analyse import findings
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
@@ -13,19 +14,6 @@ from profiler.analyse.compare.comparable import find_cautions, reference_shift, 
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair
 from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
-from profiler.analyse.findings import (
-    SCHEMA_VERSION,
-    SETTLED,
-    Attribution,
-    Basis,
-    Comparability,
-    ComparisonFinding,
-    Instructions,
-    MetricDelta,
-    MissingMetric,
-    Side,
-    Speedup,
-)
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -44,7 +32,7 @@ def compare_profiles(
     force: bool = False,
     metrics: Iterable[str] = (),
     diagnose: Diagnose = diagnose,
-) -> ComparisonFinding:
+) -> findings.ComparisonFinding:
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
     For one kernel on two GPUs, the headline says what the other GPU changes.
@@ -57,17 +45,19 @@ def compare_profiles(
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
-    instructions = Instructions(
+    instructions = findings.Instructions(
         compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
     )
     speedup = derive_speedup(before, after)
     diagnosis = diagnose(after)
     changed = compare_causes(diagnose(before), diagnosis)
-    return ComparisonFinding(
-        schema_version=SCHEMA_VERSION,
+    return findings.ComparisonFinding(
+        schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
-        comparable=Comparability(not obstacles, [*obstacles, *narrowed, *find_cautions(before, after)]),
+        comparable=findings.Comparability(
+            not obstacles, [*obstacles, *narrowed, *find_cautions(before, after)]
+        ),
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
@@ -95,31 +85,31 @@ def compare_profiles(
     )
 
 
-def _is_bound_by_memory(attribution: Attribution | None) -> bool:
+def _is_bound_by_memory(attribution: findings.Attribution | None) -> bool:
     return attribution is not None and attribution.view == "bytes"
 
 
 # What changed
 
 
-def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
+def derive_speedup(before: Profile, after: Profile) -> findings.Speedup | None:
     """Returns the ratio of the sides' `typical_ns`, without the profiler where both were timed so."""
-    basis: Basis = "unprofiled" if before.timings_ns and after.timings_ns else "profiled"
+    basis: findings.Basis = "unprofiled" if before.timings_ns and after.timings_ns else "profiled"
     sides = [durations_of(profile, basis) for profile in (before, after)]
     if not all(side and all(0 < value < math.inf for value in side) for side in sides):
         return None
     if are_identical(*sides):
-        return Speedup(1.0, (1.0, 1.0), basis)
+        return findings.Speedup(1.0, (1.0, 1.0), basis)
     left, right = _logarithms(before, after, basis)
     found = mean_difference(right, left)
-    return Speedup(
+    return findings.Speedup(
         ratio=bounded_exp(left.mean - right.mean),
         ci=None if found is None else (bounded_exp(found.interval().low), bounded_exp(found.interval().high)),
         basis=basis,
     )
 
 
-def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:
+def typical_ns(before: Profile, after: Profile, basis: findings.Basis) -> tuple[float, float]:
     """Returns the geometric mean of each side, so that swapping the sides inverts the ratio exactly.
 
     Without the profiler it is that of the medians of processes, where both sides have several: a few
@@ -129,21 +119,21 @@ def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, fl
     return math.exp(left.mean), math.exp(right.mean)
 
 
-def measured_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:
+def measured_ns(before: Profile, after: Profile, basis: findings.Basis) -> tuple[float, float]:
     """Returns the `typical_ns` of each side as it was measured, also where the ratio allows for another runtime."""
     left, right = typical_ns(before, after, basis)
     shift = reference_shift(before, after) if basis == "unprofiled" else 0.0
     return left, right * math.exp(shift)
 
 
-def durations_of(profile: Profile, basis: Basis) -> Readings:
+def durations_of(profile: Profile, basis: findings.Basis) -> Readings:
     if basis == "unprofiled":
         return profile.timings_ns
     series = profile.series.get(DURATION)
     return series.values if series and series.ncu != TIMED_ALONE else Readings()
 
 
-def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:
+def _logarithms(before: Profile, after: Profile, basis: findings.Basis) -> list[Readings]:
     durations = [durations_of(profile, basis) for profile in (before, after)]
     sides = [Readings(map(math.log, side), side.processes) for side in durations]
     if basis == "unprofiled" and (shift := reference_shift(before, after)):
@@ -153,7 +143,7 @@ def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]
     return sides
 
 
-def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[MetricDelta]:
+def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[findings.MetricDelta]:
     """Returns the change of every metric that both sides recorded, judged together; what is `wanted` comes first."""
     pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
     _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
@@ -203,39 +193,39 @@ def _refuse_unlike_names(
             )
 
 
-def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:
+def _ranked(deltas: Sequence[findings.MetricDelta], wanted: Sequence[str]) -> list[findings.MetricDelta]:
     """Sorts by what was asked for, then the headline, then what changed most."""
     first = [*wanted, *HEADLINE]
 
-    def rank(delta: MetricDelta) -> tuple[int, int, float, str]:
+    def rank(delta: findings.MetricDelta) -> tuple[int, int, float, str]:
         if delta.name in first:
             return (0, first.index(delta.name), 0.0, delta.name)
-        settled = delta.verdict in SETTLED
+        settled = delta.verdict in findings.SETTLED
         return (1, int(settled), -_weight(delta), delta.name)
 
     return sorted(deltas, key=rank)
 
 
-def _weight(delta: MetricDelta) -> float:
+def _weight(delta: findings.MetricDelta) -> float:
     """Returns how much a change matters: tiny stalls that double are still tiny."""
     scale = _FULL_SCALE.get(delta.unit) or max(abs(delta.before), abs(delta.after)) or 1.0
     return abs(delta.delta) / scale
 
 
-def _missing(before: Profile, after: Profile) -> list[MissingMetric]:
+def _missing(before: Profile, after: Profile) -> list[findings.MissingMetric]:
     missing = []
     for metric in CATALOGUE:
         here, there = metric.name in before.series, metric.name in after.series
         if here != there:
-            missing.append(MissingMetric(metric.name, "after" if here else "before"))
+            missing.append(findings.MissingMetric(metric.name, "after" if here else "before"))
         elif here and not _paired(metric, before, after):
-            missing.append(MissingMetric(metric.name, "both"))
+            missing.append(findings.MissingMetric(metric.name, "both"))
     return missing
 
 
-def derive_side(profile: Profile) -> Side:
+def derive_side(profile: Profile) -> findings.Side:
     manifest = profile.manifest
-    return Side(
+    return findings.Side(
         label=profile.label,
         kernel_name=profile.kernel,
         gpu=profile.gpu,

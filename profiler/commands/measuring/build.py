@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from profiler.ask.named.ladders import open_ladder
+from profiler.commands.shared import options
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, raise_failures
-from profiler.commands.shared.options import FormatOption, JobsOption, KernelOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_document
 from profiler.errors import GpuNotFound
 from profiler.measure.rungs.build import misfit_text
@@ -22,7 +22,7 @@ from profiler.text import printable
 
 def build(
     context: typer.Context,
-    kernel: KernelOption = None,
+    kernel: options.KernelOption = None,
     arch: Annotated[
         str | None,
         typer.Option(
@@ -31,9 +31,9 @@ def build(
             help="Architecture to compile for [default: that of this machine's GPU].",
         ),
     ] = None,
-    jobs: JobsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    jobs: options.JobsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Compile what changed, with a record beside each binary.
 
@@ -47,7 +47,7 @@ def build(
     """
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
-    settings = settings_of(context, None, ladder, format)
+    settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
     if not any(one.is_compiled for one in kernels):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
     SchedulerOption,
@@ -16,17 +17,6 @@ from profiler.commands.shared.cluster_options import (
     TlsCertOption,
     TlsKeyOption,
     WorkersOption,
-)
-from profiler.commands.shared.options import (
-    FormatOption,
-    JobsOption,
-    KernelOption,
-    LadderOption,
-    ParameterOption,
-    ProcessesOption,
-    RunsOption,
-    SizeOption,
-    settings_of,
 )
 from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, Replay
@@ -40,10 +30,10 @@ def collect(
             metavar="[-- PROGRAM...]", help="Profile this program instead of kernels of a ladder."
         ),
     ] = None,
-    kernel: KernelOption = None,
+    kernel: options.KernelOption = None,
     every: Annotated[bool, typer.Option("--all", help="Measure every kernel of the ladder.")] = False,
-    size: SizeOption = None,
-    set_param: ParameterOption = None,
+    size: options.SizeOption = None,
+    set_param: options.ParameterOption = None,
     preset: Annotated[
         str, typer.Option("--preset", help="Which metrics to record: see `prof presets`.")
     ] = "default",
@@ -59,7 +49,7 @@ def collect(
         int | None,
         typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
-    processes: ProcessesOption = 3,
+    processes: options.ProcessesOption = 3,
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
     ] = None,
@@ -133,16 +123,16 @@ def collect(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands without running them.")
     ] = False,
-    jobs: JobsOption = None,
+    jobs: options.JobsOption = None,
     scheduler: SchedulerOption = None,
     slurm: SlurmOption = None,
     workers: WorkersOption = None,
     tls_ca: TlsCaOption = None,
     tls_cert: TlsCertOption = None,
     tls_key: TlsKeyOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Build, verify, time, profile and store.
 
@@ -177,7 +167,7 @@ def collect(
     from profiler.measure.collect.dry_run import dry_run_lines
     from profiler.measure.tools.ncu import NcuOptions, nvtx_words
 
-    settings = settings_of(context, runs, ladder, format)
+    settings = options.settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
         from profiler.commands.measuring.collect_targets import check_options, collect_program_times

@@ -16,9 +16,9 @@ from profiler.ask.named.gpus import is_meant
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.cluster.connection import start_local_workers
 from profiler.commands.measuring.collect_progress import CollectProgress
+from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, usable_kernels
-from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import continuable
 from profiler.errors import CollectIncomplete, ProfError
@@ -60,7 +60,7 @@ def collect_targets(
     missing: list[ProfError],
     devices: CollectDevices,
     spread: GroupBy,
-    settings: VerbSettings,
+    settings: options.VerbSettings,
 ) -> None:
     """Measures the targets, prints a row for each kernel, and raises if a target failed or is `missing`."""
     store = settings.open_store(settings.runs_folder)
@@ -82,7 +82,9 @@ def collect_targets(
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
 
 
-def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
+def _print_outcomes(
+    store: RunStore, outcomes: Sequence[CollectOutcome], settings: options.VerbSettings
+) -> None:
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
     for outcome, found in zip(outcomes, collected, strict=True):
@@ -120,7 +122,7 @@ def check_options(context: typer.Context) -> None:
 
 
 def collect_program_times(
-    target: Target, processes: int, timeout_s: float, cwd: Path | None, settings: VerbSettings
+    target: Target, processes: int, timeout_s: float, cwd: Path | None, settings: options.VerbSettings
 ) -> None:
     """Runs the program in several processes, stores the times of its launches as one run, and prints its kernels."""
 
@@ -160,7 +162,7 @@ def program_target(
 
 
 def rung_targets(
-    settings: VerbSettings,
+    settings: options.VerbSettings,
     kernel: list[str] | None,
     size: list[str] | None,
     set_param: list[str] | None,
@@ -240,7 +242,7 @@ class CollectDevices:
 
 @contextmanager
 def open_devices(
-    gpus: str | None, choice: ClusterChoice, settings: VerbSettings, *, dry_run: bool
+    gpus: str | None, choice: ClusterChoice, settings: options.VerbSettings, *, dry_run: bool
 ) -> Iterator[CollectDevices]:
     """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
     if gpus is not None and choice.is_given:

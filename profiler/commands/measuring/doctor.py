@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import Machine, derive_readiness
@@ -12,7 +12,9 @@ from profiler.measure.doctor.doctor import examine
 from profiler.present.documents.catalogue import doctor_document
 
 
-def doctor(context: typer.Context, runs: RunsOption = None, format: FormatOption = None) -> None:
+def doctor(
+    context: typer.Context, runs: options.RunsOption = None, format: options.FormatOption = None
+) -> None:
     """Check what works on this machine, and say how to repair the rest.
 
     Checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu, and profiles an empty kernel to see
@@ -25,7 +27,7 @@ def doctor(context: typer.Context, runs: RunsOption = None, format: FormatOption
 
       prof doctor --format json
     """
-    settings = settings_of(context, runs, format=format)
+    settings = options.settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine(), settings.progress)
     print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:

@@ -8,25 +8,13 @@ import typer
 
 from profiler.ask.collect import summarise_timings
 from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.commands.shared import options
 from profiler.commands.shared.ladders import (
     build_errors,
     build_rungs,
     choose_kernels,
     raise_failures,
     usable_kernels,
-)
-from profiler.commands.shared.options import (
-    FormatOption,
-    JobsOption,
-    KernelOption,
-    LadderOption,
-    ParameterOption,
-    ProcessesOption,
-    RunsOption,
-    SeedOption,
-    SizeOption,
-    TimeoutOption,
-    settings_of,
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
@@ -37,18 +25,18 @@ from profiler.present.documents.rungs import time_row, timed_document
 
 def time_kernels(
     context: typer.Context,
-    kernel: KernelOption = None,
-    size: SizeOption = None,
-    set_param: ParameterOption = None,
+    kernel: options.KernelOption = None,
+    size: options.SizeOption = None,
+    set_param: options.ParameterOption = None,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed launches in each process.")] = 20,
     warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed launches before them.")] = 5,
-    processes: ProcessesOption = 3,
-    seed: SeedOption = None,
-    jobs: JobsOption = None,
-    timeout: TimeoutOption = 600.0,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    processes: options.ProcessesOption = 3,
+    seed: options.SeedOption = None,
+    jobs: options.JobsOption = None,
+    timeout: options.TimeoutOption = 600.0,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Time every kernel without the profiler; store the timings.
 
@@ -61,7 +49,7 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    settings = settings_of(context, runs, ladder, format)
+    settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
     plan = TimingPlan(

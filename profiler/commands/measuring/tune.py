@@ -16,20 +16,9 @@ from profiler.analyse.tuning import TuningFinding
 from profiler.ask.collect import find_best_points, find_newest_sweep
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file, report_written, write_whole
 from profiler.commands.shared.ladders import choose_kernels
-from profiler.commands.shared.options import (
-    DarkOption,
-    FormatOption,
-    JobsOption,
-    LadderOption,
-    ParameterOption,
-    RunsOption,
-    SchemaOption,
-    TimeoutOption,
-    VerbSettings,
-    settings_of,
-)
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
@@ -60,7 +49,7 @@ def tune(
     size: Annotated[
         str | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
     ] = None,
-    set_param: ParameterOption = None,
+    set_param: options.ParameterOption = None,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -102,18 +91,18 @@ def tune(
             "--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."
         ),
     ] = None,
-    dark: DarkOption = False,
+    dark: options.DarkOption = False,
     stored: Annotated[
         bool,
         typer.Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Measure again even if a result is stored.")] = False,
-    schema: SchemaOption = False,
-    jobs: JobsOption = None,
-    timeout: TimeoutOption = 120.0,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    schema: options.SchemaOption = False,
+    jobs: options.JobsOption = None,
+    timeout: options.TimeoutOption = 120.0,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Find the fastest values of a kernel's parameters.
 
@@ -139,7 +128,7 @@ def tune(
     if stored:
         _refuse_to_measure(context)
     picture = chart_file(chart, dark)
-    settings = settings_of(context, runs, ladder, format)
+    settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     chosen = choose_kernels(opened, [kernel]) if kernel else []
     if len(chosen) != 1:
@@ -188,8 +177,8 @@ def _refuse_to_measure(context: typer.Context) -> None:
     sources = {name: context.get_parameter_source(name) for name in _MEASURING}
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise typer.BadParameter(f"--stored measures nothing: leave out {options}")
+        words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise typer.BadParameter(f"--stored measures nothing: leave out {words}")
 
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
@@ -202,12 +191,12 @@ def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, i
     return None
 
 
-def _print_which(sweep: StoredSweep, settings: VerbSettings) -> None:
+def _print_which(sweep: StoredSweep, settings: options.VerbSettings) -> None:
     if not settings.quiet:
         print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
 
 
-def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
+def _measured(sweeping: SweepMeasurement, settings: options.VerbSettings, *, afresh: bool) -> StoredSweep:
     """Returns the stored sweep of the same plan, or measures one now."""
     known = None if afresh else sweeping.known()
     if known is not None:
@@ -221,7 +210,7 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
     return stored
 
 
-def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
+def _apply(finding: TuningFinding, kernel: Kernel, settings: options.VerbSettings) -> None:
     """Prints the change of the source file, then writes it as a whole."""
     before = _read_source(kernel)
     after = with_defaults(before, finding.best.settings)
@@ -271,7 +260,7 @@ _TITLES = {
 
 
 class TuneProgress:
-    def __init__(self, settings: VerbSettings) -> None:
+    def __init__(self, settings: options.VerbSettings) -> None:
         self._settings = settings
         self._stage = Progress("", 0, settings)
         self._open = ExitStack()

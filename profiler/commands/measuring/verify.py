@@ -8,18 +8,8 @@ from itertools import product
 import typer
 
 from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.commands.shared import options
 from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
-from profiler.commands.shared.options import (
-    FormatOption,
-    JobsOption,
-    KernelOption,
-    LadderOption,
-    ParameterOption,
-    SeedOption,
-    SizeOption,
-    TimeoutOption,
-    settings_of,
-)
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
@@ -30,14 +20,14 @@ from profiler.present.documents.rungs import check_row, verified_document
 
 def verify(
     context: typer.Context,
-    kernel: KernelOption = None,
-    size: SizeOption = None,
-    set_param: ParameterOption = None,
-    seed: SeedOption = None,
-    jobs: JobsOption = None,
-    timeout: TimeoutOption = 600.0,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    kernel: options.KernelOption = None,
+    size: options.SizeOption = None,
+    set_param: options.ParameterOption = None,
+    seed: options.SeedOption = None,
+    jobs: options.JobsOption = None,
+    timeout: options.TimeoutOption = 600.0,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Check every kernel's result against its reference.
 
@@ -53,7 +43,7 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
-    settings = settings_of(context, None, ladder, format)
+    settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
     shapes = workloads(opened, size, set_param)

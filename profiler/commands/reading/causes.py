@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from profiler.catalog.causes import CAUSES, find_cause
-from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.present.documents.catalogue import cause_document, causes_document
 
@@ -15,7 +15,7 @@ from profiler.present.documents.catalogue import cause_document, causes_document
 def causes(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Print only this cause.")] = None,
-    format: FormatOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Print the causes that a diagnosis may name, or one of them.
 
@@ -27,6 +27,6 @@ def causes(
 
       prof causes bank-conflicts
     """
-    settings = settings_of(context, None, None, format)
+    settings = options.settings_of(context, None, None, format)
     document = causes_document(CAUSES) if name is None else cause_document(find_cause(name))
     print_document(document, format=settings.format)

@@ -14,18 +14,8 @@ from profiler.analyse.check import CheckFinding
 from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
 from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
+from profiler.commands.shared import options
 from profiler.commands.shared.files import report_written
-from profiler.commands.shared.options import (
-    BriefOption,
-    FormatOption,
-    GpuOption,
-    KernelNameOption,
-    LadderOption,
-    RunsOption,
-    SchemaOption,
-    VerbSettings,
-    settings_of,
-)
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
@@ -65,7 +55,7 @@ def check(
             help="Run to check against: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs, to check every run that has a counterpart in it.",
         ),
     ] = None,
-    kernel_name: KernelNameOption = None,
+    kernel_name: options.KernelNameOption = None,
     every: Annotated[bool, typer.Option("--all", help="Check every kernel that both sides have.")] = False,
     sass: Annotated[
         bool,
@@ -109,12 +99,12 @@ def check(
             help="Accept what got worse, was removed or renamed: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
         ),
     ] = None,
-    brief: BriefOption = False,
-    schema: SchemaOption = False,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    brief: options.BriefOption = False,
+    schema: options.SchemaOption = False,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Fail when a kernel got worse than its baseline.
 
@@ -145,7 +135,7 @@ def check(
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
 
-    settings = settings_of(context, runs, ladder, format, gpu)
+    settings = options.settings_of(context, runs, ladder, format, gpu)
     if sass:
         _check_machine_code(baseline, candidate, settings)
         return
@@ -169,7 +159,7 @@ def check(
     _finish(finding, allow_unclear)
 
 
-def _accept(finding: CheckFinding, reason: str, settings: VerbSettings) -> CheckFinding:
+def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) -> CheckFinding:
     """Accepts what got worse or is gone. What was accepted before stays as it was, so that a job may run the command again."""
     before = dict.fromkeys(_accepted_before(finding))
     finding, path = accept_changes(finding, reason)
@@ -205,7 +195,7 @@ def _percent(text: str) -> float:
     return value
 
 
-def _check_machine_code(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
+def _check_machine_code(baseline: str, candidate: str | None, settings: options.VerbSettings) -> None:
     """Fails if a function's code is not that of the baseline; renamed registers and moved addresses are no change."""
     if candidate is None:
         raise typer.BadParameter(
@@ -217,7 +207,7 @@ def _check_machine_code(baseline: str, candidate: str | None, settings: VerbSett
         raise typer.Exit(_REGRESSION)
 
 
-def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
+def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSettings) -> None:
     """Refuses a report on a side where a stored run is needed."""
     if is_store(baseline):
         is_folder = candidate is not None and holds_recordings(candidate, settings)

@@ -6,21 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file
-from profiler.commands.shared.options import (
-    BriefOption,
-    ChartOption,
-    DarkOption,
-    ForceComparisonOption,
-    Format,
-    FormatOption,
-    KernelNameOption,
-    LadderOption,
-    NvtxOption,
-    RunSizeOption,
-    RunsOption,
-    settings_of,
-)
 from profiler.commands.shared.output import print_answer
 
 # The help of this verb is read most: what only an answer needs is imported where the answer is made.
@@ -39,7 +26,7 @@ def compare(
             help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu]."
         ),
     ] = None,
-    size: RunSizeOption = None,
+    size: options.RunSizeOption = None,
     gpu: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,8 +35,8 @@ def compare(
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
     ] = None,
-    kernel_name: KernelNameOption = None,
-    nvtx: NvtxOption = None,
+    kernel_name: options.KernelNameOption = None,
+    nvtx: options.NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
@@ -64,17 +51,17 @@ def compare(
             "--full", help="Show every metric and opcode; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
-    force: ForceComparisonOption = False,
-    chart: ChartOption = None,
-    dark: DarkOption = False,
-    brief: BriefOption = False,
+    force: options.ForceComparisonOption = False,
+    chart: options.ChartOption = None,
+    dark: options.DarkOption = False,
+    brief: options.BriefOption = False,
     schema: Annotated[
         bool,
         typer.Option("--schema", help="Print the JSON Schema of --format json; add --all for that of --all."),
     ] = False,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
@@ -113,7 +100,7 @@ def compare(
 
     from profiler.ask.compare import compare as ask
 
-    settings = settings_of(context, runs, ladder, format, first_gpu)
+    settings = options.settings_of(context, runs, ladder, format, first_gpu)
     comparisons = ask(
         before,
         after,
@@ -143,7 +130,7 @@ def _print_schema(every: bool) -> None:
 
 def _print(
     comparisons: list[ComparisonFinding],
-    format: Format,
+    format: options.Format,
     every: bool,
     full: bool,
     wanted: tuple[str, ...],

@@ -10,20 +10,8 @@ import typer
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
+from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file, check_ending, report_written, write_whole
-from profiler.commands.shared.options import (
-    BriefOption,
-    ChartOption,
-    DarkOption,
-    FormatOption,
-    GpuOption,
-    LadderOption,
-    LadderSizeOption,
-    ParameterOption,
-    RunsOption,
-    SchemaOption,
-    settings_of,
-)
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -33,8 +21,8 @@ from profiler.store.deltas import deltas_parquet
 
 def ladder(
     context: typer.Context,
-    size: LadderSizeOption = None,
-    set_param: ParameterOption = None,
+    size: options.LadderSizeOption = None,
+    set_param: options.ParameterOption = None,
     view: Annotated[
         LadderView | None,
         typer.Option(
@@ -55,20 +43,20 @@ def ladder(
             "--output", "-o", metavar="FILE", help="Also write every metric's change to this Parquet file."
         ),
     ] = None,
-    chart: ChartOption = None,
-    dark: DarkOption = False,
+    chart: options.ChartOption = None,
+    dark: options.DarkOption = False,
     full: Annotated[
         bool,
         typer.Option(
             "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
-    brief: BriefOption = False,
-    schema: SchemaOption = False,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    brief: options.BriefOption = False,
+    schema: options.SchemaOption = False,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Draw the ladder: every rung and its change.
 
@@ -103,7 +91,7 @@ def ladder(
             "--output",
             ": it holds all changes of all metrics; --format csv prints the table",
         )
-    settings = settings_of(context, runs, ladder, format, gpu)
+    settings = options.settings_of(context, runs, ladder, format, gpu)
     climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)

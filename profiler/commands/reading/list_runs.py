@@ -12,15 +12,7 @@ from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
 from profiler.ask.listing import derive_listing, ladder_rows, why_nothing
 from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
-from profiler.commands.shared.options import (
-    Format,
-    FormatOption,
-    GpuOption,
-    LadderOption,
-    RunsOption,
-    VerbSettings,
-    settings_of,
-)
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.present.documents.catalogue import kernels_document, runs_document
 from profiler.store.runs.run_store import RunStore
@@ -39,10 +31,10 @@ def list_runs(
         bool,
         typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
     ] = False,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """List what is stored.
 
@@ -59,14 +51,14 @@ def list_runs(
 
       prof list --ladder copy
     """
-    settings = settings_of(context, runs, ladder, format, gpu)
+    settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
     if kernels:
         _print_kernels(ladder_rows(open_ladder(settings), store), settings)
         store.require_whole()
         return
-    is_table = settings.format is Format.table
+    is_table = settings.format is options.Format.table
     found = readable_ladder(settings) if name is None and is_table else None
     listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
     if found is not None:
@@ -81,6 +73,6 @@ def list_runs(
     store.require_whole()
 
 
-def _print_kernels(kernels: Sequence[dict[str, str | int]], settings: VerbSettings) -> None:
+def _print_kernels(kernels: Sequence[dict[str, str | int]], settings: options.VerbSettings) -> None:
     rows = [tuple(row.values()) for row in kernels]
     print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)

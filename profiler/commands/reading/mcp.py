@@ -16,8 +16,8 @@ import typer
 
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
+from profiler.commands.shared import options
 from profiler.commands.shared.files import report_written, write_whole
-from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
 
@@ -30,8 +30,8 @@ _LAST_S = 2.0  # seconds until the process ends after its input has, even if a c
 
 def mcp(
     context: typer.Context,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
     reports: Annotated[
         list[Path] | None,
         typer.Option(
@@ -65,7 +65,7 @@ def mcp(
 
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
-    settings = settings_of(context, runs, ladder)
+    settings = options.settings_of(context, runs, ladder)
     if skill is not None:
         write_whole(SKILL.encode(), skill)
         report_written(skill, settings)
@@ -105,7 +105,7 @@ def _end() -> None:
     os._exit(0)
 
 
-async def _serve(settings: VerbSettings) -> None:
+async def _serve(settings: options.VerbSettings) -> None:
     from mcp.server.stdio import stdio_server
 
     server = _make_server(settings)
@@ -117,7 +117,7 @@ async def _serve(settings: VerbSettings) -> None:
         last.start()
 
 
-def _make_server(settings: VerbSettings) -> Server[Any]:
+def _make_server(settings: options.VerbSettings) -> Server[Any]:
     """Returns a server that handles one call at a time, since the calls share one interpreter and one report reader."""
     from anyio import CapacityLimiter, to_thread
     from mcp import types as protocol
@@ -147,7 +147,7 @@ def _make_server(settings: VerbSettings) -> Server[Any]:
     )
 
 
-def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
+def _described(tool: Tool, settings: options.VerbSettings) -> ToolDescription:
     from mcp import types as protocol
 
     return protocol.Tool(
@@ -164,7 +164,7 @@ def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
     )
 
 
-def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
+def _result(tool: Tool, arguments: dict[str, Any], settings: options.VerbSettings) -> CallToolResult:
     """Returns the JSON as text and as an object; a failure as text alone."""
     from mcp import types as protocol
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from profiler.catalog.metrics import CATALOGUE, find_metric
-from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.present.documents.catalogue import metric_document, metrics_document
 
@@ -17,7 +17,7 @@ def metrics(
     name: Annotated[
         str | None, typer.Argument(help="Print only this metric, by prof's or ncu's name.")
     ] = None,
-    format: FormatOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Print the catalogue of metrics, or one of them.
 
@@ -27,6 +27,6 @@ def metrics(
 
       prof metrics lsu_pipe_pct
     """
-    settings = settings_of(context, None, None, format)
+    settings = options.settings_of(context, None, None, format)
     document = metrics_document(CATALOGUE) if name is None else metric_document(find_metric(name))
     print_document(document, format=settings.format)

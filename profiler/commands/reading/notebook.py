@@ -15,17 +15,8 @@ import typer
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
 from profiler.catalog.ladders.ladder import find_ladder
+from profiler.commands.shared import options
 from profiler.commands.shared.files import report_written, write_whole
-from profiler.commands.shared.options import (
-    FormatOption,
-    GpuOption,
-    LadderOption,
-    LadderSizeOption,
-    ParameterOption,
-    RunsOption,
-    VerbSettings,
-    settings_of,
-)
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 from profiler.present.document import Column
@@ -64,13 +55,13 @@ def notebook(
             help="Write a notebook to this file [default for a report: its name, with .ipynb].",
         ),
     ] = None,
-    size: LadderSizeOption = None,
-    set_param: ParameterOption = None,
-    gpu: GpuOption = None,
+    size: options.LadderSizeOption = None,
+    set_param: options.ParameterOption = None,
+    gpu: options.GpuOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """List, open or write a notebook over recorded runs.
 
@@ -90,7 +81,7 @@ def notebook(
 
       prof notebook --ladder mine -o mine.ipynb
     """
-    settings = settings_of(context, runs, ladder, format, gpu)
+    settings = options.settings_of(context, runs, ladder, format, gpu)
     reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
     if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
         _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
@@ -110,7 +101,7 @@ def notebook(
         _list(settings)
 
 
-def _list(settings: VerbSettings) -> None:
+def _list(settings: options.VerbSettings) -> None:
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
     columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))
@@ -158,7 +149,7 @@ def _shown(path: Path) -> Path:
 
 
 def _write(
-    path: Path, settings: VerbSettings, size: str | None, set_param: list[str] | None, force: bool
+    path: Path, settings: options.VerbSettings, size: str | None, set_param: list[str] | None, force: bool
 ) -> None:
     from profiler.present.notebook import Subject, ladder_notebook
 
@@ -177,7 +168,7 @@ def _write(
     report_written(path, settings)
 
 
-def _write_reports(path: Path, reports: Sequence[Path], settings: VerbSettings, force: bool) -> None:
+def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSettings, force: bool) -> None:
     """Writes a notebook about one report, or about two that are compared."""
     from profiler.present.notebook import Reports, report_notebook
 

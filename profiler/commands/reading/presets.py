@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from profiler.catalog.presets import PRESETS, find_preset
-from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.present.documents.catalogue import preset_document, presets_document
 
@@ -15,7 +15,7 @@ from profiler.present.documents.catalogue import preset_document, presets_docume
 def presets(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Print only this preset, with its metrics.")] = None,
-    format: FormatOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Print the presets of `prof collect`.
 
@@ -27,6 +27,6 @@ def presets(
 
       prof presets four-way
     """
-    settings = settings_of(context, None, None, format)
+    settings = options.settings_of(context, None, None, format)
     document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))
     print_document(document, format=settings.format)

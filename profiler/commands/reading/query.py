@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, report_written, whole_file
-from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import print_document
 from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
@@ -39,8 +39,8 @@ def query(
             help="Write every row to this .parquet, .csv or .json file instead.",
         ),
     ] = None,
-    runs: RunsOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Ask the stored runs anything, in SQL.
 
@@ -54,7 +54,7 @@ def query(
 
       prof query --tables
     """
-    settings = settings_of(context, runs, None, format)
+    settings = options.settings_of(context, runs, None, format)
     if output is not None:
         check_ending(output, (".parquet", ".csv", ".json"), "--output")
     if tables:
@@ -72,8 +72,8 @@ def query(
         if output is not None:
             _write(answer, output)
             report_written(output, settings)
-        elif settings.format in (Format.csv, Format.json):
-            for text in _csv(answer) if settings.format is Format.csv else _json(answer):
+        elif settings.format in (options.Format.csv, options.Format.json):
+            for text in _csv(answer) if settings.format is options.Format.csv else _json(answer):
                 print(text, end="")
         else:
             _print_tables(answer, settings.format)
@@ -111,7 +111,7 @@ def _json(answer: Answer) -> Iterator[str]:
     yield "[]\n" if before == "[" else "\n]\n"
 
 
-def _print_tables(answer: Answer, format: Format) -> None:
+def _print_tables(answer: Answer, format: options.Format) -> None:
     """Prints the first rows on a terminal and says so; elsewhere prints all, in tables of as many rows."""
     rows = answer.rows()
     some = list(islice(rows, _ROWS_OF_A_TABLE))

@@ -13,16 +13,8 @@ from typing import Annotated
 import typer
 
 from profiler.ask.report import report_ladder, report_named
+from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, write_whole
-from profiler.commands.shared.options import (
-    ForceComparisonOption,
-    GpuOption,
-    KernelNameOption,
-    LadderOption,
-    NvtxOption,
-    RunsOption,
-    settings_of,
-)
 from profiler.errors import OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
 from profiler.text import counted, printable, size
@@ -44,12 +36,12 @@ def report(
         str | None,
         typer.Option("--title", help="Title of the page [default: the ladder's title, or the names given]."),
     ] = None,
-    kernel_name: KernelNameOption = None,
-    nvtx: NvtxOption = None,
-    force: ForceComparisonOption = False,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
+    kernel_name: options.KernelNameOption = None,
+    nvtx: options.NvtxOption = None,
+    force: options.ForceComparisonOption = False,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
@@ -67,7 +59,7 @@ def report(
     from profiler.present.page.drawing import Drawing
     from profiler.present.page.page import draw_page, page_html
 
-    settings = settings_of(context, runs, ladder, gpu=gpu)
+    settings = options.settings_of(context, runs, ladder, gpu=gpu)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
     with _no_collection(), Drawing() as drawing:  # its processes load while this one reads

@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.shared.options import (
-    Format,
-    FormatOption,
-    GpuOption,
-    KernelNameOption,
-    LadderOption,
-    NvtxOption,
-    RunSizeOption,
-    RunsOption,
-    SchemaOption,
-    settings_of,
-)
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_answer, print_document
 from profiler.text import printable
 
@@ -40,9 +29,9 @@ def sass(
     after: Annotated[
         str | None, typer.Argument(help="A second kernel to show beside it, named in the same ways.")
     ] = None,
-    size: RunSizeOption = None,
-    kernel_name: KernelNameOption = None,
-    nvtx: NvtxOption = None,
+    size: options.RunSizeOption = None,
+    kernel_name: options.KernelNameOption = None,
+    nvtx: options.NvtxOption = None,
     full: Annotated[
         bool, typer.Option("--full", help="Show the whole function instead of its hot loop.")
     ] = False,
@@ -52,11 +41,11 @@ def sass(
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
-    schema: SchemaOption = False,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    schema: options.SchemaOption = False,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
@@ -87,12 +76,12 @@ def sass(
 
     from profiler.ask.code import find_machine_code
 
-    settings = settings_of(context, runs, ladder, format, gpu)
-    if reveal and (after is None or settings.format is not Format.table):
+    settings = options.settings_of(context, runs, ladder, format, gpu)
+    if reveal and (after is None or settings.format is not options.Format.table):
         raise typer.BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"
         )
-    if listing and settings.format is Format.json:
+    if listing and settings.format is options.Format.json:
         raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
     view = find_machine_code(
         before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
@@ -109,13 +98,13 @@ def _reveal(view: CodeView, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
     from profiler.present.documents.code import changes_document, code_document
 
-    print_document(code_document(view.side(0), listing=listing), format=Format.table)
+    print_document(code_document(view.side(0), listing=listing), format=options.Format.table)
     sys.stdout.flush()
     _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
     print()
-    print_document(code_document(view.side(1), listing=listing), format=Format.table)
+    print_document(code_document(view.side(1), listing=listing), format=options.Format.table)
     print()
-    print_document(changes_document(view.finding), format=Format.table)
+    print_document(changes_document(view.finding), format=options.Format.table)
 
 
 def _wait_for_key(prompt: str) -> None:

@@ -9,23 +9,8 @@ import typer
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
+from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file
-from profiler.commands.shared.options import (
-    BriefOption,
-    ChartOption,
-    DarkOption,
-    Format,
-    FormatOption,
-    GpuOption,
-    KernelNameOption,
-    LadderOption,
-    NvtxOption,
-    RunSizeOption,
-    RunsOption,
-    SchemaOption,
-    VerbSettings,
-    settings_of,
-)
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.json import json_schema
@@ -38,9 +23,9 @@ def show(
     source: Annotated[
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
-    size: RunSizeOption = None,
-    kernel_name: KernelNameOption = None,
-    nvtx: NvtxOption = None,
+    size: options.RunSizeOption = None,
+    kernel_name: options.KernelNameOption = None,
+    nvtx: options.NvtxOption = None,
     full: Annotated[
         bool,
         typer.Option(
@@ -49,14 +34,14 @@ def show(
             "Without it, JSON is cut to the most important 8 KB.",
         ),
     ] = False,
-    chart: ChartOption = None,
-    dark: DarkOption = False,
-    brief: BriefOption = False,
-    schema: SchemaOption = False,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    chart: options.ChartOption = None,
+    dark: options.DarkOption = False,
+    brief: options.BriefOption = False,
+    schema: options.SchemaOption = False,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
@@ -81,7 +66,7 @@ def show(
         )
 
     picture = chart_file(chart, dark)
-    settings = settings_of(context, runs, ladder, format, gpu)
+    settings = options.settings_of(context, runs, ladder, format, gpu)
     timed = kernel_name is None  # a kernel's name is known from a profile alone
     recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
@@ -97,9 +82,9 @@ def show(
         _print_other_sizes(source, recording.run, settings)
 
 
-def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
+def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) -> None:
     """Prints the other stored sizes if a number or a name chose the newest run of any size."""
-    if settings.format is not Format.table or settings.quiet:
+    if settings.format is not options.Format.table or settings.quiet:
         return
     name = run.manifest.name
     if others := find_other_workloads(source, run, settings):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
-from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared import options
 from profiler.errors import OutputNotWritable
 from profiler.text import printable
 
@@ -52,7 +52,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             aside.unlink()
 
 
-def report_written(path: Path, settings: VerbSettings, what_to_do: str = "") -> None:
+def report_written(path: Path, settings: options.VerbSettings, what_to_do: str = "") -> None:
     if not settings.quiet:
         print(f"Wrote {printable(str(path))}{what_to_do}", file=sys.stderr)
 
@@ -72,7 +72,7 @@ class ChartFile:
             picture = charts.render(chart(charts), self.path.suffix.lower(), "dark" if self.dark else "light")
             write_whole(picture, self.path)
 
-    def report(self, settings: VerbSettings) -> None:
+    def report(self, settings: options.VerbSettings) -> None:
         if self.path is not None:
             report_written(self.path, settings)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from profiler.commands.shared.options import Format, terminal_width
+from profiler.commands.shared import options
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -42,7 +42,7 @@ def error_lines(error: ProfError) -> list[str]:
 def print_answer(
     finding: Any,
     documents: Callable[[], Sequence[Document]],
-    format: Format,
+    format: options.Format,
     *,
     full: bool = True,
     wanted: Sequence[str] = (),
@@ -52,13 +52,13 @@ def print_answer(
 
     People get only the answer if it is to be `brief`.
     """
-    if format is Format.json:
+    if format is options.Format.json:
         print(json_answer(finding, full, wanted))
     else:
         print_document(*(one.brief if brief else one for one in documents()), format=format, pages=True)
 
 
-def print_document(*documents: Document, format: Format, pages: bool = False) -> None:
+def print_document(*documents: Document, format: options.Format, pages: bool = False) -> None:
     """Prints documents on standard output; with `pages`, a terminal shows what is longer than itself in a pager.
 
     Their JSON is a list of rows; a finding is printed by `json_answer`.
@@ -66,7 +66,7 @@ def print_document(*documents: Document, format: Format, pages: bool = False) ->
     from profiler.present.render import render
 
     text = render(documents, format.value, window())
-    if not (pages and format is Format.table and _show_in_pager(text)):
+    if not (pages and format is options.Format.table and _show_in_pager(text)):
         print(text)
 
 
@@ -90,4 +90,4 @@ def window() -> Window:
     """Returns the width of standard output and whether it shows colour."""
     from profiler.present.render.terminal import Window, wants_colour
 
-    return Window(wants_colour(sys.stdout.isatty()), terminal_width())
+    return Window(wants_colour(sys.stdout.isatty()), options.terminal_width())

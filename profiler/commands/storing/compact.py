@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.present.documents.parts.rows import rows_document
@@ -32,8 +32,8 @@ def compact(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
-    runs: RunsOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Pack many small runs into few files.
 
@@ -47,7 +47,7 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-    settings = settings_of(context, runs, None, format)
+    settings = options.settings_of(context, runs, None, format)
     store = settings.open_store()
     plan = plan_packs(store, older_than)
     before = stored_files(store.place)
@@ -56,7 +56,7 @@ def compact(
         with Progress("packing", len(plan.runs), settings) as progress:
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
-    if settings.format is not Format.table:
+    if settings.format is not options.Format.table:
         rows = [_row(plan, done, dry_run, before, after)]
         print_document(rows_document(_HEADER, rows), format=settings.format)
     else:

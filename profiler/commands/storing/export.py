@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from profiler.ask.named.references import open_named
-from profiler.commands.shared.options import GpuOption, LadderOption, RunSizeOption, RunsOption, settings_of
+from profiler.commands.shared import options
 from profiler.store.runs.export import export_reports
 from profiler.text import printable
 
@@ -20,10 +20,10 @@ def export(
         Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
     ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    size: RunSizeOption = None,
-    gpu: GpuOption = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
+    size: options.RunSizeOption = None,
+    gpu: options.GpuOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
 ) -> None:
     """Write a run's reports for the Nsight Compute UI.
 
@@ -35,7 +35,7 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    settings = settings_of(context, runs, ladder, gpu=gpu)
+    settings = options.settings_of(context, runs, ladder, gpu=gpu)
     (run,) = open_named([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))

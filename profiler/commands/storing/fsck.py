@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
+from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import StoreDamaged
@@ -30,8 +30,8 @@ def fsck(
             "--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."
         ),
     ] = False,
-    runs: RunsOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    format: options.FormatOption = None,
 ) -> None:
     """Examine everything that is stored, and repair it.
 
@@ -47,7 +47,7 @@ def fsck(
 
       prof fsck --repair --runs s3://bucket/runs
     """
-    settings = settings_of(context, runs, None, format)
+    settings = options.settings_of(context, runs, None, format)
     store = RunStore(settings.runs_to_read)
     counts = Examined()
     with Progress("reading", len(store.place.names()), settings) as progress:
@@ -55,7 +55,7 @@ def fsck(
     if mend and any(fault.kind != "note" for fault in faults):
         faults = list(repair(store, faults))
     wrong = [fault for fault in faults if fault.is_wrong]
-    if faults or settings.format is not Format.table:
+    if faults or settings.format is not options.Format.table:
         rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
         print_document(rows_document(_HEADER, rows, _COLUMNS), format=settings.format)
     if not settings.quiet:

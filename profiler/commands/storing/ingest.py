@@ -14,6 +14,7 @@ import typer
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.cluster.worker_pool import Worker
+from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
     SchedulerOption,
@@ -22,16 +23,6 @@ from profiler.commands.shared.cluster_options import (
     TlsCertOption,
     TlsKeyOption,
     WorkersOption,
-)
-from profiler.commands.shared.options import (
-    Format,
-    FormatOption,
-    KernelNameOption,
-    LadderOption,
-    NvtxOption,
-    RunsOption,
-    VerbSettings,
-    settings_of,
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
@@ -59,8 +50,8 @@ def ingest(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the run [default: the file's name].")
     ] = None,
-    kernel_name: KernelNameOption = None,
-    nvtx: NvtxOption = None,
+    kernel_name: options.KernelNameOption = None,
+    nvtx: options.NvtxOption = None,
     copy: Annotated[
         bool,
         typer.Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path."),
@@ -75,9 +66,9 @@ def ingest(
             "--timeout", min=0.1, help="Seconds that one report may take [default: depends on its size]."
         ),
     ] = None,
-    runs: RunsOption = None,
-    ladder: LadderOption = None,
-    format: FormatOption = None,
+    runs: options.RunsOption = None,
+    ladder: options.LadderOption = None,
+    format: options.FormatOption = None,
     scheduler: SchedulerOption = None,
     slurm: SlurmOption = None,
     workers: WorkersOption = None,
@@ -105,7 +96,7 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    settings = settings_of(context, runs, ladder, format)
+    settings = options.settings_of(context, runs, ladder, format)
     choice = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
         raise typer.BadParameter(
@@ -120,7 +111,7 @@ def ingest(
         raise typer.BadParameter("--ladder says what --kernel numbers mean: give both")
     if kernel is not None and len(reports) > 1:
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
-    options = IngestOptions(
+    wanted = IngestOptions(
         name=name,
         ladder=_ladder_of(settings) if kernel is not None else None,
         kernel=kernel,
@@ -130,16 +121,16 @@ def ingest(
         choice=LaunchChoice(kernel_name, nvtx),
     )
     outcomes = []
-    with _reading(reports, settings.open_store(settings.runs_folder), options, choice, settings) as (
+    with _reading(reports, settings.open_store(settings.runs_folder), wanted, choice, settings) as (
         progress,
         read,
     ):
         for outcome in read:
-            if settings.format is Format.table and not outcome.error:
+            if settings.format is options.Format.table and not outcome.error:
                 progress.result(_line(outcome))
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
-    if settings.format is not Format.table:
+    if settings.format is not options.Format.table:
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
     if not settings.quiet:
@@ -150,7 +141,7 @@ def ingest(
         raise IngestIncomplete(f"{len(failed)} of {len(outcomes)} reports were not ingested")
 
 
-def _ladder_of(settings: VerbSettings) -> str:
+def _ladder_of(settings: options.VerbSettings) -> str:
     """Returns the ladder's name; the ladder needs no file, but may be given by one."""
     name = ladder_name(settings)
     if not is_ladder_name(name):
@@ -162,17 +153,17 @@ def _ladder_of(settings: VerbSettings) -> str:
 def _reading(
     reports: Sequence[Report],
     store: RunStore,
-    options: IngestOptions,
+    wanted: IngestOptions,
     choice: ClusterChoice,
-    settings: VerbSettings,
+    settings: options.VerbSettings,
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Opens the progress display and the outcomes of the reports, read here or on workers."""
     if not choice.is_given:
         with Progress("reading", len(reports), settings) as progress:
-            yield progress, ingest_reports(reports, store, options)
+            yield progress, ingest_reports(reports, store, wanted)
         return
     with IngestProgress(len(reports), settings) as shown, choice.open(gpus=False, say=shown.note) as pool:
-        yield shown, ingest_on_workers(reports, store, options, pool, shown)
+        yield shown, ingest_on_workers(reports, store, wanted, pool, shown)
 
 
 def _summary(outcomes: list[Ingested]) -> str:
@@ -201,7 +192,7 @@ def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
 class IngestProgress(Progress, IngestObserver):
     """The progress of workers that read reports. The threads that drive the workers call it."""
 
-    def __init__(self, total: int, settings: VerbSettings) -> None:
+    def __init__(self, total: int, settings: options.VerbSettings) -> None:
         super().__init__("reading", total, settings)
         self._read = Counter[Worker]()
         self._batches: dict[Worker, tuple[str, float]] = {}

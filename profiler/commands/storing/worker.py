@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from profiler.cluster.connection import HostedWorker, Listening, host_workers
+from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
-from profiler.commands.shared.options import settings_of
 from profiler.measure.tools.ncu import find_ncu
 from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
@@ -56,7 +56,7 @@ def worker(
     """
     if host is not None and interface is not None:
         raise typer.BadParameter("--host and --interface exclude each other")
-    settings = settings_of(context)
+    settings = options.settings_of(context)
     tls = ClusterChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)

@@ -272,10 +272,6 @@ def run() -> NoReturn:
     os._exit(code)  # frameworks may crash or hang as they are torn down, and everything is said
 
 
-if __name__ == "__main__":
-    run()
-
-
 # Calls the CUDA driver through ctypes: waits for the GPU, empties its L2, and marks the profiler's window.
 #
 # It works in the context that PyTorch, CuPy, JAX or Numba made, and needs none of them.
@@ -383,3 +379,7 @@ class Driver:
             self._cuda.cuGetErrorString(code, byref(text))
             reason = text.value.decode() if text.value else f"error {code}"
             raise DriverFailed(f"{name}: {reason}")
+
+
+if __name__ == "__main__":
+    run()

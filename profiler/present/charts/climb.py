@@ -17,6 +17,7 @@ from profiler.analyse.ladder.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Roofline
 from profiler.catalog.ladders.ladder import Published, size_text
 from profiler.catalog.metrics import BY_NAME, DURATION
+from profiler.present import style
 from profiler.present.charts.ladder import (
     conditions_text,
     ladder_times_chart,
@@ -27,27 +28,6 @@ from profiler.present.charts.ladder import (
 )
 from profiler.present.charts.roofline import roofline_chart
 from profiler.present.charts.rungs import rung_stalls_chart
-from profiler.present.charts.style import (
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERDICT_SHAPES,
-    VERDICTS,
-    Record,
-    chart_of,
-    coloured,
-    dashed_line,
-    heading,
-    legend_below,
-    names_in,
-    readable_unit,
-    side_by_side,
-    signed_figure,
-    source,
-    texts_beside,
-    tooltips,
-)
 from profiler.present.documents.ladder import branches_text
 from profiler.text import shortened
 
@@ -85,14 +65,14 @@ def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> Cha
     ]
     verdicts = [
         one
-        for one in VERDICTS
+        for one in style.VERDICTS
         if any(change.verdict == one for _, _, changes in filled for change in changes)
     ]
     drawn = [
         _panel(*panel, steps, verdicts, named=place % _COLUMNS == 0) for place, panel in enumerate(filled)
     ]
     return alt.concat(*drawn, columns=_COLUMNS, spacing={"row": 18, "column": _ROOM_FOR_LABEL}).properties(
-        title=heading(
+        title=style.heading(
             _steps_title(sheet),
             f"{conditions_text(sheet.ladder)}; each rung against the one before{branches_text(sheet.ladder)}, "
             "with its 95 % interval",
@@ -149,7 +129,7 @@ def _panel(
     *,
     named: bool,
 ) -> ChartType:
-    divisor, unit = readable_unit(unit, max(abs(one.delta) for one in changes))
+    divisor, unit = style.readable_unit(unit, max(abs(one.delta) for one in changes))
     rows = list(_rows([_divided(one, divisor) for one in changes]))
     y = alt.Y(
         "step:N",
@@ -158,27 +138,27 @@ def _panel(
         title=None,
         axis=alt.Axis(grid=True) if named else alt.Axis(grid=True, labels=False, minExtent=0),
     )
-    base = chart_of(rows, width=_STEP_WIDTH, height=_STEP_ROW * len(steps)).encode(
-        y=y, tooltip=tooltips("step:N", "delta:Q", "low:Q", "high:Q", "verdict:N")
+    base = style.chart_of(rows, width=_STEP_WIDTH, height=_STEP_ROW * len(steps)).encode(
+        y=y, tooltip=style.tooltips("step:N", "delta:Q", "low:Q", "high:Q", "verdict:N")
     )
     x = alt.X("delta:Q", title=unit, scale=alt.Scale(nice=False, padding=6), axis=alt.Axis(tickCount=3))
-    shapes = alt.Scale(domain=verdicts, range=[VERDICT_SHAPES[one] for one in verdicts])
-    colour = coloured("verdict:N", {one: VERDICTS[one] for one in verdicts})
-    shape = alt.Shape("verdict:N", scale=shapes, legend=legend_below())
-    zero = chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
+    shapes = alt.Scale(domain=verdicts, range=[style.VERDICT_SHAPES[one] for one in verdicts])
+    colour = style.coloured("verdict:N", {one: style.VERDICTS[one] for one in verdicts})
+    shape = alt.Shape("verdict:N", scale=shapes, legend=style.legend_below())
+    zero = style.chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
     reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, color=colour, shape=shape)
-    label = texts_beside(chart_of(rows).encode(y=alt.Y("step:N", sort=steps)))
+    label = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("step:N", sort=steps)))
     title = alt.TitleParams(shortened(name, _PANEL_NAME_WIDTH), fontSize=11, offset=4, frame="group")
     return alt.layer(zero, reach, points, label).properties(title=title)
 
 
-def _rows(changes: Sequence[_Change]) -> Iterator[Record]:
+def _rows(changes: Sequence[_Change]) -> Iterator[style.Record]:
     for change in changes:
         low, high = change.ci or (change.delta, change.delta)
         yield {
             "step": change.step, "delta": change.delta, "low": low, "high": high, "verdict": change.verdict,
-            "label": signed_figure(change.delta, 2),
+            "label": style.signed_figure(change.delta, 2),
         }  # fmt: skip
 
 
@@ -193,7 +173,7 @@ def _steps_title(sheet: LadderSheet) -> str:
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH, _TITLE_WIDTH = 40, 90
 # From light work to heavy work.
-_COLOURS = (ORANGE, GREEN, PURPLE, GREY)
+_COLOURS = (style.ORANGE, style.GREEN, style.PURPLE, style.GREY)
 
 
 def ladder_chart(
@@ -213,7 +193,7 @@ def ladder_chart(
         [rung_stalls_chart(sheet), roofline_chart(roofline), profiler_effect_chart(ladder)],
     ]
     title = f"{ladder.ladder}: {shortened(ladder.title, _TITLE_WIDTH)}"
-    return side_by_side(columns, title, [conditions_text(ladder)])
+    return style.side_by_side(columns, title, [conditions_text(ladder)])
 
 
 def climb_chart(
@@ -229,24 +209,24 @@ def climb_chart(
     timed = [finding for finding in findings if _timed(finding)]
     titled = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
     rows = [_row(rung, finding.workload or {}) for finding in timed for rung in _timed(finding)]
-    workloads = names_in(rows, "workload")
+    workloads = style.names_in(rows, "workload")
     if len(workloads) < 2 or titled is None:
         return None
     order = {rung.kernel: rung_title(rung) for finding in findings for rung in finding.kernels}
     names = [order[kernel] for kernel in sorted(order) if order[kernel] in {row["rung"] for row in rows}]
-    base = chart_of(rows).encode(y=alt.Y("rung:N", sort=names, title=None))
+    base = style.chart_of(rows).encode(y=alt.Y("rung:N", sort=names, title=None))
     references = [next(row for row in rows if row["rung"] == name) for name in names]
     x = alt.X("pct:Q", title="% of the speed of the reference named at the right", scale=alt.Scale(zero=True))
     points = base.mark_point(filled=True, opacity=0.9, size=45).encode(
         x=x,
         yOffset=alt.YOffset("workload:N", sort=workloads),
-        color=coloured("workload:N", dict(zip(workloads, _COLOURS, strict=False)), "workload"),
-        tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
+        color=style.coloured("workload:N", dict(zip(workloads, _COLOURS, strict=False)), "workload"),
+        tooltip=style.tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
     ticks = _published_rows(order, published)
-    against = texts_beside(base, "reference:N").properties(data=source(references))
+    against = style.texts_beside(base, "reference:N").properties(data=style.source(references))
     drawn = [_published_ticks(base, ticks)] if ticks else []
-    return alt.layer(dashed_line("pct", 100.0), *drawn, points, against).properties(
+    return alt.layer(style.dashed_line("pct", 100.0), *drawn, points, against).properties(
         width=_WIDTH, height=_ROW * len(names), title=_title(titled, ticks)
     )
 
@@ -255,7 +235,7 @@ def _timed(finding: LadderFinding) -> list[RungFinding]:
     return [rung for rung in finding.kernels if rung.reference_pct is not None and rung.basis == "unprofiled"]
 
 
-def _published_rows(order: Mapping[int, str], published: Mapping[int, Published]) -> list[Record]:
+def _published_rows(order: Mapping[int, str], published: Mapping[int, Published]) -> list[style.Record]:
     return [
         {"rung": order[kernel], "pct": one.reference_pct, "gpu": shortened(one.gpu, _NAME_WIDTH)}
         for kernel, one in published.items()
@@ -263,23 +243,23 @@ def _published_rows(order: Mapping[int, str], published: Mapping[int, Published]
     ]
 
 
-def _published_ticks(base: alt.Chart, rows: Sequence[Record]) -> ChartType:
+def _published_ticks(base: alt.Chart, rows: Sequence[style.Record]) -> ChartType:
     ticks: ChartType = (
         base.mark_tick(thickness=2, size=18)
-        .encode(x=alt.X("pct:Q"), tooltip=tooltips("rung:N", "pct:Q", "gpu:N"))
-        .properties(data=source(rows))
+        .encode(x=alt.X("pct:Q"), tooltip=style.tooltips("rung:N", "pct:Q", "gpu:N"))
+        .properties(data=style.source(rows))
     )
     return ticks
 
 
-def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
+def _row(rung: RungFinding, workload: Mapping[str, int]) -> style.Record:
     return {
         "rung": rung_title(rung), "workload": size_text(dict(workload)), "pct": rung.strongest[0],
         "reference": shortened(rung.strongest[1], _NAME_WIDTH),
     }  # fmt: skip
 
 
-def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
+def _title(titled: LadderFinding, ticks: Sequence[style.Record]) -> alt.TitleParams:
     """Returns a title about the rung that the headline of this workload names."""
     climbed = [rung for rung in _timed(titled) if rung.kernel]
     title = shortened(titled.title, 100)
@@ -287,4 +267,4 @@ def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
         title = f"{reached_title(titled, climbed)} at {size_text(titled.workload or {})}"
     gpus = sorted({row["gpu"] for row in ticks})
     key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
-    return heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)
+    return style.heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)

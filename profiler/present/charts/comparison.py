@@ -9,34 +9,11 @@ from itertools import groupby
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.findings import (
-    Attribution,
-    ComparisonFinding,
-    Confirmation,
-    Factor,
-    MetricDelta,
-    Part,
-    Side,
-)
+from profiler.analyse import findings
 from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT
+from profiler.present import style
 from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.rungs import STALLS_KEY, stalls_of
-from profiler.present.charts.style import (
-    BLUE,
-    GREY,
-    RED,
-    VERDICTS,
-    Record,
-    chart_of,
-    dashed_line,
-    figure,
-    heading,
-    readable_unit,
-    rows_of,
-    side_by_side,
-    signed_figure,
-    texts_beside,
-)
 from profiler.present.documents.comparison import claim_text
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.text import shortened
@@ -50,7 +27,7 @@ _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
 _MOST = 0.5
 
 
-def waterfall_chart(comparison: ComparisonFinding) -> ChartType | None:
+def waterfall_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     """Returns one step for each factor, from 1x to the whole speedup; None without an attribution."""
     attribution = comparison.attribution
     if attribution is None:
@@ -62,7 +39,7 @@ def waterfall_chart(comparison: ComparisonFinding) -> ChartType | None:
     margin = (high / low) ** 0.04
     scale = alt.Scale(type="log", domain=[low / margin, high * margin**_ROOM_FOR_LABEL], nice=False)
     axis = alt.Axis(format=".3~g", values=_ticks(low, high), title="times as fast (log scale)")
-    base = rows_of(rows, "factor", _WIDTH, _ROW, "factor:N", "label:N", "share:N")
+    base = style.rows_of(rows, "factor", _WIDTH, _ROW, "factor:N", "label:N", "share:N")
     bars = base.mark_bar(height=15).encode(
         x=alt.X("start:Q", scale=scale, axis=axis),
         x2=alt.X2("end:Q"),
@@ -71,15 +48,15 @@ def waterfall_chart(comparison: ComparisonFinding) -> ChartType | None:
     labels = base.mark_text(align="left", baseline="middle", dx=6).encode(
         x=alt.X("right:Q"), text=alt.Text("label:N")
     )
-    return alt.layer(dashed_line("x", 1.0), bars, labels).properties(
-        title=heading(
+    return alt.layer(style.dashed_line("x", 1.0), bars, labels).properties(
+        title=style.heading(
             _waterfall_title(attribution),
             f"{whole:.3g}x" if not attribution.factors else speedup_sentence(attribution),
         )
     )
 
 
-def stalls_chart(comparison: ComparisonFinding) -> ChartType | None:
+def stalls_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     """Returns the cycles between two instructions of a warp, by stall reason; None if not recorded."""
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:
@@ -88,35 +65,35 @@ def stalls_chart(comparison: ComparisonFinding) -> ChartType | None:
         side: {part.name: getattr(part, side) for part in attribution.stalls} for side in ("before", "after")
     }
     moved = _most_moved(attribution)
-    return stalls_of(sides, heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
+    return stalls_of(sides, style.heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
 
 
-def _steps(attribution: Attribution) -> Iterator[Record]:
+def _steps(attribution: findings.Attribution) -> Iterator[style.Record]:
     reached = 1.0
     for name, ratio, share in _leaves(attribution):
-        yield _step(name, reached, reached * ratio, ratio, share, BLUE if ratio >= 1 else RED)
+        yield _step(name, reached, reached * ratio, ratio, share, style.BLUE if ratio >= 1 else style.RED)
         reached *= ratio
     whole = attribution.profiled_ratio
-    yield _step("all", 1.0, whole, whole, 1.0, GREY)
+    yield _step("all", 1.0, whole, whole, 1.0, style.GREY)
 
 
-def _step(name: str, start: float, end: float, ratio: float, share: float, colour: str) -> Record:
+def _step(name: str, start: float, end: float, ratio: float, share: float, colour: str) -> style.Record:
     return {
         "factor": name,
         "start": start,
         "end": end,
         "right": max(start, end),
-        "label": f"{figure(ratio)}x",
+        "label": f"{style.figure(ratio)}x",
         "share": f"{100 * share:.1f} % of the speedup",
         "colour": colour,
     }
 
 
-def _leaves(attribution: Attribution) -> Iterator[tuple[str, float, float]]:
+def _leaves(attribution: findings.Attribution) -> Iterator[tuple[str, float, float]]:
     """Returns the innermost factors and parts in their order, with the small parts of one sum together."""
     parts = [*attribution.stalls, *attribution.traffic]
 
-    def walk(factors: Sequence[Factor]) -> Iterator[tuple[str, float, float]]:
+    def walk(factors: Sequence[findings.Factor]) -> Iterator[tuple[str, float, float]]:
         for factor in factors:
             if factor.factors:
                 yield from walk(factor.factors)
@@ -128,12 +105,12 @@ def _leaves(attribution: Attribution) -> Iterator[tuple[str, float, float]]:
     return walk(attribution.factors)
 
 
-def _is_sum(factor: Factor, parts: Sequence[Part]) -> bool:
+def _is_sum(factor: findings.Factor, parts: Sequence[findings.Part]) -> bool:
     """Returns whether the parts belong to the factor: then their shares add up to the factor's."""
     return math.isclose(sum(part.share for part in parts), factor.share, rel_tol=1e-6, abs_tol=1e-9)
 
 
-def _split(factor: Factor, parts: Sequence[Part]) -> Iterator[tuple[str, float, float]]:
+def _split(factor: findings.Factor, parts: Sequence[findings.Part]) -> Iterator[tuple[str, float, float]]:
     rest = (f"rest of {factor.name}", 1.0, 0.0)
     for part in parts:
         if abs(math.log(part.ratio)) >= _SMALLEST_STEP:
@@ -155,21 +132,21 @@ def _ticks(low: float, high: float) -> list[float]:
     ]
 
 
-def _waterfall_title(attribution: Attribution) -> str:
+def _waterfall_title(attribution: findings.Attribution) -> str:
     if abs(math.log(attribution.profiled_ratio)) < SMALLEST_RELATIVE_EFFECT:
         return "Under the profiler, neither is faster"
     change = "speedup" if attribution.profiled_ratio > 1 else "slowdown"
     return f"Largest share of the {change} under the profiler: {_largest_share(attribution)}"
 
 
-def _largest_share(attribution: Attribution) -> str:
+def _largest_share(attribution: findings.Attribution) -> str:
     """Returns the factor that explains most of the speedup, in words.
 
     It is the innermost factor or part that is most of the one it belongs to, unless those beside it mostly
     undo it. If the outermost factor is mostly undone, the text also names the one that undoes most of it.
     """
     parts = [*attribution.stalls, *attribution.traffic]
-    found: Factor | Part = max(attribution.factors, key=_share)
+    found: findings.Factor | findings.Part = max(attribution.factors, key=_share)
     if _is_undone(found, attribution.factors):
         against = min(attribution.factors, key=_share)
         return f"{_share_text(found)}, against {_share_text(against)}"
@@ -181,33 +158,37 @@ def _largest_share(attribution: Attribution) -> str:
     return _share_text(found)
 
 
-def _inside(factor: Factor | Part, parts: Sequence[Part]) -> Sequence[Factor | Part]:
-    if isinstance(factor, Part):
+def _inside(
+    factor: findings.Factor | findings.Part, parts: Sequence[findings.Part]
+) -> Sequence[findings.Factor | findings.Part]:
+    if isinstance(factor, findings.Part):
         return ()
     return factor.factors or (parts if parts and _is_sum(factor, parts) else ())
 
 
-def _is_undone(factor: Factor | Part, beside: Sequence[Factor | Part]) -> bool:
+def _is_undone(
+    factor: findings.Factor | findings.Part, beside: Sequence[findings.Factor | findings.Part]
+) -> bool:
     return -sum(min(0.0, one.share) for one in beside) > _MOST * factor.share
 
 
-def _share(factor: Factor | Part) -> float:
+def _share(factor: findings.Factor | findings.Part) -> float:
     return factor.share
 
 
-def _share_text(factor: Factor | Part) -> str:
+def _share_text(factor: findings.Factor | findings.Part) -> str:
     return f"{factor.name}, {100 * factor.share:.0f} %".replace("-", "\N{MINUS SIGN}")
 
 
-def _most_moved(attribution: Attribution) -> list[Part]:
+def _most_moved(attribution: findings.Attribution) -> list[findings.Part]:
     return sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
 
 
-def _stalls_title(attribution: Attribution, moved: Sequence[Part]) -> tuple[str, ...]:
+def _stalls_title(attribution: findings.Attribution, moved: Sequence[findings.Part]) -> tuple[str, ...]:
     before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in ("before", "after"))
-    changes = ", ".join(f"{part.name} {signed_figure(part.after - part.before, 2)}" for part in moved)
+    changes = ", ".join(f"{part.name} {style.signed_figure(part.after - part.before, 2)}" for part in moved)
     return (
-        f"A warp issues every {figure(after)} cycles, before every {figure(before)}",
+        f"A warp issues every {style.figure(after)} cycles, before every {style.figure(before)}",
         f"most changed: {changes} cycles",
         STALLS_KEY,
     )
@@ -217,7 +198,7 @@ _ARROWS = {"up": "↑", "down": "↓"}
 _LABEL_WIDTH = 60
 
 
-def comparison_chart(comparison: ComparisonFinding) -> ChartType:
+def comparison_chart(comparison: findings.ComparisonFinding) -> ChartType:
     """Returns the metrics above the stalls, and the factors above the instructions, as far as recorded."""
     columns: list[list[ChartType | None]] = [
         [deltas_chart(comparison), stalls_chart(comparison)],
@@ -225,10 +206,12 @@ def comparison_chart(comparison: ComparisonFinding) -> ChartType:
     ]
     sides = _sides(comparison)
     title = claim_text(comparison.headline)
-    return side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
+    return style.side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
 
 
-def deltas_chart(comparison: ComparisonFinding, metrics: Sequence[str] = HEADLINE) -> ChartType | None:
+def deltas_chart(
+    comparison: findings.ComparisonFinding, metrics: Sequence[str] = HEADLINE
+) -> ChartType | None:
     """Returns each metric before and after, with the interval of the change; one panel for each unit.
 
     The result is None if the recordings have none of the metrics.
@@ -246,31 +229,31 @@ def deltas_chart(comparison: ComparisonFinding, metrics: Sequence[str] = HEADLIN
         )
     ]
     return alt.vconcat(*panels, spacing=14).properties(
-        title=heading(
+        title=style.heading(
             _deltas_title(comparison, shown),
             "ring: before; dot: after, with the 95 % interval of the change; right: the change",
         )
     )
 
 
-def _sides(comparison: ComparisonFinding) -> str:
+def _sides(comparison: findings.ComparisonFinding) -> str:
     return " → ".join(_side(side) for side in (comparison.before, comparison.after))
 
 
-def _side(side: Side) -> str:
+def _side(side: findings.Side) -> str:
     return f"{shortened(side.label, _LABEL_WIDTH)} ({shortened(side.gpu, _LABEL_WIDTH)})"
 
 
-def _first(shown: Sequence[MetricDelta], unit: str) -> int:
+def _first(shown: Sequence[findings.MetricDelta], unit: str) -> int:
     return next(place for place, one in enumerate(shown) if one.unit == unit)
 
 
-def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
+def _panel(unit: str, deltas: Sequence[findings.MetricDelta]) -> ChartType:
     largest = max(max(abs(one.before), abs(one.after)) for one in deltas)
-    divisor, unit = readable_unit(unit, largest)
+    divisor, unit = style.readable_unit(unit, largest)
     rows = [_row(one, divisor) for one in deltas]
     names = [row["metric"] for row in rows]
-    base = rows_of(rows, "metric", _WIDTH, _ROW, "metric:N", "before:Q", "after:Q", "label:N").encode(
+    base = style.rows_of(rows, "metric", _WIDTH, _ROW, "metric:N", "before:Q", "after:Q", "label:N").encode(
         color=alt.Color("colour:N", scale=None)
     )
     x = alt.X(
@@ -280,25 +263,25 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     before = base.mark_point(size=60, filled=False, strokeWidth=2, opacity=1).encode(x=x)
     after = base.mark_point(size=70, filled=True, opacity=1).encode(x=alt.X("after:Q"))
     interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
-    label = texts_beside(chart_of(rows).encode(y=alt.Y("metric:N", sort=names)))
+    label = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("metric:N", sort=names)))
     return alt.layer(line, interval, before, after, label)
 
 
-def _row(one: MetricDelta, divisor: float) -> Record:
+def _row(one: findings.MetricDelta, divisor: float) -> style.Record:
     low, high = one.ci or (one.delta, one.delta)
-    reach = f" ± {figure((high - low) / 2 / divisor, 2)}" if one.ci else ""
+    reach = f" ± {style.figure((high - low) / 2 / divisor, 2)}" if one.ci else ""
     return {
         "metric": shortened(one.name, _LABEL_WIDTH),
         "before": one.before / divisor,
         "after": one.after / divisor,
         "low": (one.before + low) / divisor,
         "high": (one.before + high) / divisor,
-        "label": f"{signed_figure(one.delta / divisor)}{reach}, {one.verdict}",
-        "colour": VERDICTS[one.verdict],
+        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {one.verdict}",
+        "colour": style.VERDICTS[one.verdict],
     }
 
 
-def _deltas_title(comparison: ComparisonFinding, shown: Sequence[MetricDelta]) -> str:
+def _deltas_title(comparison: findings.ComparisonFinding, shown: Sequence[findings.MetricDelta]) -> str:
     names = {one.name for one in shown}
     for confirmation in comparison.confirmations:
         if confirmation.confirmed and names.issuperset(check.metric for check in confirmation.checks):
@@ -307,7 +290,7 @@ def _deltas_title(comparison: ComparisonFinding, shown: Sequence[MetricDelta]) -
     return f"{certain} of {len(shown)} metrics differ beyond the noise"
 
 
-def _arrows(confirmation: Confirmation) -> str:
+def _arrows(confirmation: findings.Confirmation) -> str:
     return " ".join(
         f"{check.metric.removesuffix('_pct').removeprefix('stall_')} {_ARROWS[check.expected]}"
         for check in confirmation.checks

@@ -9,21 +9,7 @@ from altair.typing import ChartType
 
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.findings import ComparisonFinding, LoopInstruction, Opcode
-from profiler.present.charts.style import (
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    Record,
-    bar_axis,
-    coloured,
-    figure,
-    figures_behind,
-    heading,
-    readable_unit,
-    rows_of,
-    signed_figure,
-)
+from profiler.present import style
 from profiler.text import shortened
 
 _PANEL = 180
@@ -31,7 +17,12 @@ _ROW = 21
 _MOST = 10
 _NAME_WIDTH = 28
 _SIDES = ("before", "after")
-_WIDTHS = {"no memory access": GREY, "up to 32 bits": ORANGE, "64 bits": GREEN, "128 bits and more": PURPLE}
+_WIDTHS = {
+    "no memory access": style.GREY,
+    "up to 32 bits": style.ORANGE,
+    "64 bits": style.GREEN,
+    "128 bits and more": style.PURPLE,
+}
 
 
 def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
@@ -41,7 +32,7 @@ def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
     if not changed:
         return None
     shown = sorted(changed, key=lambda one: (-abs(one.after - one.before), one.opcode))[:_MOST]
-    divisor, unit = readable_unit("inst", max(max(one.before, one.after) for one in shown))
+    divisor, unit = style.readable_unit("inst", max(max(one.before, one.after) for one in shown))
     rows = [
         _record(one.opcode, one.width_bits, side, getattr(one, side) / divisor)
         for one in shown
@@ -49,7 +40,7 @@ def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
     ]
     left = f"; {len(changed) - len(shown)} more changed" if len(changed) > len(shown) else ""
     return _panels(rows, f"{unit} per launch").properties(
-        title=heading(_mix_title(opcodes), f"most changed first{left}")
+        title=style.heading(_mix_title(opcodes), f"most changed first{left}")
     )
 
 
@@ -71,15 +62,15 @@ def hot_loop_chart(comparison: ComparisonFinding) -> ChartType | None:
         for side, count in zip(_SIDES, counts, strict=True)
     ]
     title = "; ".join(change.sentence for change in loop.changes) or _loop_title(loop.before, loop.after)
-    return _panels(rows, f"instructions of a warp per {loop.per}").properties(title=heading(title))
+    return _panels(rows, f"instructions of a warp per {loop.per}").properties(title=style.heading(title))
 
 
-def _record(opcode: str, bits: int | None, side: str, count: float) -> Record:
+def _record(opcode: str, bits: int | None, side: str, count: float) -> style.Record:
     return {
         "opcode": shortened(opcode, _NAME_WIDTH),
         "side": side,
         "count": count,
-        "label": figure(count),
+        "label": style.figure(count),
         "width": _class(bits),
     }
 
@@ -91,19 +82,21 @@ def _class(bits: int | None) -> str:
     return narrow if bits <= 32 else double if bits <= 64 else wide
 
 
-def _panels(rows: Sequence[Record], title: str) -> ChartType:
+def _panels(rows: Sequence[style.Record], title: str) -> ChartType:
     largest = max(row["count"] for row in rows) or 1.0
     widths = {row["width"] for row in rows}
-    colour = coloured("width:N", {name: one for name, one in _WIDTHS.items() if name in widths}, columns=3)
+    colour = style.coloured(
+        "width:N", {name: one for name, one in _WIDTHS.items() if name in widths}, columns=3
+    )
 
     def panels() -> Iterator[ChartType]:
         for side in _SIDES:
             own = [row for row in rows if row["side"] == side]
             axis = alt.Axis() if side == _SIDES[0] else None
             shown = ("side:N", "opcode:N", "width:N", "count:Q")
-            base = rows_of(own, "opcode", _PANEL, _ROW, *shown, axis=axis)
-            x = bar_axis("count", f"{side}: {title}", largest)
-            yield alt.layer(base.mark_bar(height=13).encode(x=x, color=colour), figures_behind(base, x))
+            base = style.rows_of(own, "opcode", _PANEL, _ROW, *shown, axis=axis)
+            x = style.bar_axis("count", f"{side}: {title}", largest)
+            yield alt.layer(base.mark_bar(height=13).encode(x=x, color=colour), style.figures_behind(base, x))
 
     return alt.hconcat(*panels(), spacing=14)
 
@@ -115,13 +108,13 @@ def _mix_title(opcodes: Sequence[Opcode]) -> str:
     if before == after:
         return "As many instructions as before, but different ones"
     word = "fewer" if after < before else "more"
-    return f"{figure(abs(100 * (after / before - 1)), 2)} % {word} instructions executed"
+    return f"{style.figure(abs(100 * (after / before - 1)), 2)} % {word} instructions executed"
 
 
 def _loop_title(before: Sequence[LoopInstruction], after: Sequence[LoopInstruction]) -> str:
     change = sum(one.count for one in after) - sum(one.count for one in before)
     return (
-        f"The hot loop: {signed_figure(change)} instructions"
+        f"The hot loop: {style.signed_figure(change)} instructions"
         if change
         else "The hot loop is as long as before"
     )

@@ -12,22 +12,7 @@ from profiler.analyse.ladder.headline import furthest_rung, path_to
 from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
-from profiler.present.charts.style import (
-    MORE_CATEGORIES,
-    ORANGE,
-    PURPLE,
-    Record,
-    chart_of,
-    dashed_line,
-    figure,
-    heading,
-    legend_below,
-    names_in,
-    readable_unit,
-    rows_of,
-    signed_figure,
-    texts_beside,
-)
+from profiler.present import style
 from profiler.present.documents.ladder import branches_text
 from profiler.text import duration, shortened
 
@@ -49,8 +34,8 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
     if not rungs:
         return None
     rows = [_reference_row(rung) for rung in rungs]
-    references = names_in(rows, "reference")
-    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "pct:Q", "reference:N", "basis:N")
+    references = style.names_in(rows, "reference")
+    base = style.rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "pct:Q", "reference:N", "basis:N")
     highest = min(_MOST_PCT, max(100.0, *(row["pct"] for row in rows)))
     beyond = any(row["pct"] > _MOST_PCT for row in rows)
     x = alt.X(
@@ -63,12 +48,12 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
         x=x,
         color=alt.Color(
             "reference:N",
-            scale=alt.Scale(domain=references, range=list(MORE_CATEGORIES[: len(references)])),
-            legend=legend_below("reference") if len(references) > 1 else None,
+            scale=alt.Scale(domain=references, range=list(style.MORE_CATEGORIES[: len(references)])),
+            legend=style.legend_below("reference") if len(references) > 1 else None,
         ),
     )
-    return alt.layer(dashed_line("pct", 100.0), bars, texts_beside(base)).properties(
-        title=heading(reached_title(finding, rungs), conditions_text(finding))
+    return alt.layer(style.dashed_line("pct", 100.0), bars, style.texts_beside(base)).properties(
+        title=style.heading(reached_title(finding, rungs), conditions_text(finding))
     )
 
 
@@ -80,12 +65,12 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
     rows = [_time_row(rung) for rung in finding.kernels if rung.duration_ns]
     if not rows:
         return None
-    divisor, unit = readable_unit("ns", max(row["ns"] for row in rows))
+    divisor, unit = style.readable_unit("ns", max(row["ns"] for row in rows))
     for row in rows:
         row["time"] = row["ns"] / divisor
     bases = [basis for basis in ("unprofiled", "profiled") if any(row["basis"] == basis for row in rows)]
-    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "basis:N", "label:N", axis=alt.Axis(grid=True))
-    legend = legend_below() if len(bases) > 1 else None
+    base = style.rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "basis:N", "label:N", axis=alt.Axis(grid=True))
+    legend = style.legend_below() if len(bases) > 1 else None
     far_apart = max(row["ns"] for row in rows) > _MOST_APART * min(row["ns"] for row in rows)
     how = f"time {_WITHOUT if bases[0] == 'unprofiled' else _UNDER} the profiler, {unit}"
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
@@ -95,15 +80,15 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
             scale=alt.Scale(type="log") if far_apart else alt.Scale(zero=True),
             axis=alt.Axis(tickCount=4),
         ),
-        color=alt.Color("basis:N", scale=_styles(bases, (PURPLE, ORANGE)), legend=legend),
+        color=alt.Color("basis:N", scale=_styles(bases, (style.PURPLE, style.ORANGE)), legend=legend),
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
     )
-    names = names_in(rows, "rung")
-    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
+    names = style.names_in(rows, "rung")
+    text = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
     steps = f", and how many times as fast as the rung before{branches_text(finding)}"
     key = f"; right: the time{steps}" if any(rung.speedup for rung in finding.kernels) else ""
     return alt.layer(points, text).properties(
-        title=heading(_steps_title(finding), conditions_text(finding) + key)
+        title=style.heading(_steps_title(finding), conditions_text(finding) + key)
     )
 
 
@@ -116,15 +101,15 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
     ]
     if not rows:
         return None
-    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
-    bars = base.mark_bar(height=14, color=ORANGE).encode(
+    base = style.rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
+    bars = base.mark_bar(height=14, color=style.ORANGE).encode(
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
     )
-    names = names_in(rows, "rung")
-    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
-    zero = chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
+    names = style.names_in(rows, "rung")
+    text = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
+    zero = style.chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
     return alt.layer(bars, zero, text).properties(
-        title=heading(
+        title=style.heading(
             _effect_title(finding), f"{conditions_text(finding)}; right: without the profiler → under it"
         )
     )
@@ -143,7 +128,7 @@ def conditions_text(finding: LadderFinding | Roofline) -> str:
     return ", ".join(shortened(part, 120) for part in (finding.gpu, workload) if part)
 
 
-def _reference_row(rung: RungFinding) -> Record:
+def _reference_row(rung: RungFinding) -> style.Record:
     pct, reference = rung.strongest
     return {
         "rung": rung_title(rung), "pct": pct, "label": f"{'→ ' if pct > _MOST_PCT else ''}{_percent(pct)}",
@@ -151,9 +136,9 @@ def _reference_row(rung: RungFinding) -> Record:
     }  # fmt: skip
 
 
-def _time_row(rung: RungFinding) -> Record:
+def _time_row(rung: RungFinding) -> style.Record:
     time_ns = rung.duration_ns or 0.0
-    step = f", {figure(rung.speedup.ratio)}x" if rung.speedup else ""
+    step = f", {style.figure(rung.speedup.ratio)}x" if rung.speedup else ""
     return {
         "rung": rung_title(rung), "basis": rung.basis, "ns": time_ns, "label": f"{duration(time_ns)}{step}",
     }  # fmt: skip
@@ -182,18 +167,18 @@ def _steps_title(finding: LadderFinding) -> str:
         return shortened(finding.title, 100)
     ratio, best = max(steps, key=lambda step: step[0])
     followed = titles.get(best.before, f"rung {best.before}")
-    return f"The largest step is to {rung_title(best)}: {figure(ratio)}x as fast as {followed}"
+    return f"The largest step is to {rung_title(best)}: {style.figure(ratio)}x as fast as {followed}"
 
 
 def _effect_title(finding: LadderFinding) -> str:
     effects = [_profiler_effect_pct(rung) for rung in finding.kernels]
     largest = max(abs(pct) for pct in effects if pct is not None)
-    return f"Times under the profiler are within {figure(largest, 2)} % of those without it"
+    return f"Times under the profiler are within {style.figure(largest, 2)} % of those without it"
 
 
 def _effect_label(rung: RungFinding, pct: float) -> str:
     times = " → ".join(duration(time) for time in (rung.duration_ns or 0.0, rung.metrics[DURATION]))
-    return f"{signed_figure(pct, 2)} %, {times}"
+    return f"{style.signed_figure(pct, 2)} %, {times}"
 
 
 def _profiler_effect_pct(rung: RungFinding) -> float | None:

@@ -14,29 +14,8 @@ from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import DURATION
 from profiler.errors import MetricNotFound
+from profiler.present import style
 from profiler.present.charts.rungs import stalls_heading, stalls_of
-from profiler.present.charts.style import (
-    CATEGORIES,
-    GREY,
-    PURPLE,
-    READY_TITLE,
-    TITLE_ABOVE,
-    Record,
-    bar_axis,
-    chart_of,
-    coloured,
-    figure,
-    figures_behind,
-    grouped_stalls,
-    heading,
-    legend_below,
-    names_in,
-    readable_unit,
-    side_by_side,
-    stall_colours,
-    texts_beside,
-    tooltips,
-)
 from profiler.text import counted, report_name, shortened
 
 _CODE = 330
@@ -59,9 +38,9 @@ def source_lines_chart(lines: SourceLines) -> ChartType | None:
         panels.append(_samples(lines, shown, named=not panels))
     left = len(lines.lines) - len(shown)
     notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
-    notes += [f"outlined: {READY_TITLE}"] if lines.samples else []
+    notes += [f"outlined: {style.READY_TITLE}"] if lines.samples else []
     where = ", ".join(shortened(part, _WHERE_WIDTH) for part in (report_name(lines.label), lines.gpu))
-    title = heading(_lines_title(lines), "; ".join([where, *notes]))
+    title = style.heading(_lines_title(lines), "; ".join([where, *notes]))
     chart: ChartType = (
         alt.hconcat(*panels, spacing=18).resolve_scale(color="independent").properties(title=title)
     )
@@ -104,41 +83,41 @@ def _place(line: SourceLine, shown: Sequence[SourceLine]) -> str:
 
 
 def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
-    divisor, unit = readable_unit("inst", max(line.executed for line in shown))
-    rows: list[Record] = [
+    divisor, unit = style.readable_unit("inst", max(line.executed for line in shown))
+    rows: list[style.Record] = [
         {
             "line": _place(line, shown), "executed": line.executed / divisor,
-            "label": f"{figure(100 * line.executed / lines.executed, 2)} %",
+            "label": f"{style.figure(100 * line.executed / lines.executed, 2)} %",
         }
         for line in shown
     ]  # fmt: skip
-    base = chart_of(rows, width=_PANEL, height=_ROW * len(rows)).encode(
-        y=_rows_axis(shown, named=True), tooltip=tooltips("line:N", "executed:Q", "label:N")
+    base = style.chart_of(rows, width=_PANEL, height=_ROW * len(rows)).encode(
+        y=_rows_axis(shown, named=True), tooltip=style.tooltips("line:N", "executed:Q", "label:N")
     )
-    x = bar_axis("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
-    return alt.layer(base.mark_bar(height=14, color=PURPLE).encode(x=x), figures_behind(base, x))
+    x = style.bar_axis("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
+    return alt.layer(base.mark_bar(height=14, color=style.PURPLE).encode(x=x), style.figures_behind(base, x))
 
 
 def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) -> ChartType:
     """Returns the stall samples of each line, as a share of all samples of the kernel."""
     colours = _colours(shown)
     rows = [row for line in shown for row in _segments(line, lines, shown, colours)]
-    totals: list[Record] = [
+    totals: list[style.Record] = [
         {"line": _place(line, shown), "end": 100 * line.samples / lines.samples,
-         "label": f"{figure(100 * line.samples / lines.samples, 2)} %"}
+         "label": f"{style.figure(100 * line.samples / lines.samples, 2)} %"}
         for line in shown
     ]  # fmt: skip
     y = _rows_axis(shown, named=named)
-    base = chart_of(rows, width=_PANEL, height=_ROW * len(shown)).encode(
-        y=y, tooltip=tooltips("line:N", "reason:N", "samples:Q")
+    base = style.chart_of(rows, width=_PANEL, height=_ROW * len(shown)).encode(
+        y=y, tooltip=style.tooltips("line:N", "reason:N", "samples:Q")
     )
-    x = bar_axis("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
-    waits = coloured("reason:N", colours, "waiting for", columns=3)
-    bars = base.transform_filter(alt.datum.reason != READY_TITLE).mark_bar(height=14)
-    ready = base.transform_filter(alt.datum.reason == READY_TITLE).mark_bar(
-        height=13, filled=False, stroke=GREY, strokeWidth=1
+    x = style.bar_axis("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
+    waits = style.coloured("reason:N", colours, "waiting for", columns=3)
+    bars = base.transform_filter(alt.datum.reason != style.READY_TITLE).mark_bar(height=14)
+    ready = base.transform_filter(alt.datum.reason == style.READY_TITLE).mark_bar(
+        height=13, filled=False, stroke=style.GREY, strokeWidth=1
     )
-    text = figures_behind(chart_of(totals).encode(y=y), alt.X("end:Q"))
+    text = style.figures_behind(style.chart_of(totals).encode(y=y), alt.X("end:Q"))
     return alt.layer(
         bars.encode(x=x, x2=alt.X2("end:Q"), color=waits), ready.encode(x=x, x2=alt.X2("end:Q")), text
     )
@@ -149,14 +128,14 @@ def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
     samples = Counter[str]()
     for line in shown:
         samples.update(line.stalls)
-    return stall_colours(samples)
+    return style.stall_colours(samples)
 
 
 def _segments(
     line: SourceLine, lines: SourceLines, shown: Sequence[SourceLine], colours: Mapping[str, str]
-) -> Iterator[Record]:
+) -> Iterator[style.Record]:
     start = 0.0
-    for reason, count in grouped_stalls(line.stalls, colours).items():
+    for reason, count in style.grouped_stalls(line.stalls, colours).items():
         end = start + 100 * count / lines.samples
         if count:
             yield {
@@ -171,10 +150,10 @@ def _lines_title(lines: SourceLines) -> str:
     waiting = max(lines.lines, key=lambda line: line.samples)
     said = []
     if lines.executed:
-        share = figure(100 * busiest.executed / lines.executed, 2)
+        share = style.figure(100 * busiest.executed / lines.executed, 2)
         said.append(f"line {busiest.line} executes {share} % of the instructions")
     if lines.samples:
-        share = figure(100 * waiting.samples / lines.samples, 2)
+        share = style.figure(100 * waiting.samples / lines.samples, 2)
         same = said and (busiest.file, busiest.line) == (waiting.file, waiting.line)
         said.append(f"{'' if same else f'line {waiting.line} '}has {share} % of the stall samples")
     return " and ".join(said).capitalize()
@@ -196,7 +175,7 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
             source_lines_chart(lines) if lines else None,
         ],
     ]
-    return side_by_side(
+    return style.side_by_side(
         columns, shortened(profile.label, _TITLE_WIDTH), [shortened(profile.kernel, _TITLE_WIDTH)]
     )
 
@@ -228,16 +207,16 @@ def repeats_chart(profile: Profile) -> ChartType | None:
 def _scatter(
     values: Readings, what: str, name: str, unit: str, middle: tuple[str, float], title: str
 ) -> ChartType:
-    divisor, unit = readable_unit(unit, max(abs(value) for value in values))
-    rows: list[Record] = [
+    divisor, unit = style.readable_unit(unit, max(abs(value) for value in values))
+    rows: list[style.Record] = [
         {"number": number, "value": value / divisor, "process": str(process)}
         for number, (value, process) in enumerate(zip(values, values.processes, strict=True), start=1)
     ]
-    processes = names_in(rows, "process")
-    colours = [CATEGORIES[place % len(CATEGORIES)] for place in range(len(processes))]
-    legend = legend_below("process") if len(processes) > 1 else None
+    processes = style.names_in(rows, "process")
+    colours = [style.CATEGORIES[place % len(style.CATEGORIES)] for place in range(len(processes))]
+    legend = style.legend_below("process") if len(processes) > 1 else None
     points = (
-        chart_of(rows, width=_WIDTH, height=_HEIGHT)
+        style.chart_of(rows, width=_WIDTH, height=_HEIGHT)
         .mark_point(filled=True, size=60 if len(rows) <= _MANY else 20, opacity=0.9)
         .encode(
             x=alt.X(
@@ -250,18 +229,18 @@ def _scatter(
                 "value:Q",
                 title=f"{name}, {unit}",
                 scale=alt.Scale(zero=False, padding=8),
-                axis=alt.Axis(grid=True, minExtent=0, **TITLE_ABOVE),
+                axis=alt.Axis(grid=True, minExtent=0, **style.TITLE_ABOVE),
             ),
             color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
             shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),
-            tooltip=tooltips("number:Q", "process:N", "value:Q"),
+            tooltip=style.tooltips("number:Q", "process:N", "value:Q"),
         )
     )
     label, value = middle
-    shown = [{"value": value / divisor, "label": f"{label} {figure(value / divisor, 4)} {unit}"}]
-    line = chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
-    text = texts_beside(chart_of(shown).encode(y=alt.Y("value:Q")))
-    return alt.layer(line, points, text).properties(title=heading(title))
+    shown = [{"value": value / divisor, "label": f"{label} {style.figure(value / divisor, 4)} {unit}"}]
+    line = style.chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
+    text = style.texts_beside(style.chart_of(shown).encode(y=alt.Y("value:Q")))
+    return alt.layer(line, points, text).properties(title=style.heading(title))
 
 
 def _title(profile: Profile, name: str, values: Sequence[float], what: str) -> str:
@@ -270,4 +249,4 @@ def _title(profile: Profile, name: str, values: Sequence[float], what: str) -> s
     if not mean:
         return where
     spread = 100 * (max(values) - min(values)) / abs(mean)
-    return f"{where} of {len(values)} {what} within {figure(spread, 2)} % of each other"
+    return f"{where} of {len(values)} {what} within {style.figure(spread, 2)} % of each other"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import altair as alt
 import vl_convert
 
-from profiler.present.charts.style import BESIDE, LABELS, Record, Scheme, configuration
+from profiler.present import style
 from profiler.present.render.markdown import markdown_text
 
 SUFFIXES = (".svg", ".png", ".html", ".json")
@@ -54,12 +54,12 @@ def show(
     return NotebookText(otherwise) if chart is None else NotebookChart(chart)
 
 
-def chart_spec(chart: alt.TopLevelMixin, scheme: Scheme = "light") -> dict[str, Any]:
+def chart_spec(chart: alt.TopLevelMixin, scheme: style.Scheme = "light") -> dict[str, Any]:
     """Returns the chart as a Vega-Lite spec, with the style of prof."""
     # The data stays with its mark. Altair would otherwise name it by a hash, which changes with its last digit.
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict()
-    return {**spec, "config": configuration(scheme)}
+    return {**spec, "config": style.configuration(scheme)}
 
 
 def title_of(chart: alt.TopLevelMixin) -> str:
@@ -67,7 +67,7 @@ def title_of(chart: alt.TopLevelMixin) -> str:
     return str(chart_spec(chart)["title"]["text"])
 
 
-def render(chart: alt.TopLevelMixin, suffix: str, scheme: Scheme = "light") -> bytes:
+def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light") -> bytes:
     """Returns the content of a file with that suffix."""
     spec = chart_spec(chart, scheme)
     if suffix == ".svg":
@@ -123,7 +123,7 @@ draw();
 def _page(chart: alt.TopLevelMixin) -> str:
     from html import escape
 
-    schemes: dict[Scheme, dict[str, Any]] = {one: configuration(one) for one in ("light", "dark")}
+    schemes: dict[style.Scheme, dict[str, Any]] = {one: style.configuration(one) for one in ("light", "dark")}
     bare = {key: value for key, value in chart_spec(chart).items() if key != "config"}
     return _PAGE % {
         "title": escape(title_of(chart)),
@@ -163,18 +163,18 @@ _LONGEST_OF_TWO = 18  # letters of a legend's name that stands beside another on
 _KEPT = ("grid", "title", "labelFont", "labelFontSize")  # of the axis of names, on a phone
 
 
-def fitted(spec: Record, room: Room) -> Record:
+def fitted(spec: style.Record, room: Room) -> style.Record:
     """Returns the spec with plots that take the width of the room."""
     return _fitted(spec, _WIDTHS[room], room)
 
 
-def room_configuration(room: Room, look: Record) -> Record:
+def room_configuration(room: Room, look: style.Record) -> style.Record:
     """Returns the configuration of the charts, with names and figures above their marks on a phone."""
     if room == "desk":
         return look
     names = {"labelAlign": "left", "labelPadding": 0, "labelOffset": _ABOVE, "minExtent": 0, "maxExtent": 0}
     return look | {
-        "style": {BESIDE: {"align": "right", "baseline": "middle", "dx": 0, "dy": _ABOVE}},
+        "style": {style.BESIDE: {"align": "right", "baseline": "middle", "dx": 0, "dy": _ABOVE}},
         "axisY": {**look["axisY"], "minExtent": 0},
         "axisYBand": names,
         "axisYPoint": names,
@@ -182,16 +182,16 @@ def room_configuration(room: Room, look: Record) -> Record:
     }
 
 
-def _fitted(spec: Record, width: float, room: Room) -> Record:
+def _fitted(spec: style.Record, width: float, room: Room) -> style.Record:
     for join in ("vconcat", "concat", "hconcat"):
         if join in spec:
             return _joined(spec, join, width, room)
     return _sized(spec, width - _outside(spec, room), room)
 
 
-def _joined(spec: Record, join: str, width: float, room: Room) -> Record:
+def _joined(spec: style.Record, join: str, width: float, room: Room) -> style.Record:
     """Returns panels that share the width; those of a row have plots of the same width."""
-    parts: Sequence[Record] = spec[join]
+    parts: Sequence[style.Record] = spec[join]
     columns = {"vconcat": 1, "concat": spec.get("columns", len(parts)), "hconcat": len(parts)}[join]
     if room == "phone" or columns == 1:
         rest = {name: value for name, value in spec.items() if name not in (join, "columns", "spacing")}
@@ -204,17 +204,17 @@ def _joined(spec: Record, join: str, width: float, room: Room) -> Record:
     return {**spec, join: [_sized(part, (width - taken) / columns, room) for part in parts]}
 
 
-def _between(spec: Record, which: str) -> float:
+def _between(spec: style.Record, which: str) -> float:
     spacing = spec.get("spacing", 20)
     gap: float = spacing.get(which, 0) if isinstance(spacing, dict) else spacing
     return gap
 
 
-def _outside(plot: Record, room: Room) -> float:
+def _outside(plot: style.Record, room: Room) -> float:
     """Returns the pixels that the names at the left of a plot and the texts at its right need."""
     if room == "phone":
         return 0 if _is_named(plot) else _FIGURES
-    left = LABELS if _is_named(plot) else _FIGURES
+    left = style.LABELS if _is_named(plot) else _FIGURES
     axis = next(_encodings(plot, "y"), {}).get("axis", {})
     if axis is None or axis.get("labels") is False:
         left = 0
@@ -223,33 +223,33 @@ def _outside(plot: Record, room: Room) -> float:
     return left + max((_GAP + _LETTER * len(text) for text in _beside(plot)), default=0)
 
 
-def _beside(plot: Record) -> Iterator[str]:
+def _beside(plot: style.Record) -> Iterator[str]:
     """Yields the texts at the right of a plot."""
     for layer in plot.get("layer", [plot]):
         mark = layer.get("mark")
-        if isinstance(mark, dict) and mark.get("style") == BESIDE:
+        if isinstance(mark, dict) and mark.get("style") == style.BESIDE:
             field = layer["encoding"]["text"]["field"].replace("\\", "")
             yield from (str(row[field]) for row in layer.get("data", plot.get("data"))["values"])
 
 
-def _encodings(plot: Record, channel: str) -> Iterator[Record]:
+def _encodings(plot: style.Record, channel: str) -> Iterator[style.Record]:
     for layer in plot.get("layer", [plot]):
         if channel in layer.get("encoding", {}):
             yield layer["encoding"][channel]
 
 
-def _is_named(plot: Record) -> bool:
+def _is_named(plot: style.Record) -> bool:
     """Returns whether the rows of a plot have names."""
     return any(y.get("type") == "nominal" for y in _encodings(plot, "y"))
 
 
-def _sized(plot: Record, width: float, room: Room) -> Record:
+def _sized(plot: style.Record, width: float, room: Room) -> style.Record:
     sized = {**plot, "width": round(max(width, _NARROWEST))}
     if room == "desk":
         return sized
     if _is_named(plot):
         sized["height"] = round(plot["height"] * _HIGHER)
-    narrow: Record = _without_columns(sized)
+    narrow: style.Record = _without_columns(sized)
     return narrow
 
 

@@ -10,31 +10,15 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.ladder.roofline import DRAM, L2, Ceiling, Point, Roofline, Stream
+from profiler.present import style
 from profiler.present.charts.ladder import conditions_text, rung_title
-from profiler.present.charts.style import (
-    GREY,
-    ORANGE,
-    PURPLE,
-    TITLE_ABOVE,
-    Record,
-    apart,
-    chart_of,
-    dashed_line,
-    figure,
-    heading,
-    legend_below,
-    readable_unit,
-    rows_of,
-    texts_beside,
-    tooltips,
-)
 
 # Draws the roof of a roofline: the work of each rung against its work per byte, under the ceilings.
 #
 # The axes are fixed here, so that the number of each point can be placed where nothing covers it.
 
 # The colour of each memory whose ceiling is drawn; the ceiling of arithmetic has no colour.
-LEVELS = {DRAM: PURPLE, L2: ORANGE}
+LEVELS = {DRAM: style.PURPLE, L2: style.ORANGE}
 
 _Place = tuple[float, float]  # in pixels, from the left and from the top
 
@@ -70,23 +54,23 @@ def roof_chart(roofline: Roofline) -> ChartType:
         "y:Q",
         title=f"{frame.unit} (log scale)",
         scale=alt.Scale(type="log", domain=[frame.y_low, frame.y_high], nice=False),
-        axis=alt.Axis(values=_powers_of_ten(frame.y_low, frame.y_high), grid=True, **TITLE_ABOVE),
+        axis=alt.Axis(values=_powers_of_ten(frame.y_low, frame.y_high), grid=True, **style.TITLE_ABOVE),
     )
     edges = list(_edges(roofline, frame))
-    base = chart_of(edges, width=_ROOF_WIDTH, height=_ROOF_HEIGHT)
+    base = style.chart_of(edges, width=_ROOF_WIDTH, height=_ROOF_HEIGHT)
     lines = base.mark_line(strokeWidth=2).encode(
         x=x, y=y, detail=alt.Detail("ceiling:N"), color=alt.Color("colour:N", scale=None)
     )
     names = [
-        chart_of([row for row in edges if row["label"] and row["place"] == place])
+        style.chart_of([row for row in edges if row["label"] and row["place"] == place])
         .mark_text(fontSize=11, align=align, dx=dx, dy=dy)
         .encode(x=x, y=y, text=alt.Text("label:N"))
         for place, align, dx, dy in _NAMES
     ]
     levels = [ceiling.name for ceiling in _memory(roofline)]
-    legend = legend_below("bytes moved by") if len(levels) > 1 else None
+    legend = style.legend_below("bytes moved by") if len(levels) > 1 else None
     points = (
-        chart_of(list(_marks(roofline, frame)))
+        style.chart_of(list(_marks(roofline, frame)))
         .mark_point(filled=True, size=55, opacity=1)
         .encode(
             x=x,
@@ -97,11 +81,11 @@ def roof_chart(roofline: Roofline) -> ChartType:
             shape=alt.Shape(
                 "level:N", scale=alt.Scale(domain=list(LEVELS), range=["circle", "diamond"]), legend=legend
             ),
-            tooltip=tooltips("rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"),
+            tooltip=style.tooltips("rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"),
         )
     )
     numbers = (
-        chart_of(_numbers(roofline, frame))
+        style.chart_of(_numbers(roofline, frame))
         .mark_text(
             baseline="middle", fontSize=11, fontWeight=600, dx=alt.expr("datum.dx"), dy=alt.expr("datum.dy")
         )
@@ -140,7 +124,7 @@ def frame_of(roofline: Roofline) -> _Frame:
     """Returns where a value of the chart stands on the screen, in its narrowest drawing."""
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     lowest = min(point.gflops for point in roofline.points)
-    divisor, unit = readable_unit("GFLOP/s", highest)
+    divisor, unit = style.readable_unit("GFLOP/s", highest)
     ridges = [highest / ceiling.value for ceiling in _memory(roofline)]
     across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
     top = max(highest, *(point.gflops for point in roofline.points))
@@ -158,7 +142,7 @@ def _powers_of_ten(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
 
 
-def _edges(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
+def _edges(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
     """Yields both ends of every ceiling, and the place of its name: on a slope, or at the end of a level.
 
     The name of the steepest slope stands above it and those of others below, so that none meet.
@@ -177,17 +161,17 @@ def _edges(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
             yield _edge(ceiling, x, ceiling.value / frame.divisor, label, "level")
 
 
-def _edge(ceiling: Ceiling, x: float, y: float, label: str, place: str) -> Record:
-    colour = LEVELS.get(ceiling.name, GREY)
+def _edge(ceiling: Ceiling, x: float, y: float, label: str, place: str) -> style.Record:
+    colour = LEVELS.get(ceiling.name, style.GREY)
     return {"ceiling": ceiling.name, "x": x, "y": y, "label": label, "place": place, "colour": colour}
 
 
 def _label(ceiling: Ceiling) -> str:
-    divisor, unit = readable_unit(ceiling.unit, ceiling.value)
-    return f"{ceiling.name} {figure(ceiling.value / divisor)} {unit}"
+    divisor, unit = style.readable_unit(ceiling.unit, ceiling.value)
+    return f"{ceiling.name} {style.figure(ceiling.value / divisor)} {unit}"
 
 
-def _marks(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
+def _marks(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
     for point in roofline.points:
         for level, x in _intensities(point).items():
             yield {
@@ -196,7 +180,7 @@ def _marks(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
             }  # fmt: skip
 
 
-def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
+def _numbers(roofline: Roofline, frame: _Frame) -> list[style.Record]:
     """Returns the place of a number beside each point.
 
     The place is free and, if possible, nearer to its own point than to any other.
@@ -297,8 +281,8 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
         notes.append("without l2: its bytes were not counted")
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
-    title = heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
-    return apart(alt.vconcat(*drawn, spacing=24)).properties(title=title)
+    title = style.heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
+    return style.apart(alt.vconcat(*drawn, spacing=24)).properties(title=title)
 
 
 def roofline_sentence(roofline: Roofline) -> str:
@@ -317,7 +301,7 @@ def roofline_sentence(roofline: Roofline) -> str:
     if not reached:
         return f"The ceilings of the rungs are not known (missing: {missing})"
     pct, name, ceiling = max(reached, key=lambda one: one[0])
-    return f"{name} comes closest: it reaches {figure(pct)} % of its ceiling, {ceiling}"
+    return f"{name} comes closest: it reaches {style.figure(pct)} % of its ceiling, {ceiling}"
 
 
 def _can_draw(roofline: Roofline) -> bool:
@@ -335,24 +319,28 @@ def _reached(roofline: Roofline) -> ChartType:
         scale=alt.Scale(domain=[0, highest]),
         axis=alt.Axis(tickCount=5),
     )
-    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
+    base = style.rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
     bars = base.mark_bar(height=14).encode(x=x, color=alt.Color("colour:N", scale=None))
-    moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
-    text = texts_beside(base)
-    return alt.layer(dashed_line("pct", 100.0), bars, *([moved] if roofline.streams else []), text)
+    moved = base.mark_tick(color=style.ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
+    text = style.texts_beside(base)
+    return alt.layer(style.dashed_line("pct", 100.0), bars, *([moved] if roofline.streams else []), text)
 
 
-def _point_row(point: Point) -> Record:
-    label = "not known" if point.ceiling_pct is None else f"{figure(point.ceiling_pct)} % of {point.ceiling}"
+def _point_row(point: Point) -> style.Record:
+    label = (
+        "not known"
+        if point.ceiling_pct is None
+        else f"{style.figure(point.ceiling_pct)} % of {point.ceiling}"
+    )
     return {
         "rung": rung_title(point), "pct": point.ceiling_pct, "moved": None, "label": label,
-        "colour": LEVELS.get(point.ceiling or "", GREY),
+        "colour": LEVELS.get(point.ceiling or "", style.GREY),
     }  # fmt: skip
 
 
-def _stream_row(stream: Stream) -> Record:
+def _stream_row(stream: Stream) -> style.Record:
     parts = [
-        f"{figure(rate)} GB/s {what}"
+        f"{style.figure(rate)} GB/s {what}"
         for rate, what in ((stream.useful_gbytes_per_s, "useful"), (stream.dram_gbytes_per_s, "moved"))
         if rate is not None
     ]

@@ -8,24 +8,8 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.ladder.climb import LadderSheet
+from profiler.present import style
 from profiler.present.charts.ladder import conditions_text, rung_title
-from profiler.present.charts.style import (
-    BLACK,
-    GREY,
-    READY,
-    READY_TITLE,
-    WHITE,
-    Record,
-    chart_of,
-    coloured,
-    figure,
-    grouped_stalls,
-    heading,
-    ink_on,
-    rows_of,
-    stall_colours,
-    texts_beside,
-)
 
 _WIDTH = 460
 _ROW = 24
@@ -33,7 +17,7 @@ _ROW = 24
 _MOST_APART = 5.0
 # Segments narrower than this part of the longest bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.065
-STALLS_KEY = f"outlined: {READY_TITLE}; figures: cycles per issued instruction of a warp"
+STALLS_KEY = f"outlined: {style.READY_TITLE}; figures: cycles per issued instruction of a warp"
 
 
 def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
@@ -43,7 +27,7 @@ def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
 
 
 def stalls_heading(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> alt.TitleParams:
-    return heading(_title(stalls), conditions, STALLS_KEY)
+    return style.heading(_title(stalls), conditions, STALLS_KEY)
 
 
 def stalls_of(
@@ -67,24 +51,24 @@ def stalls_of(
         for row in _segments(name, reasons, colours, longest, as_shares)
     ]
     names = list(shown)
-    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "reason:N", "cycles:Q")
+    base = style.rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "reason:N", "cycles:Q")
     unit = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
     x = alt.X("start:Q", title=unit, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
     bars = (
-        base.transform_filter(alt.datum.reason != READY_TITLE)
+        base.transform_filter(alt.datum.reason != style.READY_TITLE)
         .mark_bar(height=16)
-        .encode(x=x, x2=alt.X2("end:Q"), color=coloured("reason:N", colours, "waiting for", columns=6))
+        .encode(x=x, x2=alt.X2("end:Q"), color=style.coloured("reason:N", colours, "waiting for", columns=6))
     )
     ready = (
-        base.transform_filter(alt.datum.reason == READY_TITLE)
-        .mark_bar(height=15, filled=False, stroke=GREY, strokeWidth=1)
+        base.transform_filter(alt.datum.reason == style.READY_TITLE)
+        .mark_bar(height=15, filled=False, stroke=style.GREY, strokeWidth=1)
         .encode(x=x, x2=alt.X2("end:Q"))
     )
-    texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
-    cycles = chart_of(
-        [{"rung": name, "total": f"{figure(sum(stalls[name].values()))} cycles"} for name in names]
+    texts = [_texts(rows, names, ink) for ink in (style.BLACK, style.WHITE, "")]
+    cycles = style.chart_of(
+        [{"rung": name, "total": f"{style.figure(sum(stalls[name].values()))} cycles"} for name in names]
     )
-    total = texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), "total:N")
+    total = style.texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), "total:N")
     return alt.layer(bars, ready, *texts, total).properties(title=title)
 
 
@@ -109,7 +93,7 @@ def _colours(stalls: Mapping[str, Mapping[str, float]], named: Collection[str]) 
         total = sum(reasons.values())
         for reason, cycles in reasons.items():
             largest[reason] = max(largest.get(reason, 0.0), cycles / total)
-    return stall_colours(largest)
+    return style.stall_colours(largest)
 
 
 def _segments(
@@ -118,27 +102,27 @@ def _segments(
     colours: Mapping[str, str],
     longest: float,
     as_shares: bool,
-) -> Iterator[Record]:
+) -> Iterator[style.Record]:
     total = sum(stalls.values())
     scale = 100 / total if as_shares else 1.0
     start = 0.0
-    for reason, cycles in grouped_stalls(stalls, colours).items():
+    for reason, cycles in style.grouped_stalls(stalls, colours).items():
         end = start + cycles * scale
         if cycles > 0:
             wide = cycles * scale >= _ROOM_FOR_TEXT * (100 if as_shares else longest)
             yield {
                 "rung": rung, "reason": reason, "cycles": cycles, "start": start, "end": end,
-                "middle": (start + end) / 2, "text": figure(cycles, 2) if wide else "",
-                "ink": ink_on(colours[reason]) if reason in colours else "",
+                "middle": (start + end) / 2, "text": style.figure(cycles, 2) if wide else "",
+                "ink": style.ink_on(colours[reason]) if reason in colours else "",
             }  # fmt: skip
         start = end
 
 
-def _texts(rows: Sequence[Record], names: list[str], ink: str) -> ChartType:
+def _texts(rows: Sequence[style.Record], names: list[str], ink: str) -> ChartType:
     """Returns the figures in an ink that is readable on their segment, or in the paper's ink on paper."""
     written = [row for row in rows if row["ink"] == ink and row["text"]]
     chart: ChartType = (
-        chart_of(written)
+        style.chart_of(written)
         .mark_text(baseline="middle", fontSize=10, color=ink or alt.Undefined)
         .encode(y=alt.Y("rung:N", sort=names), x=alt.X("middle:Q"), text=alt.Text("text:N"))
     )
@@ -150,7 +134,7 @@ def _title(stalls: Mapping[str, Mapping[str, float]]) -> str:
         (cycles / sum(reasons.values()), rung, name)
         for rung, reasons in stalls.items()
         for name, cycles in _named(reasons).items()
-        if name not in READY and cycles > 0
+        if name not in style.READY and cycles > 0
     ]
     if not waits:
         return "No warp waits for anything"

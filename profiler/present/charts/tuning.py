@@ -9,15 +9,7 @@ from altair.typing import ChartType
 
 from profiler.analyse.tuning import ParameterWorth, RankedPoint, TuningFinding
 from profiler.catalog.ladders.ladder import size_text
-from profiler.present.charts.style import (
-    GREY,
-    ORANGE,
-    PURPLE,
-    Record,
-    chart_of,
-    coloured,
-    heading,
-)
+from profiler.present import style
 from profiler.present.documents.sweep import settings_text, short_names, worth_title
 from profiler.text import counted, duration, shortened
 
@@ -35,7 +27,7 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
     left_out: list[RankedPoint] = []
     for point in finding.points:
         (drawn if 100 * fastest_ns / point.time_ns >= _LOWEST_PCT else left_out).append(point)
-    rows: list[Record] = [
+    rows: list[style.Record] = [
         {
             "settings": point.settings,
             "pct": 100 * fastest_ns / point.time_ns,
@@ -55,7 +47,7 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
     chart: ChartType = (
         alt.concat(*panels, columns=_PANELS, spacing=18)
         .resolve_scale(color="shared", shape="shared")
-        .properties(title=heading(_title(finding), *_subtitle(finding, left_out)))
+        .properties(title=style.heading(_title(finding), *_subtitle(finding, left_out)))
     )
     return chart
 
@@ -67,7 +59,7 @@ def _role(point: RankedPoint, finding: TuningFinding) -> str:
 
 
 def _panel(
-    worth: ParameterWorth, name: str, rows: Sequence[Record], y: alt.Scale, *, is_first: bool
+    worth: ParameterWorth, name: str, rows: Sequence[style.Record], y: alt.Scale, *, is_first: bool
 ) -> ChartType:
     points = [{**row, "value": row["settings"][worth.name]} for row in rows]
     values = sorted({row["value"] for row in points})
@@ -78,16 +70,18 @@ def _panel(
     x = alt.X("value:O", title=name, sort=values, axis=alt.Axis(labelAngle=0))
     title = "% of the fastest's speed" if is_first else None
     height = alt.Y("pct:Q", title=title, scale=y, axis=alt.Axis(minExtent=0, grid=True, tickCount=6))
-    base = chart_of([_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT)
+    base = style.chart_of(
+        [_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT
+    )
     others = base.transform_filter(alt.datum.role == "").mark_point(filled=False, size=36, opacity=1).encode(
         x=x, y=height, tooltip=["point:N", "timed:N"],
-        color=coloured("timed:N", {_FULL: PURPLE, _BRIEF: GREY}),
+        color=style.coloured("timed:N", {_FULL: style.PURPLE, _BRIEF: style.GREY}),
         shape=alt.Shape("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=["circle", "stroke"])),
     )  # fmt: skip
-    line = chart_of(best).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)
+    line = style.chart_of(best).mark_line(color=style.ORANGE, strokeWidth=1.5).encode(x=x, y=height)
     diamonds = [
         base.transform_filter(alt.datum.role == role)
-        .mark_point(filled=role == _BEST, size=110, shape="diamond", color=ORANGE, opacity=1)
+        .mark_point(filled=role == _BEST, size=110, shape="diamond", color=style.ORANGE, opacity=1)
         .encode(x=x, y=height, tooltip=["point:N", "timed:N", "role:N"])
         for role in (_OWN, _BEST)
     ]
@@ -95,7 +89,7 @@ def _panel(
     return panel
 
 
-def _plain(row: Record) -> Record:
+def _plain(row: style.Record) -> style.Record:
     return {key: value for key, value in row.items() if key != "settings"}
 
 

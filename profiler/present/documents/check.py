@@ -10,37 +10,25 @@ from profiler.analyse.code.alignment import CodeCheck, State
 from profiler.analyse.findings import REASONS
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.metrics import DURATION
-from profiler.present.document import (
-    Block,
-    Column,
-    Document,
-    Facts,
-    Plain,
-    Records,
-    Row,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.text import change_text, counted, duration, first_of, number, relative, shortened
 
 _COLUMNS = (
-    Column("kernel", shrinks=True),
-    Column("recording", stays=3),
-    Column("metric"),
-    Column("baseline", stays=0, right=True),
-    Column("candidate", stays=1, right=True),
-    Column("change ± 95 %", right=True),
-    Column("allowed", stays=2, right=True),
-    Column("outcome", folds=True),
+    doc.Column("kernel", shrinks=True),
+    doc.Column("recording", stays=3),
+    doc.Column("metric"),
+    doc.Column("baseline", stays=0, right=True),
+    doc.Column("candidate", stays=1, right=True),
+    doc.Column("change ± 95 %", right=True),
+    doc.Column("allowed", stays=2, right=True),
+    doc.Column("outcome", folds=True),
 )
 _NAME_WIDTH = 60
 _MOST_NAMED = 6
 _MOST_IN_LINE = 3
 _ITSELF = "the same recording on both sides"
-_TONE: dict[Outcome, Tone] = {
+_TONE: dict[Outcome, doc.Tone] = {
     "passed": "good",
     "regression": "bad",
     "unclear": "warn",
@@ -53,39 +41,39 @@ _HEADER = (
 )  # fmt: skip
 
 
-def check_document(finding: CheckFinding) -> Document:
+def check_document(finding: CheckFinding) -> doc.Document:
     """Returns a row for each limit; a pair that is not comparable has one row without figures."""
     lines = list(check_lines(finding))
     several = len(finding.pairs) > 1
     rows = [
-        Row(
+        doc.Row(
             (*_names(pair, several), *limit_cells(pair, one)),
             _TONE[outcome_of(pair, one)],
         )
         for pair, one in lines
     ]
     reasons = _reasons(finding)
-    sections: list[Section] = [
+    sections: list[doc.Section] = [
         reasons,
         _sides(finding),
-        [Table(_COLUMNS, rows, drops_empty=True)],
-        [Text(note, wraps=False) for note in _notes(finding)],
+        [doc.Table(_COLUMNS, rows, drops_empty=True)],
+        [doc.Text(note, wraps=False) for note in _notes(finding)],
     ]
     verdict = sentence(finding)
-    return Document(
+    return doc.Document(
         f"{_SIGN[finding.outcome]} {verdict}",
         sections,
-        Records(_HEADER, [*(_record(pair, one) for pair, one in lines), *_unpaired_records(finding)]),
-        closing=Text(verdict, _TONE[finding.outcome], strong=True, wraps=False) if reasons else None,
+        doc.Records(_HEADER, [*(_record(pair, one) for pair, one in lines), *_unpaired_records(finding)]),
+        closing=doc.Text(verdict, _TONE[finding.outcome], strong=True, wraps=False) if reasons else None,
         titled=not reasons,
     )
 
 
-def check_error_document(lines: Sequence[str]) -> Document:
+def check_error_document(lines: Sequence[str]) -> doc.Document:
     """Returns the error because of which nothing was checked; the first line is the message."""
     message, *others = lines
-    return Document(
-        f"🚫 nothing was checked: {message}", [[Text(line.strip(), wraps=False) for line in others]]
+    return doc.Document(
+        f"🚫 nothing was checked: {message}", [[doc.Text(line.strip(), wraps=False) for line in others]]
     )
 
 
@@ -181,21 +169,21 @@ def _no_regression(pairs: Sequence[PairCheck]) -> str:
     return f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{but}{left_out}"
 
 
-def _reasons(finding: CheckFinding) -> Section:
+def _reasons(finding: CheckFinding) -> doc.Section:
     """Returns how much slower each kernel got, why, and what to change; the rest of many are only in the JSON."""
-    lines: list[Block] = []
+    lines: list[doc.Block] = []
     for pair in [pair for pair in finding.pairs if pair.what and pair.outcome == "regression"][:_MOST_NAMED]:
         name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
         lines += headline_blocks(Headline(f"{name}{pair.what}", pair.why, pair.next))
     return lines
 
 
-def _sides(finding: CheckFinding) -> Section:
+def _sides(finding: CheckFinding) -> doc.Section:
     """Returns the two recordings if there is a single pair."""
     if len(finding.pairs) != 1:
         return []
     (pair,) = finding.pairs
-    return [Facts([("baseline", pair.before), ("candidate", pair.after)])]
+    return [doc.Facts([("baseline", pair.before), ("candidate", pair.after)])]
 
 
 def is_itself(pair: PairCheck) -> bool:
@@ -316,7 +304,7 @@ def _doubt(pair: PairCheck) -> str:
     return f"{pair.doubt}; nothing recorded says that they do the same work"
 
 
-def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
+def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[doc.Plain]:
     head = (pair.name, pair.kernel, pair.before, pair.after)
     if one is None:
         return (*head, *[None] * 10, pair.outcome, "; ".join(pair.refused), "")
@@ -327,7 +315,7 @@ def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
     )  # fmt: skip
 
 
-def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[Plain]]:
+def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[doc.Plain]]:
     for name, outcome, why in unpaired(finding):
         yield (name, *[None] * 13, outcome, why, "")
 
@@ -343,18 +331,18 @@ _CODE_HEADER = (
     "after",
     "place",
 )
-_CODE_TONE: dict[State, Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
+_CODE_TONE: dict[State, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
 
 
-def code_check_document(finding: CodeCheck) -> Document:
+def code_check_document(finding: CodeCheck) -> doc.Document:
     """Returns a row for each function; a changed one has the first instructions that differ."""
     columns = (
-        Column("function", folds=True),
-        Column("code"),
-        Column("instructions", right=True),
-        Column("baseline", folds=True),
-        Column("candidate", folds=True),
-        Column("line"),
+        doc.Column("function", folds=True),
+        doc.Column("code"),
+        doc.Column("instructions", right=True),
+        doc.Column("baseline", folds=True),
+        doc.Column("candidate", folds=True),
+        doc.Column("line"),
     )
     rows = []
     for one in finding.functions:
@@ -363,14 +351,16 @@ def code_check_document(finding: CodeCheck) -> Document:
             counts = str(one.instructions_before)
         name = shortened(one.function, _NAME_WIDTH)
         values = (name, one.state, counts, one.before, one.after, one.place or "")
-        rows.append(Row(values, _CODE_TONE[one.state]))
+        rows.append(doc.Row(values, _CODE_TONE[one.state]))
     records = [
         [one.function, one.state, one.instructions_before, one.instructions_after, one.index, one.before, one.after, one.place]
         for one in finding.functions
     ]  # fmt: skip
     verdict = _code_sentence(finding)
-    closing = Text(verdict, "bad" if finding.changed else "good", strong=True, wraps=False)
-    return Document(verdict, [[Table(columns, rows)]], Records(_CODE_HEADER, records), closing=closing)
+    closing = doc.Text(verdict, "bad" if finding.changed else "good", strong=True, wraps=False)
+    return doc.Document(
+        verdict, [[doc.Table(columns, rows)]], doc.Records(_CODE_HEADER, records), closing=closing
+    )
 
 
 def _code_sentence(finding: CodeCheck) -> str:

@@ -13,18 +13,7 @@ from profiler.analyse.code.machine_code import (
 )
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
-from profiler.present.document import (
-    Accesses,
-    Caution,
-    CodeBlock,
-    Column,
-    Document,
-    Facts,
-    Row,
-    Section,
-    Table,
-    Text,
-)
+from profiler.present import document as doc
 from profiler.present.documents.parts.code_rows import (
     PLUMBING,
     SAMPLES_MEANING,
@@ -40,7 +29,7 @@ _WORD_BITS = 32
 _MOST_OPCODES = 6
 
 
-def code_document(view: CodeView, *, listing: bool = False) -> Document:
+def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
     """Returns the counts by opcode, or every instruction for a `listing`."""
     code = view.finding
     if listing:
@@ -50,19 +39,19 @@ def code_document(view: CodeView, *, listing: bool = False) -> Document:
         counts = view.counts()
         body, records = count_code(code, counts), count_records(code, counts)
     title = " → ".join(sheet.label for sheet in code.kernels)
-    return Document(title, _sections(code, [_about(sheet) for sheet in code.kernels], body), records)
+    return doc.Document(title, _sections(code, [_about(sheet) for sheet in code.kernels], body), records)
 
 
-def code_sections(view: CodeView) -> list[Section]:
+def code_sections(view: CodeView) -> list[doc.Section]:
     """Returns the counts by opcode as a part of an answer that has named the kernels."""
     code = view.finding
     return _sections(code, [scope_text(sheet) for sheet in code.kernels], count_code(code, view.counts()))
 
 
-def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlock) -> list[Section]:
+def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.CodeBlock) -> list[doc.Section]:
     titles = side_titles(code)
     return [
-        [Facts(list(zip(titles, about, strict=True))), *map(Caution, caution_texts(code))],
+        [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, caution_texts(code))],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
         [body, *_meaning(code)],
@@ -70,17 +59,17 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlo
     ]
 
 
-def _meaning(code: MachineCode) -> Section:
+def _meaning(code: MachineCode) -> doc.Section:
     """Returns where samples fall and what they are a share of, where there are any."""
     sampled = [sheet for sheet in code.kernels if any(one.samples_pct is not None for one in sheet.opcodes)]
     if not sampled:
         return []
     is_loop = sampled[0].scope == "loop"
     more = "Only those in the loop are counted." if is_loop else "At EXIT, a warp waits for its stores."
-    return [Text(f"{SAMPLES_MEANING} {more}")]
+    return [doc.Text(f"{SAMPLES_MEANING} {more}")]
 
 
-def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
+def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
     """Returns the instructions that the code adds up in one row, by their kind, the most first."""
     sides = [{one.kind: one for one in sheet.overhead} for sheet in code.kernels]
     kinds = sorted(
@@ -89,18 +78,18 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
     )
     steps = _divisors(code)
     columns = [
-        Column(f"{PLUMBING}, per {UNIT_TEXT[code.per]}"),
-        *(Column(title, "number", missing="-") for title in titles),
-        Column("opcodes", prose=True),
+        doc.Column(f"{PLUMBING}, per {UNIT_TEXT[code.per]}"),
+        *(doc.Column(title, "number", missing="-") for title in titles),
+        doc.Column("opcodes", prose=True),
     ]
     rows = []
     for kind in kinds:
         found = [(side.get(kind), n) for side, n in zip(sides, steps, strict=True)]
         counts = [one.count / n if one else None for one, n in found]
         rows.append(
-            Row((kind, *counts, _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])))
+            doc.Row((kind, *counts, _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])))
         )
-    return [Table(columns, rows)] if rows else []
+    return [doc.Table(columns, rows)] if rows else []
 
 
 def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
@@ -116,9 +105,9 @@ def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
     return f"{', '.join(texts)}{more}"
 
 
-def changes_document(code: MachineCode) -> Document:
+def changes_document(code: MachineCode) -> doc.Document:
     """Returns only the changes to the loads."""
-    return Document("", [load_blocks(code)])
+    return doc.Document("", [load_blocks(code)])
 
 
 def side_titles(code: MachineCode) -> tuple[str, ...]:
@@ -157,11 +146,11 @@ def caution_texts(code: MachineCode) -> list[str]:
 # The figures
 
 
-def figures_table(code: MachineCode, titles: Sequence[str]) -> Table:
+def figures_table(code: MachineCode, titles: Sequence[str]) -> doc.Table:
     """Returns each figure of the loops, with a column for each side."""
-    sides = [Column(title, "number", missing="-") for title in titles]
-    rows = [Row((name, *values)) for name, values in figures(code)]
-    return Table([Column(figures_title(code)), *sides], rows)
+    sides = [doc.Column(title, "number", missing="-") for title in titles]
+    rows = [doc.Row((name, *values)) for name, values in figures(code)]
+    return doc.Table([doc.Column(figures_title(code)), *sides], rows)
 
 
 def figures_title(code: MachineCode) -> str:
@@ -206,14 +195,14 @@ def _divisors(code: MachineCode) -> list[int]:
 # The loads of the operands
 
 
-def load_blocks(code: MachineCode) -> list[Accesses]:
+def load_blocks(code: MachineCode) -> list[doc.Accesses]:
     """Returns a sentence for each operand, and its accesses before and after; once if they are alike."""
     if len(code.kernels) == 1:
         return [
-            Accesses(sentence, _drawn(loads)) for sentence, loads in list_loads(code.kernels[0], code.per)
+            doc.Accesses(sentence, _drawn(loads)) for sentence, loads in list_loads(code.kernels[0], code.per)
         ]
     return [
-        Accesses(one.sentence, _drawn(one.before, one.after) if one.before != one.after else [])
+        doc.Accesses(one.sentence, _drawn(one.before, one.after) if one.before != one.after else [])
         for one in code.changes
     ]
 

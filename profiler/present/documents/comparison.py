@@ -7,41 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.findings import (
-    REASONS,
-    SETTLED,
-    ComparisonFinding,
-    Confirmation,
-    MetricDelta,
-    Opcode,
-    Side,
-    VerdictName,
-)
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import HEADLINE
-from profiler.present.document import (
-    Caution,
-    Chart,
-    Checks,
-    Column,
-    Document,
-    Facts,
-    Folded,
-    Heading,
-    Holds,
-    Plain,
-    Records,
-    Row,
-    Section,
-    Table,
-    Text,
-    Tone,
-    Value,
-    under,
-)
+from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
@@ -69,36 +41,36 @@ _FIGURES = {
     "repeats": "repeat",
 }
 METRIC_COLUMNS = (
-    Column("metric"),
-    Column("unit"),
-    Column("before", "number", stays=2),
-    Column("after", "number"),
-    Column("change", "change"),
-    Column("± 95 %", "spread"),
-    Column("relative", "relative", stays=1),
-    Column("verdict", judges=True),
-    Column("because", stays=0),
+    doc.Column("metric"),
+    doc.Column("unit"),
+    doc.Column("before", "number", stays=2),
+    doc.Column("after", "number"),
+    doc.Column("change", "change"),
+    doc.Column("± 95 %", "spread"),
+    doc.Column("relative", "relative", stays=1),
+    doc.Column("verdict", judges=True),
+    doc.Column("because", stays=0),
 )
 OPCODE_COLUMNS = (
-    Column("executed instructions, per launch"),
-    Column("bits", "number", stays=0),
-    Column("before", "number"),
-    Column("after", "number"),
-    Column("change", "change", stays=1),
+    doc.Column("executed instructions, per launch"),
+    doc.Column("bits", "number", stays=0),
+    doc.Column("before", "number"),
+    doc.Column("after", "number"),
+    doc.Column("change", "change", stays=1),
 )
 _TIMED_COLUMNS = (
-    Column("without the profiler"),
-    Column("unit", stays=1),
-    Column("before", "number", missing="-"),
-    Column("after", "number", missing="-"),
-    Column("change", "change", stays=0),
-    Column("relative", "relative"),
+    doc.Column("without the profiler"),
+    doc.Column("unit", stays=1),
+    doc.Column("before", "number", missing="-"),
+    doc.Column("after", "number", missing="-"),
+    doc.Column("change", "change", stays=0),
+    doc.Column("relative", "relative"),
 )
 _HEADER = (
     "kernel_before", "kernel_after", "kind", "name", "ncu", "unit", "before", "after", "delta", "ci_low",
     "ci_high", "verdict", "reason",
 )  # fmt: skip
-VERDICT_TONE: dict[VerdictName, Tone] = {
+VERDICT_TONE: dict[findings.VerdictName, doc.Tone] = {
     "better": "good",
     "worse": "bad",
     "changed": "plain",
@@ -109,13 +81,13 @@ VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for
 
 
 def comparison_document(
-    comparison: ComparisonFinding,
+    comparison: findings.ComparisonFinding,
     *,
     full: bool = False,
     wanted: Sequence[str] = (),
     drawn: Sequence[str] = HEADLINE,
     code: CodeView | None = None,
-) -> Document:
+) -> doc.Document:
     """Returns the comparison; with `full`, all its metrics and opcodes, otherwise those that people read first.
 
     The `wanted` metrics replace these. The chart shows the `drawn` metrics. With `code`, the whole code of the
@@ -124,39 +96,41 @@ def comparison_document(
     title = f"{comparison.before.label} → {comparison.after.label}"
     if comparison.before.timing is not None:
         sections = [*_heading(comparison), _timed_table(comparison), _sides(comparison, _timed_side)]
-        records = Records(_HEADER, list(_timed_records(comparison)))
-        return Document(title, sections, records, opening=_OPENING)
+        records = doc.Records(_HEADER, list(_timed_records(comparison)))
+        return doc.Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     _, after = names_of_sides((comparison.before.label, comparison.after.label))
     sections = [
         *_heading(comparison),
         [
-            Heading("Counters"),
-            Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
+            doc.Heading("Counters"),
+            doc.Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
             *_metrics(comparison, full, wanted),
         ],
         [_checks(one) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
         changed_cause_blocks(comparison, shortened(after, _NAME_WIDTH), full=full),
-        *under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
-        [Text(line, wraps=False) for line in one_sided_lines(comparison)],
+        *doc.under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
+        [doc.Text(line, wraps=False) for line in one_sided_lines(comparison)],
         _sides(comparison, _side),
     ]
-    return Document(title, sections, Records(_HEADER, list(_records(comparison))), opening=_OPENING)
+    return doc.Document(title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=_OPENING)
 
 
-def _heading(comparison: ComparisonFinding) -> list[Section]:
+def _heading(comparison: findings.ComparisonFinding) -> list[doc.Section]:
     headline = comparison.headline
-    what = Text(claim_text(headline), strong=True)
-    cautions = [Caution(one) for one in comparison.comparable.warnings]
+    what = doc.Text(claim_text(headline), strong=True)
+    cautions = [doc.Caution(one) for one in comparison.comparable.warnings]
     return [[what, *why_and_next(headline)], cautions]
 
 
-def _sides(comparison: ComparisonFinding, describe: Callable[[Side], list[str]]) -> Section:
-    return [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])]
+def _sides(
+    comparison: findings.ComparisonFinding, describe: Callable[[findings.Side], list[str]]
+) -> doc.Section:
+    return [doc.Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])]
 
 
-def _side(side: Side) -> list[str]:
+def _side(side: findings.Side) -> list[str]:
     workload = ""
     if side.workload:
         workload = ", " + " ".join(f"{name}={value}" for name, value in side.workload.items())
@@ -175,29 +149,31 @@ def claim_text(headline: Headline | None) -> str:
 # Metrics
 
 
-def _metrics(comparison: ComparisonFinding, full: bool, wanted: Sequence[str]) -> Section:
+def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequence[str]) -> doc.Section:
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     if not shown:
-        return [Text("No metric of the catalogue is recorded on both sides.")]
+        return [doc.Text("No metric of the catalogue is recorded on both sides.")]
     return [
         _metrics_table(shown),
         *_folded(len(hidden), "more", verdict_counts(hidden), _metrics_table(hidden)),
     ]
 
 
-def _metrics_table(deltas: Sequence[MetricDelta]) -> Table:
-    return Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas], drops_empty=True)
+def _metrics_table(deltas: Sequence[findings.MetricDelta]) -> doc.Table:
+    return doc.Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas], drops_empty=True)
 
 
-def _folded(count: int, what: str, which: str, table: Table) -> Section:
+def _folded(count: int, what: str, which: str, table: doc.Table) -> doc.Section:
     """Returns the table folded away, under the count of its rows; nothing if it has none."""
     more = f": {which}" if which else ""
-    return [Folded(f"{count} {what}{more}", [table], f"{count} {what} with --full{more}")] if count else []
+    return (
+        [doc.Folded(f"{count} {what}{more}", [table], f"{count} {what} with --full{more}")] if count else []
+    )
 
 
 def shown_metrics(
-    comparison: ComparisonFinding, wanted: Sequence[str] = ()
-) -> tuple[list[MetricDelta], list[MetricDelta]]:
+    comparison: findings.ComparisonFinding, wanted: Sequence[str] = ()
+) -> tuple[list[findings.MetricDelta], list[findings.MetricDelta]]:
     """Returns the metrics to show (those `wanted`, or the headline ones and what changed most), and the rest."""
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
@@ -206,13 +182,13 @@ def shown_metrics(
         delta for delta in comparison.metrics if delta.name in HEADLINE and (delta.before or delta.after)
     ]
     rest = [delta for delta in comparison.metrics if delta not in first]  # what changed most comes first
-    moved = [delta for delta in rest if delta.verdict not in SETTLED][:_OTHER_METRICS]
+    moved = [delta for delta in rest if delta.verdict not in findings.SETTLED][:_OTHER_METRICS]
     perhaps = [delta for delta in rest if delta.verdict == "unclear"][: max(0, _LEAST_METRICS - len(moved))]
     shown = [*moved, *perhaps]
     return [*first, *shown], [delta for delta in rest if delta not in shown]
 
 
-def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
+def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     """Returns a count of each verdict: `2 better, 1 worse, 5 same`."""
     return ", ".join(
         f"{count} {verdict}"
@@ -221,26 +197,26 @@ def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
     )
 
 
-def metric_row(delta: MetricDelta) -> Row:
+def metric_row(delta: findings.MetricDelta) -> doc.Row:
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
     figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
     relative = (delta.before, delta.after)
-    cells = (delta.name, unit, *figures, relative, delta.verdict, REASONS[delta.reason])
-    return Row(cells, VERDICT_TONE[delta.verdict])
+    cells = (delta.name, unit, *figures, relative, delta.verdict, findings.REASONS[delta.reason])
+    return doc.Row(cells, VERDICT_TONE[delta.verdict])
 
 
 # Expectations
 
 
-def _checks(confirmation: Confirmation) -> Checks:
-    tone: Tone = "good" if confirmation.confirmed else "warn"
-    rows = [Holds(check.ok, check.metric, check.expected) for check in confirmation.checks]
-    return Checks(confirmation_title(confirmation), tone, rows)
+def _checks(confirmation: findings.Confirmation) -> doc.Checks:
+    tone: doc.Tone = "good" if confirmation.confirmed else "warn"
+    rows = [doc.Holds(check.ok, check.metric, check.expected) for check in confirmation.checks]
+    return doc.Checks(confirmation_title(confirmation), tone, rows)
 
 
-def confirmation_title(confirmation: Confirmation) -> str:
+def confirmation_title(confirmation: findings.Confirmation) -> str:
     """Returns the name of an expectation and its outcome."""
     return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
 
@@ -248,37 +224,37 @@ def confirmation_title(confirmation: Confirmation) -> str:
 # Machine code
 
 
-def _opcodes(comparison: ComparisonFinding, full: bool) -> Section:
+def _opcodes(comparison: findings.ComparisonFinding, full: bool) -> doc.Section:
     opcodes = comparison.instructions.opcodes
     if not opcodes:
         return []
     changed = [opcode for opcode in opcodes if opcode.before != opcode.after]
     shown, hidden = (opcodes, []) if full else (changed[:_OPCODES], changed[_OPCODES:])
-    total = Opcode("all", sum(one.before for one in opcodes), sum(one.after for one in opcodes))
+    total = findings.Opcode("all", sum(one.before for one in opcodes), sum(one.after for one in opcodes))
     return [
-        Chart("instructions_chart", comparison),
+        doc.Chart("instructions_chart", comparison),
         _opcodes_table([total, *shown]),
         *_folded(len(hidden), "more changed", "", _opcodes_table(hidden)),
     ]
 
 
-def _opcodes_table(opcodes: Sequence[Opcode]) -> Table:
-    return Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in opcodes])
+def _opcodes_table(opcodes: Sequence[findings.Opcode]) -> doc.Table:
+    return doc.Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in opcodes])
 
 
-def opcode_row(opcode: Opcode) -> Row:
+def opcode_row(opcode: findings.Opcode) -> doc.Row:
     """Returns the row of one opcode, in the order of `OPCODE_COLUMNS`."""
     figures = (opcode.before, opcode.after, opcode.after - opcode.before)
-    return Row((opcode.opcode, opcode.width_bits, *figures))
+    return doc.Row((opcode.opcode, opcode.width_bits, *figures))
 
 
-def _hot_loop(comparison: ComparisonFinding) -> Section:
+def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
     """Returns the changes to the loads; `prof sass` shows the code."""
     loop = comparison.instructions.hot_loop
-    return [Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
+    return [doc.Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
-def one_sided_lines(comparison: ComparisonFinding) -> list[str]:
+def one_sided_lines(comparison: findings.ComparisonFinding) -> list[str]:
     """Returns the metrics that only one side recorded, or that the sides recorded in different ways."""
     one_sided = [
         f"{item.name} (not {item.missing_in})" for item in comparison.missing if item.missing_in != "both"
@@ -290,7 +266,7 @@ def one_sided_lines(comparison: ComparisonFinding) -> list[str]:
     return lines
 
 
-def _records(comparison: ComparisonFinding) -> Iterator[Sequence[Plain]]:
+def _records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[doc.Plain]]:
     """Yields a record for each metric and for each executed opcode."""
     kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
     for delta in comparison.metrics:
@@ -308,19 +284,19 @@ def _records(comparison: ComparisonFinding) -> Iterator[Sequence[Plain]]:
 # Times alone
 
 
-def _timed_side(side: Side) -> list[str]:
+def _timed_side(side: findings.Side) -> list[str]:
     workload = f", {size_text(side.workload)}" if side.workload else ""
     return [f"{side.label}: {side.run_id}", f"timed on {side.gpu}{workload}"]
 
 
-def _timed_table(comparison: ComparisonFinding) -> Section:
+def _timed_table(comparison: findings.ComparisonFinding) -> doc.Section:
     return [
-        Table(_TIMED_COLUMNS, [Row(_timed_values(*figure)) for figure in _figures(comparison)]),
-        *(Text(line, wraps=False) for line in _references(comparison)),
+        doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*figure)) for figure in _figures(comparison)]),
+        *(doc.Text(line, wraps=False) for line in _references(comparison)),
     ]
 
 
-def _timed_values(name: str, before: float | None, after: float | None) -> tuple[Value, ...]:
+def _timed_values(name: str, before: float | None, after: float | None) -> tuple[doc.Value, ...]:
     divisor, unit = unit_for_people(_FIGURES[name], before, after)
     sides = [None if value is None else value / divisor for value in (before, after)]
     if before is None or after is None or name == "repeats":
@@ -328,13 +304,13 @@ def _timed_values(name: str, before: float | None, after: float | None) -> tuple
     return (name, unit, *sides, (after - before) / divisor, (before, after))
 
 
-def _figures(comparison: ComparisonFinding) -> list[tuple[str, float | None, float | None]]:
+def _figures(comparison: findings.ComparisonFinding) -> list[tuple[str, float | None, float | None]]:
     before, after = (asdict(side.timing) for side in (comparison.before, comparison.after) if side.timing)
     figures = [(name, before[name], after[name]) for name in _FIGURES]
     return [one for one in figures if one[1:] != (None, None)]
 
 
-def _references(comparison: ComparisonFinding) -> list[str]:
+def _references(comparison: findings.ComparisonFinding) -> list[str]:
     """Returns the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
@@ -342,7 +318,7 @@ def _references(comparison: ComparisonFinding) -> list[str]:
     return [f"reference_pct: speed in percent of {' and of '.join(names)}{best}"] if names else []
 
 
-def _timed_records(comparison: ComparisonFinding) -> Iterator[Sequence[Plain]]:
+def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[doc.Plain]]:
     """Yields a record for the speedup and one for each figure. The speedup is relative to the first side."""
     kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
     if speedup := comparison.speedup:

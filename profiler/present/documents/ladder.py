@@ -16,23 +16,7 @@ from profiler.analyse.ladder.ladder import (
     RungFinding,
 )
 from profiler.catalog.ladders.ladder import size_text, spans_text
-from profiler.present.document import (
-    Cell,
-    Column,
-    Document,
-    Kind,
-    Legend,
-    Linked,
-    Marked,
-    Meaning,
-    Plain,
-    Records,
-    Row,
-    Section,
-    Table,
-    Text,
-    Value,
-)
+from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.recording import width_text
@@ -41,59 +25,61 @@ _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _MOST_OTHERS = 6
 
 
-def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
+def ladder_document(finding: LadderFinding, others: Sequence[str]) -> doc.Document:
     """Returns the ladder; `others` are the other conditions under which runs are stored."""
     more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
-    stored = [Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
-    notes = map(Text, ladder_notes(finding))
+    stored = (
+        [doc.Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
+    )
+    notes = map(doc.Text, ladder_notes(finding))
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
-    legend: Section = [*notes, *counter_legend(finding)]
-    sections: list[Section] = [opening, [rungs_table(finding)], *elsewhere, legend, stored]
-    return Document(ladder_heading(finding), sections, _records(finding), titled=True)
+    legend: doc.Section = [*notes, *counter_legend(finding)]
+    sections: list[doc.Section] = [opening, [rungs_table(finding)], *elsewhere, legend, stored]
+    return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
 
-def rungs_table(finding: LadderFinding) -> Table:
+def rungs_table(finding: LadderFinding) -> doc.Table:
     """Returns a row for each rung."""
     rows = [
-        Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
+        doc.Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
         for rung in finding.kernels
     ]
-    return Table(_columns(finding), rows)
+    return doc.Table(_columns(finding), rows)
 
 
-def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> Section:
+def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> doc.Section:
     """Returns the same rungs on another GPU: their times, their work per second and their speed beside the reference there."""
     names = {one.kernel: one.name for one in finding.kernels}
     names |= {one.kernel: one.name for one in finding.missing}
-    fixed = [Column("rung", "number"), Column("name"), Column("time", "duration")]
-    work = Column(_work_title(finding), "number")
-    columns = [*fixed, work, Column("% ref", "tenths"), Column("% best", "tenths")]
+    fixed = [doc.Column("rung", "number"), doc.Column("name"), doc.Column("time", "duration")]
+    work = doc.Column(_work_title(finding), "number")
+    columns = [*fixed, work, doc.Column("% ref", "tenths"), doc.Column("% best", "tenths")]
     rows = [
-        Row((one.kernel, names.get(one.kernel, ""), one.duration_ns, _work(one, finding), one.reference_pct, one.best_pct))
+        doc.Row((one.kernel, names.get(one.kernel, ""), one.duration_ns, _work(one, finding), one.reference_pct, one.best_pct))
         for one in there.kernels
     ]  # fmt: skip
-    return [Text(f"On {there.gpu}:"), Table(columns, rows, drops_empty=True)]
+    return [doc.Text(f"On {there.gpu}:"), doc.Table(columns, rows, drops_empty=True)]
 
 
-def _columns(finding: LadderFinding) -> list[Column]:
-    work = [Column(_work_title(finding), "number", _WORK_STAYS)] if _has_work(finding) else []
+def _columns(finding: LadderFinding) -> list[doc.Column]:
+    work = [doc.Column(_work_title(finding), "number", _WORK_STAYS)] if _has_work(finding) else []
     counters = [one.column for one in counter_columns(finding)]
-    binding = [Column("binding", folds=True)] if _has_binding(finding) else []
-    fixed = [Column("rung", "number"), Column("name"), Column("time", "duration")]
-    best = [Column("% best", "tenths")] if _has_best(finding) else []
-    step = Column("step", "ratio", judges=True)
-    return [*fixed, *work, Column("% ref", "tenths"), *best, step, *counters, *binding]
+    binding = [doc.Column("binding", folds=True)] if _has_binding(finding) else []
+    fixed = [doc.Column("rung", "number"), doc.Column("name"), doc.Column("time", "duration")]
+    best = [doc.Column("% best", "tenths")] if _has_best(finding) else []
+    step = doc.Column("step", "ratio", judges=True)
+    return [*fixed, *work, doc.Column("% ref", "tenths"), *best, step, *counters, *binding]
 
 
-def _values(rung: RungFinding, finding: LadderFinding) -> list[Cell]:
+def _values(rung: RungFinding, finding: LadderFinding) -> list[doc.Cell]:
     own, pair = str(rung.kernel), f"{rung.before}-{rung.kernel}"
-    values: list[Cell] = [Linked(rung.kernel, own), Linked(rung.name, own), _time(rung, finding)]
+    values: list[doc.Cell] = [doc.Linked(rung.kernel, own), doc.Linked(rung.name, own), _time(rung, finding)]
     values += [_work(rung, finding)] if _has_work(finding) else []
     values += [
         rung.reference_pct,
         *([rung.best_pct] if _has_best(finding) else []),
-        Linked(_step(rung), pair),
+        doc.Linked(_step(rung), pair),
     ]
     values += [one.value(rung) for one in counter_columns(finding)]
     return [*values, _binding(rung)] if _has_binding(finding) else values
@@ -129,21 +115,21 @@ def _binding(rung: RungFinding) -> str:
     return f"{text} (its part)" if text and rung.is_part_of_step else text
 
 
-def _time(rung: RungFinding, finding: LadderFinding) -> Value:
+def _time(rung: RungFinding, finding: LadderFinding) -> doc.Value:
     """Returns the rung's time, with a mark if only the profiler measured it and others were timed without it."""
     if rung.duration_ns is None:
         return None
     mixed = any(one.basis == "unprofiled" for one in finding.kernels)
-    return Marked(rung.duration_ns, "*" if mixed and rung.basis == "profiled" else "")
+    return doc.Marked(rung.duration_ns, "*" if mixed and rung.basis == "profiled" else "")
 
 
-def _step(rung: RungFinding) -> Value:
+def _step(rung: RungFinding) -> doc.Value:
     if rung.refused:
         return "refused"
     if rung.speedup is None:
         return None
     mark = VERDICT_MARK.get(rung.verdict or "")
-    return Marked(rung.speedup.ratio, f" {mark}" if mark else "")
+    return doc.Marked(rung.speedup.ratio, f" {mark}" if mark else "")
 
 
 # Words
@@ -239,7 +225,7 @@ def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
 # Records
 
 
-def _records(finding: LadderFinding) -> Records:
+def _records(finding: LadderFinding) -> doc.Records:
     """Returns a record for each rung."""
     header = [
         "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "reference",
@@ -251,12 +237,12 @@ def _records(finding: LadderFinding) -> Records:
     for metric in headline:
         header += [f"{metric}_delta", f"{metric}_verdict"]
     rows = [_record(rung, headline) for rung in finding.kernels]
-    return Records([*header, "refused", "run_id", "timed_run_id"], rows)
+    return doc.Records([*header, "refused", "run_id", "timed_run_id"], rows)
 
 
-def _record(rung: RungFinding, headline: Sequence[str]) -> list[Plain]:
+def _record(rung: RungFinding, headline: Sequence[str]) -> list[doc.Plain]:
     speedup = rung.speedup
-    row: list[Plain] = [
+    row: list[doc.Plain] = [
         rung.kernel, rung.name, rung.duration_ns, rung.basis, rung.gflops, rung.gbytes_per_s,
         rung.reference_pct, rung.best_pct, rung.reference, rung.before, speedup.ratio if speedup else None,
         *((speedup.ci if speedup else None) or (None, None)), speedup.basis if speedup else None,
@@ -279,9 +265,9 @@ def _record(rung: RungFinding, headline: Sequence[str]) -> list[Plain]:
 class CounterColumn:
     """A column of the table. `value` fills it if one of the `metrics` is recorded."""
 
-    column: Column
+    column: doc.Column
     metrics: tuple[str, ...]
-    value: Callable[[RungFinding], Value]
+    value: Callable[[RungFinding], doc.Value]
 
 
 def counter_columns(finding: LadderFinding) -> list[CounterColumn]:
@@ -290,26 +276,26 @@ def counter_columns(finding: LadderFinding) -> list[CounterColumn]:
     return [one for one in _VIEWS[finding.view] if recorded.intersection(one.metrics)]
 
 
-def counter_legend(finding: LadderFinding) -> list[Legend]:
+def counter_legend(finding: LadderFinding) -> list[doc.Legend]:
     """Returns the meaning of the counters' titles; empty if there are no counters."""
     columns = counter_columns(finding)
     titles = [one.column.title for one in columns]
     entries = [
-        Meaning([title for title in group if title in titles], meaning)
+        doc.Meaning([title for title in group if title in titles], meaning)
         for group, meaning in _LEGENDS[finding.view]
         if any(title in titles for title in group)
     ]
     marked = [one.column.title for one in columns if one.value is not _width]
-    entries += [Meaning(marked, _MARKS_LEGEND, named=False)] if marked else []
-    return [Legend(entries)] if entries else []
+    entries += [doc.Meaning(marked, _MARKS_LEGEND, named=False)] if marked else []
+    return [doc.Legend(entries)] if entries else []
 
 
-def _counter(title: str, metric: str, stays: int, kind: Kind) -> CounterColumn:
-    def value(rung: RungFinding) -> Value:
+def _counter(title: str, metric: str, stays: int, kind: doc.Kind) -> CounterColumn:
+    def value(rung: RungFinding) -> doc.Value:
         mean = rung.metrics.get(metric)
-        return None if mean is None else Marked(mean, f" {_mark(rung, metric)}")
+        return None if mean is None else doc.Marked(mean, f" {_mark(rung, metric)}")
 
-    return CounterColumn(Column(title, kind, stays), (metric,), value)
+    return CounterColumn(doc.Column(title, kind, stays), (metric,), value)
 
 
 def _mark(rung: RungFinding, metric: str) -> str:
@@ -347,7 +333,7 @@ _VIEWS: dict[LadderView, tuple[CounterColumn, ...]] = {
         _counter("L2 hit", "l2_hit_pct", 3, "tenths"),
         _counter("pipes", "mem_pipes_busy_pct", 1, "tenths"),
         _counter("inst/B", "inst_per_byte", 0, "thousandths"),
-        CounterColumn(Column("width", stays=6, right=True), _WIDTH, _width),
+        CounterColumn(doc.Column("width", stays=6, right=True), _WIDTH, _width),
     ),
 }
 # Titles, and the meaning that they share.

@@ -23,20 +23,7 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
-from profiler.present.document import (
-    Caution,
-    Column,
-    Document,
-    Facts,
-    Heading,
-    KernelName,
-    Records,
-    Row,
-    Section,
-    Table,
-    Text,
-    Value,
-)
+from profiler.present import document as doc
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
@@ -50,19 +37,19 @@ _OTHER_LINE = "{} names {}, where a change begins, although another line is hott
 _MOST_REASONS = 2
 _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
-    Column("samples", right=True),
-    Column("source line"),
-    Column("reasons", stays=0),
-    Column("text", prose=True),
+    doc.Column("samples", right=True),
+    doc.Column("source line"),
+    doc.Column("reasons", stays=0),
+    doc.Column("text", prose=True),
 )
 _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
-    Column("share", right=True),
-    Column("total", "duration"),
-    Column("launches", "number"),
-    Column("kernel", shrinks=True),
-    Column("top cause"),
-    Column("NVTX", stays=0),
+    doc.Column("share", right=True),
+    doc.Column("total", "duration"),
+    doc.Column("launches", "number"),
+    doc.Column("kernel", shrinks=True),
+    doc.Column("top cause"),
+    doc.Column("NVTX", stays=0),
 )
 _MOST_SHAPES = 4
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
@@ -76,7 +63,7 @@ _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
 Fact = tuple[str, str]
 
 
-def recording_document(recording: RecordingOverview, *, full: bool = False) -> Document:
+def recording_document(recording: RecordingOverview, *, full: bool = False) -> doc.Document:
     """Returns the sheet of one kernel, the index of several and with `full` their sheets too, or the timings alone."""
     run, sheets, timing = recording.run, recording.sheets, recording.timing
     index = index_sections(recording) if len(sheets) > 1 else []
@@ -84,7 +71,7 @@ def recording_document(recording: RecordingOverview, *, full: bool = False) -> D
     kernels = [section for sheet in shown for section in kernel_sections(sheet, full=full)]
     times = [headline_blocks(timing.headline)] if timing is not None and not sheets else []
     is_only_timed = timing is not None and not run.manifest.is_profiled
-    return Document(
+    return doc.Document(
         run.manifest.name or run.label,
         [*index, *kernels, *times, timing_section(timing), origin_section(run, full=full)],
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
@@ -92,7 +79,7 @@ def recording_document(recording: RecordingOverview, *, full: bool = False) -> D
     )
 
 
-def index_sections(recording: RecordingOverview) -> list[Section]:
+def index_sections(recording: RecordingOverview) -> list[doc.Section]:
     """Returns the headline of several kernels, and a row for each that takes much of the time."""
     rows, rest = recording.index[:_MOST_ROWS], recording.index[_MOST_ROWS:]
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
@@ -104,15 +91,15 @@ def index_sections(recording: RecordingOverview) -> list[Section]:
     return [
         headline_blocks(recording.headline),
         [
-            Table(_INDEX_COLUMNS, [Row(_index_cells(one)) for one in rows], drops_empty=True),
-            *([Text(more)] if rest else []),
-            Text(ask),
+            doc.Table(_INDEX_COLUMNS, [doc.Row(_index_cells(one)) for one in rows], drops_empty=True),
+            *([doc.Text(more)] if rest else []),
+            doc.Text(ask),
         ],
-        [Caution(text) for text in shared],
+        [doc.Caution(text) for text in shared],
     ]
 
 
-def _index_cells(entry: IndexEntry) -> tuple[Value, ...]:
+def _index_cells(entry: IndexEntry) -> tuple[doc.Value, ...]:
     where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
     return (
         f"{entry.share_pct:.1f} %" if entry.share_pct is not None else None,
@@ -124,30 +111,32 @@ def _index_cells(entry: IndexEntry) -> tuple[Value, ...]:
     )
 
 
-def timing_section(timing: TimingSheet | None) -> Section:
+def timing_section(timing: TimingSheet | None) -> doc.Section:
     """Returns the times without the profiler, if there are any."""
-    return [Facts(timing_facts(timing))] if timing else []
+    return [doc.Facts(timing_facts(timing))] if timing else []
 
 
-def origin_section(run: Run, *, full: bool = True) -> Section:
+def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
     facts = provenance_facts(run.manifest, None if run.stored else run.path, full=full)
     hint = (
         []
         if full
-        else [Text("`prof show --full` adds how it was built and recorded, with the hashes of all files.")]
+        else [
+            doc.Text("`prof show --full` adds how it was built and recorded, with the hashes of all files.")
+        ]
     )
-    return [Heading("Origin"), Facts(facts), *hint]
+    return [doc.Heading("Origin"), doc.Facts(facts), *hint]
 
 
 def kernel_sections(
     sheet: SheetFinding,
     headline: Sequence[str] = HEADLINE,
-    launches: Section = (),
-    code: Sequence[Section] = (),
+    launches: doc.Section = (),
+    code: Sequence[doc.Section] = (),
     left_out: int = 0,
     full: bool = True,
-) -> list[Section]:
+) -> list[doc.Section]:
     """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
@@ -155,22 +144,22 @@ def kernel_sections(
     """
     launched = [("launched", text) for text in shape_lines(sheet)]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
-    rules = [Text(line) for line in (rule_lines if full else brief_rule_lines)(sheet)]
+    rules = [doc.Text(line) for line in (rule_lines if full else brief_rule_lines)(sheet)]
     return [
         headline_blocks(sheet.headline),
-        [KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
-        [Caution(text) for text in sheet.cautions],
+        [doc.KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
+        [doc.Caution(text) for text in sheet.cautions],
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
         hot_line_blocks(sheet.hot_lines, sheet.causes),
         _facts([*launched, *nvtx, *memory_facts(sheet.metrics)]),
         *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
-        [Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
+        [doc.Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
     ]
 
 
-def _facts(facts: Sequence[Fact]) -> Section:
-    return [Facts(facts)] if facts else []
+def _facts(facts: Sequence[Fact]) -> doc.Section:
+    return [doc.Facts(facts)] if facts else []
 
 
 def profiled_facts(sheet: SheetFinding | None) -> list[Fact]:
@@ -184,23 +173,23 @@ def profiled_duration_ns(sheet: SheetFinding | None) -> float | None:
     return next((one.mean for one in sheet.metrics if one.name == DURATION), None) if sheet else None
 
 
-def _records(sheets: Sequence[SheetFinding]) -> Records:
+def _records(sheets: Sequence[SheetFinding]) -> doc.Records:
     rows = [
         (one.kernel, metric.name, metric.unit, metric.mean, metric.spread, metric.launches, metric.ncu)
         for one in sheets
         for metric in one.metrics
     ]
-    return Records(_HEADER, rows)
+    return doc.Records(_HEADER, rows)
 
 
-def _timing_records(sheet: TimingSheet) -> Records:
+def _timing_records(sheet: TimingSheet) -> doc.Records:
     facts = {
         **asdict(sheet.timing),
         "run_id": sheet.run.run_id,
         "workload": size_text(sheet.run.workload or {}),
         "processes": sheet.processes,
     }
-    return Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
+    return doc.Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
 
 
 def shape_lines(sheet: SheetFinding) -> list[str]:
@@ -229,10 +218,10 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause] = ()) -> Section:
+def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause] = ()) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = [
-        Row(
+        doc.Row(
             (
                 f"{one.share_pct:.0f} %",
                 short_place(f"{one.file}:{one.line}"),
@@ -245,11 +234,11 @@ def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause] = ()) -> S
     ]
     if not rows:
         return []
-    table = Table(_LINE_COLUMNS, rows, drops_empty=True)
+    table = doc.Table(_LINE_COLUMNS, rows, drops_empty=True)
     blamed = place_text(causes[0].where[0]) if causes and causes[0].where_is == "line" else ""
     hottest = short_place(f"{lines[0].file}:{lines[0].line}")
-    other = [Text(_OTHER_LINE.format(causes[0].cause, blamed))] if blamed not in ("", hottest) else []
-    return [Heading("Hottest lines"), table, Text(SAMPLES_MEANING), *other]
+    other = [doc.Text(_OTHER_LINE.format(causes[0].cause, blamed))] if blamed not in ("", hottest) else []
+    return [doc.Heading("Hottest lines"), table, doc.Text(SAMPLES_MEANING), *other]
 
 
 def _waits(line: HotLine) -> list[tuple[str, float]]:

@@ -15,19 +15,7 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.report import KernelFindings, PairFindings
 from profiler.catalog.metrics import DURATION
-from profiler.present.document import (
-    Caution,
-    Chart,
-    Column,
-    Document,
-    Heading,
-    Linked,
-    Row,
-    Section,
-    Table,
-    Text,
-    under,
-)
+from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
@@ -45,22 +33,22 @@ from profiler.text import shortened
 
 _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
-    Column("view", "number"),
-    Column("recording", folds=True),
-    Column("share, %", "tenths", bars=True),
-    Column("total", "duration"),
-    Column("time", "duration"),
-    Column("profiled", "duration"),
-    Column("step", "ratio"),
-    Column("top cause"),
-    Column("GPU"),
-    Column("launches", "number"),
-    Column("kernel", folds=True),
+    doc.Column("view", "number"),
+    doc.Column("recording", folds=True),
+    doc.Column("share, %", "tenths", bars=True),
+    doc.Column("total", "duration"),
+    doc.Column("time", "duration"),
+    doc.Column("profiled", "duration"),
+    doc.Column("step", "ratio"),
+    doc.Column("top cause"),
+    doc.Column("GPU"),
+    doc.Column("launches", "number"),
+    doc.Column("kernel", folds=True),
 )
 _REFUSED = "The two were not measured alike, so they are not compared."
 
 
-def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Document:
+def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> doc.Document:
     """Returns the recordings that a user named, each with its share of the time and its step from the one before.
 
     Without steps, the kernel that takes most of the time comes first. Of two recordings, their step says all.
@@ -73,7 +61,7 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     index = index_of(sheets.values())
     entries = dict(zip(sheets, index, strict=True))
     rows = [
-        Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus=many_gpus))
+        doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus=many_gpus))
         for one in (kernels if pairs else by_time)
     ]
     answer = pairs[0].answer if is_pair else None
@@ -81,36 +69,36 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
         run = by_time[0].run
         counted = run.manifest.has_counters
         answer = headline_of_index(run.label, index, list(sheets.values()), has_counters=counted)
-    return Document(
-        "At a glance", [headline_blocks(answer), [Table(_RECORDING_COLUMNS, rows, drops_empty=True)]]
+    return doc.Document(
+        "At a glance", [headline_blocks(answer), [doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)]]
     )
 
 
-def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
+def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> doc.Document:
     """Returns the ladder as `prof ladder` prints it, and its charts."""
     document = ladder_document(sheet.ladder, others)
     charts = [
-        Chart("ladder_times_chart", sheet.ladder),
-        Chart("steps_chart", sheet),
-        Chart("rung_stalls_chart", sheet),
-        *([Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
-        Chart("profiler_effect_chart", sheet.ladder),
+        doc.Chart("ladder_times_chart", sheet.ladder),
+        doc.Chart("steps_chart", sheet),
+        doc.Chart("rung_stalls_chart", sheet),
+        *([doc.Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
+        doc.Chart("profiler_effect_chart", sheet.ladder),
     ]
     answer, *others_sections = document.sections
-    sections = [answer, [Chart("reference_chart", sheet.ladder)], *others_sections, charts]
+    sections = [answer, [doc.Chart("reference_chart", sheet.ladder)], *others_sections, charts]
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
 def _recording(
-    found: KernelFindings, entry: IndexEntry | None, step: Linked | None, *, many_gpus: bool
-) -> tuple[str | float | Linked | None, ...]:
+    found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None, *, many_gpus: bool
+) -> tuple[str | float | doc.Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet, counted = found.sheet, found.run.manifest.has_counters
     took = profiled_duration_ns(sheet) or None
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
     return (
-        Linked(found.anchor, found.anchor),
-        Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
+        doc.Linked(found.anchor, found.anchor),
+        doc.Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
         entry.total_ns if entry else None,
         (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
@@ -127,18 +115,18 @@ def _gpu(found: KernelFindings) -> str:
     return found.sheet.gpu if found.sheet else ", ".join(found.run.manifest.gpus)
 
 
-def _step(pair: PairFindings | None) -> Linked | None:
+def _step(pair: PairFindings | None) -> doc.Linked | None:
     """Returns the speedup over the recording that this one is compared with."""
     speedup = pair.comparison.speedup if pair and pair.comparison else None
-    return Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
+    return doc.Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
 
 
-def kernel_document(found: KernelFindings, headline: Sequence[str]) -> Document:
+def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Document:
     """Returns one kernel of one recording: its times, its findings, its code and its origin."""
-    code = under("Hot loop", code_sections(found.code)) if found.code else []
+    code = doc.under("Hot loop", code_sections(found.code)) if found.code else []
     code.append(_source_section([found], found.code))
     if found.lines is not None and found.lines.samples:
-        code.append([Heading("Hot source lines"), Chart("source_lines_chart", found.lines)])
+        code.append([doc.Heading("Hot source lines"), doc.Chart("source_lines_chart", found.lines)])
     launches = _launches(found.profile) if found.profile else []
     kernel = (
         kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out)
@@ -148,10 +136,10 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> Document:
         else []
     )
     sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
-    return Document(found.name, sections)
+    return doc.Document(found.name, sections)
 
 
-def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) -> Section:
+def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) -> doc.Section:
     """Returns the source of the hot loops beside their machine code, if all kernels have both."""
     sides = [
         LoopSource(one.name, region, one.lines, one.sheet.causes if one.sheet else ())
@@ -159,10 +147,10 @@ def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) ->
         if one.lines is not None
     ]
     block = source_code(sides) if len(sides) == len(kernels) else None
-    return [Heading("Source beside machine code"), block] if block else []
+    return [doc.Heading("Source beside machine code"), block] if block else []
 
 
-def _launches(profile: Profile) -> Section:
+def _launches(profile: Profile) -> doc.Section:
     """Returns the chart of the launches; a single launch has no scatter to show.
 
     The profile travels to a drawing process, so it carries only what the chart reads.
@@ -171,33 +159,37 @@ def _launches(profile: Profile) -> Section:
         return []
     series = {DURATION: profile.series[DURATION]}
     return [
-        Chart("launches_chart", dataclasses.replace(profile, run=None, raw={}, opcodes={}, series=series))
+        doc.Chart("launches_chart", dataclasses.replace(profile, run=None, raw={}, opcodes={}, series=series))
     ]
 
 
 def pair_document(
     pair: PairFindings, before: KernelFindings, after: KernelFindings, headline: Sequence[str]
-) -> Document:
+) -> doc.Document:
     """Returns the comparison of two kernels, or of their times alone, or why there is none."""
     title = f"{before.name} → {after.name}"
-    times: Section = [Heading("Duration and useful work"), _times(before, after)]
+    times: doc.Section = [doc.Heading("Duration and useful work"), _times(before, after)]
     if pair.comparison is None:
-        claim = Text(_REFUSED if pair.refused else claim_text(pair.headline), strong=True)
-        reasons = [Text(one) for one in pair.refused]
-        opening = [claim, *why_and_next(pair.headline), *map(Caution, pair.warnings)]
-        return Document(title, [opening, reasons, times])
+        claim = doc.Text(_REFUSED if pair.refused else claim_text(pair.headline), strong=True)
+        reasons = [doc.Text(one) for one in pair.refused]
+        opening = [claim, *why_and_next(pair.headline), *map(doc.Caution, pair.warnings)]
+        return doc.Document(title, [opening, reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
     claim_section, sides, *others = document.sections
     source = _source_section([before, after], pair.code)
     return replace(document, title=title, sections=[claim_section, sides, times, *others, source])
 
 
-def _times(before: KernelFindings, after: KernelFindings) -> Table:
+def _times(before: KernelFindings, after: KernelFindings) -> doc.Table:
     """Returns the times of both sides, without the profiler and under it."""
     sides = [
         dict([*(timing_facts(one.timing) if one.timing else []), *profiled_facts(one.sheet)])
         for one in (before, after)
     ]
-    columns = (Column("time and work"), Column(before.name, folds=True), Column(after.name, folds=True))
+    columns = (
+        doc.Column("time and work"),
+        doc.Column(before.name, folds=True),
+        doc.Column(after.name, folds=True),
+    )
     names = dict.fromkeys(name for side in sides for name in side)
-    return Table(columns, [Row((name, *(side.get(name, "") for side in sides))) for name in names])
+    return doc.Table(columns, [doc.Row((name, *(side.get(name, "") for side in sides))) for name in names])

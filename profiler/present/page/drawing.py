@@ -84,7 +84,7 @@ def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> 
 
     from profiler.present import charts
     from profiler.present.charts.render import Room, fitted, room_configuration
-    from profiler.present.charts.style import configuration
+    from profiler.present.style import configuration
 
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.
     with debug_mode(False), alt.data_transformers.enable(consolidate_datasets=False):
@@ -114,7 +114,7 @@ def _without_tooltips(spec: Any) -> Any:
 
 
 def derive_look() -> Look:
-    from profiler.present.charts import style
+    from profiler.present import style
 
     marks = {
         "accent": style.BLUE, "better": style.VERDICTS["better"], "worse": style.VERDICTS["worse"],
@@ -124,7 +124,7 @@ def derive_look() -> Look:
 
 
 def _palette(scheme: Literal["light", "dark"]) -> dict[str, str]:
-    from profiler.present.charts.style import configuration
+    from profiler.present.style import configuration
 
     look = configuration(scheme)
     return {

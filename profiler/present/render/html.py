@@ -14,24 +14,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from profiler.present.document import (
-    Accesses,
-    Block,
-    Caution,
-    Chart,
-    Checks,
-    CodeBlock,
-    Document,
-    Facts,
-    Folded,
-    Heading,
-    Items,
-    KernelName,
-    Legend,
-    Section,
-    Table,
-    Text,
-)
+from profiler.present import document as doc
 from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text
 from profiler.present.render.html_table import code_html, table_html, text_html
 from profiler.text import printable, shortened
@@ -55,7 +38,7 @@ class Picture:
 
 
 def document_html(
-    document: Document, title: str, views: Collection[str], picture: Callable[[Chart], Picture | None]
+    document: doc.Document, title: str, views: Collection[str], picture: Callable[[doc.Chart], Picture | None]
 ) -> Markup:
     """Returns the sections below the `title`, which the page itself shows.
 
@@ -65,29 +48,29 @@ def document_html(
     return writer.joined([block for section in document.sections for block in (*section, _END)])
 
 
-_END = Text("")  # between two sections, so that texts of different ones make no list
+_END = doc.Text("")  # between two sections, so that texts of different ones make no list
 
 
 @dataclass
 class _Writer:
     title: str
     views: Collection[str]
-    picture: Callable[[Chart], Picture | None]
+    picture: Callable[[doc.Chart], Picture | None]
     heading: str = ""
     said: set[str] = field(default_factory=set)  # sentences that no picture needs to repeat
 
-    def joined(self, blocks: Section) -> Markup:
+    def joined(self, blocks: doc.Section) -> Markup:
         """Returns the blocks, with each heading in front of the first block under it that shows anything."""
         parts, waiting = [], Markup("")
         for block, html in self._written(blocks):
-            if isinstance(block, Heading):
+            if isinstance(block, doc.Heading):
                 waiting = html
             elif html:
                 parts += [waiting, html]
                 waiting = Markup("")
         return Markup("\n").join(filter(None, parts))
 
-    def _written(self, blocks: Section) -> Iterator[tuple[Block, Markup]]:
+    def _written(self, blocks: doc.Section) -> Iterator[tuple[doc.Block, Markup]]:
         """Yields each block; adjacent lines of text become one list, and so does a line of an answer."""
         for are_notes, group in groupby(blocks, _is_note):
             notes = list(group)
@@ -98,16 +81,16 @@ class _Writer:
                 yield from ((block, self.html(block)) for block in notes)
 
     @singledispatchmethod
-    def html(self, block: Block) -> Markup:
+    def html(self, block: doc.Block) -> Markup:
         raise NotImplementedError(type(block))
 
     @html.register
-    def _(self, block: Heading) -> Markup:
+    def _(self, block: doc.Heading) -> Markup:
         self.heading = block.text
         return _element("h3", block.text)
 
     @html.register
-    def _(self, block: KernelName) -> Markup:
+    def _(self, block: doc.KernelName) -> Markup:
         if block.name == self.title:
             return _element("p", block.about, "kernel")
         short = shortened(block.name, _NAME_WIDTH)
@@ -118,7 +101,7 @@ class _Writer:
         return Markup('<details class="kernel">{}</details>').format(whole)
 
     @html.register
-    def _(self, block: Text) -> Markup:
+    def _(self, block: doc.Text) -> Markup:
         if not block.text:
             return Markup("")
         if block.strong:
@@ -126,27 +109,27 @@ class _Writer:
         return _element("p", block.text, "takeaway" if block.strong else "note")
 
     @html.register
-    def _(self, block: Caution) -> Markup:
+    def _(self, block: doc.Caution) -> Markup:
         return Markup('<p class="caution"><strong>Caution</strong> {}</p>').format(text_html(block.text))
 
     @html.register
-    def _(self, block: Facts) -> Markup:
+    def _(self, block: doc.Facts) -> Markup:
         return facts_html(block)
 
     @html.register
-    def _(self, block: Table) -> Markup:
+    def _(self, block: doc.Table) -> Markup:
         return table_html(block, self.heading or self.title, self.views)
 
     @html.register
-    def _(self, block: CodeBlock) -> Markup:
+    def _(self, block: doc.CodeBlock) -> Markup:
         return code_html(block, self.heading or self.title)
 
     @html.register
-    def _(self, block: Legend) -> Markup:
+    def _(self, block: doc.Legend) -> Markup:
         return _element("p", "; ".join(one.shown() for one in block.entries), "note")
 
     @html.register
-    def _(self, block: Checks) -> Markup:
+    def _(self, block: doc.Checks) -> Markup:
         if not block.rows:
             return _element("p", block.title, "note")
         rows = Markup("\n").join(
@@ -158,7 +141,7 @@ class _Writer:
         return Markup('{}\n<ul class="checks">\n{}\n</ul>').format(_element("h3", block.title), rows)
 
     @html.register
-    def _(self, block: Items) -> Markup:
+    def _(self, block: doc.Items) -> Markup:
         rows = Markup("\n").join(
             Markup(
                 '<li><span class="weight">{}</span><svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" '
@@ -171,7 +154,7 @@ class _Writer:
         return Markup('{}\n<ol class="items">\n{}\n</ol>').format(_element("h3", capital(block.title)), rows)
 
     @html.register
-    def _(self, block: Accesses) -> Markup:
+    def _(self, block: doc.Accesses) -> Markup:
         sentence = _element("p", block.sentence)
         if not block.sides or any(len(side) > _MOST_BLOCKS for side in block.sides):
             return Markup('<div class="loads">{}</div>').format(sentence)
@@ -187,7 +170,7 @@ class _Writer:
         return Markup('<div class="loads">{}\n{}</div>').format(sentence, drawn)
 
     @html.register
-    def _(self, block: Chart) -> Markup:
+    def _(self, block: doc.Chart) -> Markup:
         drawn = self.picture(block)
         if drawn is None or not drawn.svg:
             return _element("p", drawn.title, "note") if drawn else Markup("")
@@ -206,7 +189,7 @@ class _Writer:
         return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n{}\n</figure>").format(message, *images)
 
     @html.register
-    def _(self, block: Folded) -> Markup:
+    def _(self, block: doc.Folded) -> Markup:
         heading, self.heading = self.heading, block.summary
         inside = self.joined(block.blocks)
         self.heading = heading
@@ -215,7 +198,7 @@ class _Writer:
         )
 
 
-def facts_html(facts: Facts) -> Markup:
+def facts_html(facts: doc.Facts) -> Markup:
     """Returns names with what is known about each."""
     rows = [
         Markup("<div><dt>{}</dt>{}</div>").format(
@@ -227,8 +210,8 @@ def facts_html(facts: Facts) -> Markup:
     return Markup('<dl class="facts">\n{}\n</dl>').format(Markup("\n").join(rows))
 
 
-def _is_note(block: Block) -> bool:
-    return isinstance(block, Text) and not block.strong and block.text != ""
+def _is_note(block: doc.Block) -> bool:
+    return isinstance(block, doc.Text) and not block.strong and block.text != ""
 
 
 def _led(text: str) -> Markup:
@@ -236,8 +219,8 @@ def _led(text: str) -> Markup:
     return Markup(_LEAD.sub(r"<strong>\1</strong>", str(text_html(text))))
 
 
-def _text(block: Block) -> str:
-    assert isinstance(block, Text)
+def _text(block: doc.Block) -> str:
+    assert isinstance(block, doc.Text)
     return block.text
 
 

@@ -7,24 +7,18 @@ from collections.abc import Collection, Sequence
 
 from markupsafe import Markup, escape
 
-from profiler.present.document import (
-    Cell,
-    CodeBlock,
-    CodeCell,
-    CodeColumn,
-    CodeRow,
-    Column,
-    Linked,
-    Marked,
-    Nested,
-    Table,
-    Tone,
-)
+from profiler.present import document as doc
 from profiler.present.render.cells import table_texts
 from profiler.text import printable
 
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
-_STYLES: dict[Tone, str] = {"plain": "", "good": "better", "bad": "worse", "warn": "unclear", "quiet": "same"}
+_STYLES: dict[doc.Tone, str] = {
+    "plain": "",
+    "good": "better",
+    "bad": "worse",
+    "warn": "unclear",
+    "quiet": "same",
+}
 _MARKS = {"good": "● better beyond the noise", "bad": "■ worse beyond the noise"}
 _NAME_FITS = 15
 _BAR = Markup(
@@ -63,7 +57,7 @@ def scroll_box(label: str, inside: Markup) -> Markup:
     )
 
 
-def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
+def table_html(table: doc.Table, heading: str, views: Collection[str]) -> Markup:
     """Returns the table in a box that scrolls, or nothing if it has no rows.
 
     A reader can sort and search its rows, unless they form a tree. The names of the rows stay in view.
@@ -71,7 +65,7 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
     if not table.rows:
         return Markup("")
     columns, texts, places = values_first(*table_texts(table, _INDENT))
-    is_tree = any(isinstance(value, Nested) for row in table.rows for value in row.values)
+    is_tree = any(isinstance(value, doc.Nested) for row in table.rows for value in row.values)
     has_sides = len(columns) > 1 and all(
         column.folds for column in columns[1:]
     )  # which stand beside each other on any screen
@@ -103,8 +97,8 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
 
 
 def values_first(
-    columns: Sequence[Column], texts: Sequence[Sequence[str]], places: Sequence[int]
-) -> tuple[list[Column], list[list[str]], list[int]]:
+    columns: Sequence[doc.Column], texts: Sequence[Sequence[str]], places: Sequence[int]
+) -> tuple[list[doc.Column], list[list[str]], list[int]]:
     """Returns the table with the units behind the figures, which a phone shows first."""
     order = list(range(len(columns)))
     units = [place for place in order if columns[place].title == "unit"]
@@ -116,7 +110,7 @@ def values_first(
     return [columns[place] for place in order], moved, [places[place] for place in order]
 
 
-def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pinned: bool) -> str:
+def _cell(value: doc.Cell, text: str, column: doc.Column, views: Collection[str], is_pinned: bool) -> str:
     """Returns the attributes and the content of a cell, as everything between its two tags' names."""
     figure = _sorted_by(column, value)
     sorted_by = "" if figure is None else f' data-value="{figure}"'
@@ -128,14 +122,14 @@ def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pin
         else escape(printable(text))
     )
     if column.bars and text:
-        share = value.value if isinstance(value, Linked) else value
+        share = value.value if isinstance(value, doc.Linked) else value
         shown = _BAR.format(share) + shown
-    if isinstance(value, Linked) and value.view in views and text:
+    if isinstance(value, doc.Linked) and value.view in views and text:
         shown = Markup('<a href="#{}">{}</a>').format(value.view, shown)
     return f"{_classes(column)}{sorted_by}>{shown}"
 
 
-def _classes(column: Column) -> str:
+def _classes(column: doc.Column) -> str:
     """Returns the attribute for the cells of a column."""
     folds = (column.folds or column.prose or column.wide) and not column.is_right
     names = {"r": column.is_right, "mark": column.judges, "folds": folds}
@@ -143,7 +137,7 @@ def _classes(column: Column) -> str:
     return f' class="{shown}"' if shown else ""
 
 
-def _title(column: Column) -> Markup:
+def _title(column: doc.Column) -> Markup:
     """Returns a column's title, in which the name of a file may break behind a point or an underscore."""
     return Markup(_FILE_JOINT.sub("<wbr>", str(escape(printable(column.title or "value")))))
 
@@ -160,9 +154,9 @@ def _breakable(name: str) -> Markup:
     return Markup("_<wbr>").join(text.split("_"))
 
 
-def _sorted_by(column: Column, value: Cell) -> float | None:
+def _sorted_by(column: doc.Column, value: doc.Cell) -> float | None:
     """Returns the number that sorts a cell whose unit varies, or that is in percent or a factor."""
-    if isinstance(value, Linked | Marked):
+    if isinstance(value, doc.Linked | doc.Marked):
         return _sorted_by(column, value.value)
     if column.kind == "duration" and isinstance(value, float | int):
         return value
@@ -172,7 +166,7 @@ def _sorted_by(column: Column, value: Cell) -> float | None:
     return None
 
 
-def _meaning_of_marks(table: Table) -> Markup:
+def _meaning_of_marks(table: doc.Table) -> Markup:
     """Returns the meaning of the marks in a column of figures; a column of words says it itself."""
     judged = next((column for column in table.columns if column.judges and column.is_right), None)
     tones = {row.tone for row in table.rows}
@@ -182,7 +176,7 @@ def _meaning_of_marks(table: Table) -> Markup:
     return Markup('\n<p class="note">{}: {}</p>').format(judged.title, ", ".join(marks))
 
 
-def code_html(code: CodeBlock, heading: str) -> Markup:
+def code_html(code: doc.CodeBlock, heading: str) -> Markup:
     """Returns machine code, one side or two side by side, with a line between two stretches."""
     places = code.filled
     columns = [code.columns[place] for place in places]
@@ -208,7 +202,9 @@ def code_html(code: CodeBlock, heading: str) -> Markup:
     return scroll_box(caption, made)
 
 
-def _code_row(row: CodeRow, columns: Sequence[CodeColumn], places: Sequence[int], span: Markup) -> Markup:
+def _code_row(
+    row: doc.CodeRow, columns: Sequence[doc.CodeColumn], places: Sequence[int], span: Markup
+) -> Markup:
     cells = Markup("").join(
         _code_cell(side[place], column) if side else Markup("<td{}>").format(span)
         for side in row
@@ -217,7 +213,7 @@ def _code_row(row: CodeRow, columns: Sequence[CodeColumn], places: Sequence[int]
     return Markup("<tr>{}").format(cells)
 
 
-def _code_cell(cell: CodeCell, column: CodeColumn) -> Markup:
+def _code_cell(cell: doc.CodeCell, column: doc.CodeColumn) -> Markup:
     is_access = cell.width_bits is not None and not column.is_right
     style = _width_class(cell.width_bits or 0) if is_access else "quiet" if cell.quiet else ""
     names = " ".join(filter(None, ("r" if column.is_right else "", style)))
@@ -225,7 +221,7 @@ def _code_cell(cell: CodeCell, column: CodeColumn) -> Markup:
     return Markup("<td{}>{}").format(Markup(' class="{}"').format(names) if names else "", Markup(shown))
 
 
-def _right(column: CodeColumn) -> Markup:
+def _right(column: doc.CodeColumn) -> Markup:
     return Markup(' class="r"') if column.is_right else Markup("")
 
 

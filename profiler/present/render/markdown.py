@@ -7,25 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from itertools import groupby
 
-from profiler.present.document import (
-    Accesses,
-    Block,
-    Caution,
-    Chart,
-    Checks,
-    CodeBlock,
-    Document,
-    Facts,
-    Folded,
-    Heading,
-    Items,
-    KernelName,
-    Legend,
-    Plain,
-    Section,
-    Table,
-    Text,
-)
+from profiler.present import document as doc
 from profiler.present.render.cells import (
     CHECK_WORDS,
     access_text,
@@ -42,31 +24,33 @@ _MENTION = re.compile(r"(?<=&#64;)(?=\w)|(?<=\\#)(?=\d)|(?<=\bGH-)(?=\d)", re.IG
 _ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 
 
-def document_markdown(document: Document) -> str:
+def document_markdown(document: doc.Document) -> str:
     """Returns the title, and every section below it."""
     title = f"### {markdown_text(document.title)}" if document.title else ""
     return "\n\n".join(filter(None, (title, *map(_joined, document.sections))))
 
 
-def _joined(blocks: Section) -> str:
+def _joined(blocks: doc.Section) -> str:
     return "\n\n".join(filter(None, _parts(blocks)))
 
 
-def _parts(section: Section) -> Iterator[str]:
+def _parts(section: doc.Section) -> Iterator[str]:
     """Yields each block; adjacent cautions become one, and adjacent lines of text become a list."""
     for kind, blocks in groupby(
-        section, lambda block: (type(block), isinstance(block, Text) and block.strong)
+        section, lambda block: (type(block), isinstance(block, doc.Text) and block.strong)
     ):
         texts = [block_markdown(block) for block in blocks]
-        if kind == (Text, False) and len(texts) > 1:
+        if kind == (doc.Text, False) and len(texts) > 1:
             yield "\n".join(f"* {text}" for text in texts)
-        elif kind == (Caution, False):
+        elif kind == (doc.Caution, False):
             yield "  \n".join(texts)
         else:
             yield from texts
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Plain]], right: Iterable[int] = ()) -> str:
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[doc.Plain]], right: Iterable[int] = ()
+) -> str:
     """Returns a pipe table; columns in `right` are aligned right, and None is an empty cell."""
     aligned = set(right)
     texts = [["" if cell is None else str(cell) for cell in line] for line in (header, *rows)]
@@ -85,45 +69,45 @@ def markdown_text(text: str) -> str:
 
 
 @singledispatch
-def block_markdown(block: Block) -> str:
+def block_markdown(block: doc.Block) -> str:
     """Returns one block as Markdown."""
     raise NotImplementedError(type(block))
 
 
 @block_markdown.register
-def _(block: Heading) -> str:
+def _(block: doc.Heading) -> str:
     return f"#### {markdown_text(block.text)}"
 
 
 @block_markdown.register
-def _(block: KernelName) -> str:
+def _(block: doc.KernelName) -> str:
     return f"### {markdown_text(kernel_text(block))}"
 
 
 @block_markdown.register
-def _(_: Chart) -> str:
+def _(_: doc.Chart) -> str:
     return ""
 
 
 @block_markdown.register
-def _(block: Folded) -> str:
+def _(block: doc.Folded) -> str:
     if block.instead is not None:
         return markdown_text(block.instead)
     return _joined(block.blocks)
 
 
 @block_markdown.register
-def _(block: Text) -> str:
+def _(block: doc.Text) -> str:
     return _bold(block.text) if block.strong else markdown_text(block.text)
 
 
 @block_markdown.register
-def _(block: Caution) -> str:
+def _(block: doc.Caution) -> str:
     return f"> **Caution:** {markdown_text(block.text)}"
 
 
 @block_markdown.register
-def _(block: Facts) -> str:
+def _(block: doc.Facts) -> str:
     rows = [
         (name, known if isinstance(known, str) else "; ".join(line.strip() for line in known))
         for name, known in block.rows
@@ -132,19 +116,19 @@ def _(block: Facts) -> str:
 
 
 @block_markdown.register
-def _(block: Table) -> str:
+def _(block: doc.Table) -> str:
     columns, texts, _ = table_texts(block, indent="· ")
     right = [place for place, column in enumerate(columns) if column.is_right]
     return markdown_table([column.title for column in columns], texts, right)
 
 
 @block_markdown.register
-def _(block: Legend) -> str:
+def _(block: doc.Legend) -> str:
     return markdown_text("; ".join(one.shown() for one in block.entries))
 
 
 @block_markdown.register
-def _(block: Checks) -> str:
+def _(block: doc.Checks) -> str:
     if not block.rows:
         return _bold(block.title)
     rows = [(one.subject, one.expected, CHECK_WORDS[one.ok]) for one in block.rows]
@@ -152,19 +136,19 @@ def _(block: Checks) -> str:
 
 
 @block_markdown.register
-def _(block: Items) -> str:
+def _(block: doc.Items) -> str:
     rows = [(weight_text(one.weight_pct), one.name, one.sentence) for one in block.rows]
     return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, rows, right=(0,))}"
 
 
 @block_markdown.register
-def _(block: Accesses) -> str:
+def _(block: doc.Accesses) -> str:
     drawn = " -> ".join(" ".join(map(access_text, side)) for side in block.sides)
     return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
 
 
 @block_markdown.register
-def _(block: CodeBlock) -> str:
+def _(block: doc.CodeBlock) -> str:
     """Returns one table with each side's columns under its title."""
     filled = block.filled
     names = [block.columns[place] for place in filled]

@@ -7,25 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
-from profiler.present.document import (
-    Accesses,
-    Block,
-    Caution,
-    Chart,
-    Checks,
-    CodeBlock,
-    Document,
-    Facts,
-    Folded,
-    Heading,
-    Items,
-    KernelName,
-    Legend,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from profiler.present import document as doc
 from profiler.present.render.cells import (
     CHECK_MARKS,
     CHECK_WORDS,
@@ -38,7 +20,7 @@ from profiler.present.render.side_by_side import render_sides, width_style
 from profiler.present.render.terminal_table import folded, render_table, styled, wrapped
 from profiler.text import printable
 
-_STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
+_STYLES: dict[doc.Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
 _BELOW = " " * 4  # in front of prose below its row
 _ITEM = " " * 8
 _WEIGHT_WIDTH = 6
@@ -64,18 +46,20 @@ def wants_colour(is_terminal: bool) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM") != "dumb")
 
 
-def document_text(document: Document, window: Window) -> str:
+def document_text(document: doc.Document, window: Window) -> str:
     """Returns every section, with an empty line between two of them."""
     printer = _Printer(window, _name_width(document.sections))
-    title = [Text(document.title, strong=True, wraps=False)] if document.titled else []
+    title = [doc.Text(document.title, strong=True, wraps=False)] if document.titled else []
     closing = [document.closing] if document.closing else []
     sections = map(printer.lines, (title, *document.sections, closing))
     return "\n\n".join(section for section in sections if section)
 
 
-def _name_width(sections: Sequence[Section]) -> int:
+def _name_width(sections: Sequence[doc.Section]) -> int:
     """Returns the width of the longest name of a fact, so that all facts of a document are aligned."""
-    names = [name for one in sections for block in one if isinstance(block, Facts) for name, _ in block.rows]
+    names = [
+        name for one in sections for block in one if isinstance(block, doc.Facts) for name, _ in block.rows
+    ]
     return max(map(len, names), default=0) + _GAP
 
 
@@ -86,37 +70,37 @@ class _Printer:
     hidden: set[str] = field(default_factory=set)  # titles of the last table that had no room
 
     @singledispatchmethod
-    def text(self, block: Block) -> str:
+    def text(self, block: doc.Block) -> str:
         raise NotImplementedError(type(block))
 
-    def lines(self, section: Section) -> str:
+    def lines(self, section: doc.Section) -> str:
         return "\n".join(filter(None, map(self.text, section)))
 
     @text.register
-    def _(self, _: Heading | Chart) -> str:
+    def _(self, _: doc.Heading | doc.Chart) -> str:
         return ""
 
     @text.register
-    def _(self, block: Folded) -> str:
+    def _(self, block: doc.Folded) -> str:
         return self.lines(block.blocks) if block.instead is None else printable(block.instead)
 
     @text.register
-    def _(self, block: KernelName) -> str:
+    def _(self, block: doc.KernelName) -> str:
         return self._styled(kernel_text(block, self.window.width), "bold")
 
     @text.register
-    def _(self, block: Text) -> str:
+    def _(self, block: doc.Text) -> str:
         style = " ".join(filter(None, ("bold" if block.strong else "", _STYLES[block.tone])))
         if not block.wraps:
             return self._line(block.text, style)
         return self._painted(wrapped(printable(block.text), self.window.width), style)
 
     @text.register
-    def _(self, block: Caution) -> str:
+    def _(self, block: doc.Caution) -> str:
         return self._painted(wrapped(printable(f"caution: {block.text}"), self.window.width), "yellow")
 
     @text.register
-    def _(self, block: Facts) -> str:
+    def _(self, block: doc.Facts) -> str:
         lines = []
         for name, known in block.rows:
             start = f"{name:<{self.name_width}}"
@@ -126,7 +110,7 @@ class _Printer:
         return "\n".join(lines)
 
     @text.register
-    def _(self, block: Table) -> str:
+    def _(self, block: doc.Table) -> str:
         columns, texts, _ = table_texts(block, indent="  ")
         shown = [place for place, column in enumerate(columns) if not (column.prose or column.wide)]
         prose = [place for place, column in enumerate(columns) if column.prose]
@@ -159,12 +143,12 @@ class _Printer:
         return "\n".join([*lines, *rows[len(texts) :]])  # what had no room stands below
 
     @text.register
-    def _(self, block: Legend) -> str:
+    def _(self, block: doc.Legend) -> str:
         shown = filter(None, (one.shown(self.hidden) for one in block.entries))
         return wrapped(printable("; ".join(shown)), self.window.width)
 
     @text.register
-    def _(self, block: Checks) -> str:
+    def _(self, block: doc.Checks) -> str:
         lines = [
             self._styled(block.title, f"bold {_STYLES[block.tone]}" if block.rows else _STYLES[block.tone])
         ]
@@ -174,7 +158,7 @@ class _Printer:
         return "\n".join(lines)
 
     @text.register
-    def _(self, block: Items) -> str:
+    def _(self, block: doc.Items) -> str:
         lines = [wrapped(printable(block.title), self.window.width)]
         for one in block.rows:
             lines.append(f"{weight_text(one.weight_pct):>{_WEIGHT_WIDTH}}  {self._styled(one.name, 'bold')}")
@@ -182,7 +166,7 @@ class _Printer:
         return "\n".join(lines)
 
     @text.register
-    def _(self, block: Accesses) -> str:
+    def _(self, block: doc.Accesses) -> str:
         """Returns the sentence, and the drawing if it fits."""
         lines = [self._styled(block.sentence, "bold")]
         fits = all(
@@ -197,7 +181,7 @@ class _Printer:
         return " ".join(blocks)
 
     @text.register
-    def _(self, block: CodeBlock) -> str:
+    def _(self, block: doc.CodeBlock) -> str:
         return render_sides(block, self.window.colour, self.window.width)
 
     def _line(self, text: str, style: str, indent: str = "  ") -> str:

@@ -30,7 +30,7 @@ from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
 from profiler.ask.show import show
 from profiler.catalog.patterns import MOST_CHARACTERS
-from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared import options
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
 from profiler.present.brief import brief
@@ -200,7 +200,7 @@ class ToolFailed(Exception):
     """The failure of a tool; its text is the JSON of a `Failure`."""
 
 
-def _compare(given: CompareInput, settings: VerbSettings) -> str:
+def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
     comparisons = compare(
         str(given.before),
         str(given.after),
@@ -215,12 +215,12 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric)
 
 
-def _ladder(given: LadderInput, settings: VerbSettings) -> str:
+def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
     climb = climb_ladder(settings, given.size, given.set_param, given.view)
     return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full)
 
 
-def _show(given: ShowInput, settings: VerbSettings) -> str:
+def _show(given: ShowInput, settings: options.VerbSettings) -> str:
     recording = show(
         str(given.source),
         settings,
@@ -233,7 +233,7 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
     return json_answer(recording.finding, given.full)
 
 
-def _sass(given: SassInput, settings: VerbSettings) -> str:
+def _sass(given: SassInput, settings: options.VerbSettings) -> str:
     after = None if given.after is None else str(given.after)
     view = find_machine_code(
         str(given.before),
@@ -247,12 +247,12 @@ def _sass(given: SassInput, settings: VerbSettings) -> str:
     return json_answer(view.finding, given.full)
 
 
-def _list(given: ListInput, settings: VerbSettings) -> str:
+def _list(given: ListInput, settings: options.VerbSettings) -> str:
     name = None if given.name is None else str(given.name)
     return json_answer(list_stored(settings, name), given.full)
 
 
-def _check(given: CheckInput, settings: VerbSettings) -> str:
+def _check(given: CheckInput, settings: options.VerbSettings) -> str:
     finding = check(
         str(given.baseline),
         None if given.candidate is None else str(given.candidate),
@@ -273,7 +273,7 @@ class Tool:
     description: str
     takes: type[Input]
     gives: tuple[type[Struct], ...]
-    answer: Callable[[Any, VerbSettings], str]
+    answer: Callable[[Any, options.VerbSettings], str]
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Tool:
         schema: dict[str, Any] = definitions[self.takes.__name__]
         return schema
 
-    def call(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
+    def call(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
         """Returns the JSON of the finding; raises ToolFailed for any error."""
         try:
             return self._answer(arguments, settings)
@@ -299,7 +299,7 @@ class Tool:
                 traceback.print_exc()
         raise ToolFailed(to_json({"error": brief(failure)}))
 
-    def _answer(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
+    def _answer(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)
         if given.ladder is not None:
             if settings.reach is not None and given.ladder != settings.ladder:

@@ -9,15 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from profiler.analyse import findings
 from profiler.analyse.compare.attribution import bounded_exp
-from profiler.analyse.findings import (
-    Attribution,
-    AttributionView,
-    ComparisonFinding,
-    Factor,
-    MissingMetric,
-    Part,
-)
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
@@ -29,7 +22,7 @@ _LARGEST_MAGNITUDE = 4
 # Of a speedup of 5 %, a factor that is uncertain by 0.1 % is uncertain by 2 % of its share.
 _LEAST_SHARED = 0.05
 
-_VIEWS: dict[AttributionView, str] = {
+_VIEWS: dict[findings.AttributionView, str] = {
     "issue": "by the issue of instructions",
     "bytes": "by the bytes moved",
     "tensor": "by the work of the tensor pipe",
@@ -54,7 +47,7 @@ _MEANING = "the split is bookkeeping of where the time went, not a proof of what
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 
 
-def attribution_blocks(comparison: ComparisonFinding, full: bool) -> Section:
+def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Section:
     """Returns the sentence, the table under it, and notes on how far to trust both."""
     heading = Heading("Factors of the speedup")
     attribution = comparison.attribution
@@ -79,7 +72,7 @@ def attribution_blocks(comparison: ComparisonFinding, full: bool) -> Section:
     ]
 
 
-def speedup_sentence(attribution: Attribution) -> str:
+def speedup_sentence(attribution: findings.Attribution) -> str:
     """Returns `1.26x = 1.14x fewer instructions x 1.11x higher issue rate x 1.00x clock`."""
     whole_digits, digits = _precision(attribution)
     factors = [f"{_ratio(factor.ratio, digits)} {_phrase(factor, digits)}" for factor in attribution.factors]
@@ -91,7 +84,7 @@ def speedup_sentence(attribution: Attribution) -> str:
 # Figures that agree with each other as they are printed
 
 
-def _precision(attribution: Attribution) -> tuple[int, int]:
+def _precision(attribution: findings.Attribution) -> tuple[int, int]:
     ratios = [*(factor.ratio for factor in attribution.factors), _gap(attribution)]
     for whole, digits in _PRECISIONS:
         product = math.prod(float(_rounded(ratio, digits)) for ratio in ratios)
@@ -100,7 +93,7 @@ def _precision(attribution: Attribution) -> tuple[int, int]:
     return _PRECISIONS[-1]
 
 
-def _gap(attribution: Attribution) -> float:
+def _gap(attribution: findings.Attribution) -> float:
     """Returns the factor that the others lack to make the whole."""
     return bounded_exp(-attribution.closure_error_pct / 100)
 
@@ -120,7 +113,7 @@ def _ratio(ratio: float, digits: int) -> str:
     return f"{_rounded(ratio, digits)}x"
 
 
-def _phrase(factor: Factor, digits: int) -> str:
+def _phrase(factor: findings.Factor, digits: int) -> str:
     gain, loss, neither = _PHRASES[factor.name]
     if float(_rounded(factor.ratio, digits)) == 1:
         return neither
@@ -130,7 +123,7 @@ def _phrase(factor: Factor, digits: int) -> str:
 # The table
 
 
-def factor_columns(attribution: Attribution) -> tuple[Column, ...]:
+def factor_columns(attribution: findings.Attribution) -> tuple[Column, ...]:
     """Returns the columns of a table of factors; shares only if they mean something."""
     columns = (
         Column("factor of the duration"),
@@ -143,18 +136,18 @@ def factor_columns(attribution: Attribution) -> tuple[Column, ...]:
     return columns if _has_shares(attribution) else columns[:-1]
 
 
-def _has_shares(attribution: Attribution) -> bool:
+def _has_shares(attribution: findings.Attribution) -> bool:
     """Returns whether shares mean anything: shares of a speedup close to 1x are large, and noise becomes a share."""
     return abs(math.log(attribution.profiled_ratio)) >= _LEAST_SHARED
 
 
-def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
+def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row]:
     """Returns each factor with its own factors below it, and their product as the last row."""
     _, digits = _precision(attribution)
     parts = [*attribution.stalls, *attribution.traffic]
     columns = len(factor_columns(attribution))
 
-    def row(depth: int, part: Factor | Part, unit: str) -> Row:
+    def row(depth: int, part: findings.Factor | findings.Part, unit: str) -> Row:
         divisor, shown = unit_for_people(unit, part.before, part.after)
         sides = (part.before / divisor, part.after / divisor)
         values = (Nested(part.name, depth), shown, *sides, *effect(part.ratio, part.share))
@@ -164,7 +157,7 @@ def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
         explains = abs(math.log(ratio)) >= SMALLEST_RELATIVE_EFFECT if ratio > 0 else True
         return _ratio(ratio, digits), f"{round(100 * share, 1) + 0.0:,.1f} %" if explains else ""
 
-    def rows(factors: Sequence[Factor], depth: int) -> Iterator[Row]:
+    def rows(factors: Sequence[findings.Factor], depth: int) -> Iterator[Row]:
         for factor in factors:
             yield row(depth, factor, factor.unit)
             yield from rows(factor.factors, depth + 1)
@@ -177,12 +170,12 @@ def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
     return [*rows(attribution.factors, 0), Row(whole[:columns])]
 
 
-def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
+def _leading(parts: Sequence[findings.Part], most: int | None) -> list[findings.Part]:
     """Returns the largest parts, and the rest added up as one."""
     if most is None or len(parts) <= most + 1:
         return list(parts)
     rest = parts[most:]
-    others = Part(
+    others = findings.Part(
         name=f"{len(rest)} others",
         before=sum(part.before for part in rest),
         after=sum(part.after for part in rest),
@@ -195,11 +188,11 @@ def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
 # How far to trust it
 
 
-def attribution_title(attribution: Attribution) -> str:
+def attribution_title(attribution: findings.Attribution) -> str:
     return f"attribution {_VIEWS[attribution.view]}: {attribution.why}"
 
 
-def attribution_notes(comparison: ComparisonFinding, attribution: Attribution) -> list[str]:
+def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
     missing = comparison.attribution_missing
     notes = [_closure(attribution), _MEANING]
     if attribution.bandwidth_from:
@@ -224,7 +217,7 @@ def attribution_notes(comparison: ComparisonFinding, attribution: Attribution) -
     return notes
 
 
-def _closure(attribution: Attribution) -> str:
+def _closure(attribution: findings.Attribution) -> str:
     if attribution.clock == "inferred":
         return "clock: inferred, because no cycles were recorded, so the factors fit the durations by construction"
     clock = f"clock: {attribution.clock}; " if attribution.clock else ""
@@ -236,7 +229,7 @@ def _closure(attribution: Attribution) -> str:
     return f"caution: {error}, so the passes of the profiler did not measure the same work"
 
 
-def lack_lines(missing: Sequence[MissingMetric]) -> list[str]:
+def lack_lines(missing: Sequence[findings.MissingMetric]) -> list[str]:
     if not missing:
         return []
     return [
@@ -245,7 +238,7 @@ def lack_lines(missing: Sequence[MissingMetric]) -> list[str]:
     ]
 
 
-def _names(missing: Sequence[MissingMetric]) -> str:
+def _names(missing: Sequence[findings.MissingMetric]) -> str:
     lacking: dict[str, list[str]] = {}
     for one in missing:
         lacking.setdefault(one.name, []).append(one.missing_in)
@@ -254,7 +247,7 @@ def _names(missing: Sequence[MissingMetric]) -> str:
     )
 
 
-def _remedy(missing: Sequence[MissingMetric]) -> str:
+def _remedy(missing: Sequence[findings.MissingMetric]) -> str:
     """Returns how to record the missing metrics: with the first preset that has them all, or by name."""
     ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
     presets = [preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics)]
