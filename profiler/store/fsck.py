@@ -24,16 +24,7 @@ from profiler.errors import (
     RunUnreadable,
     RunUnusable,
 )
-from profiler.store.packs.layout import (
-    MANIFESTS_FILE,
-    PACK_FILE,
-    VERSION,
-    Pack,
-    PackedFiles,
-    PackIndex,
-    is_pack,
-    read_line,
-)
+from profiler.store.packs import layout
 from profiler.store.packs.plan import stored_files
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, unreadable
@@ -93,7 +84,7 @@ def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lam
             counts.runs += 1
             found = faults_of_folder(place, name, counts)
             yield from _fault("run", name, found)
-        elif is_pack(name):
+        elif layout.is_pack(name):
             counts.packs += 1
             yield from _faults_of_pack(place, name, counts)
         advance()
@@ -115,14 +106,14 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
     for name in store.place.names():
         if RunId.parse(name):
             yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
-        elif is_pack(name):
+        elif layout.is_pack(name):
             yield from _fault("pack", name, _unopened(store.place, name))
     yield from _staging_left(store)
 
 
 def _unopened(place: Place, name: str) -> list[ProfError]:
     """Returns what keeps a pack, or a run in it, from being opened."""
-    found = _checked(place, name, Pack.read, place, name)
+    found = _checked(place, name, layout.Pack.read, place, name)
     try:
         for run_id, read, *_ in () if found else runs_of_pack(open_pack(place, name)):
             if isinstance(read, ProfError):
@@ -172,12 +163,12 @@ def is_damage(error: ProfError) -> bool:
     return isinstance(error, _DAMAGE)
 
 
-def open_pack(place: Place, name: str) -> Pack:
+def open_pack(place: Place, name: str) -> layout.Pack:
     """Returns the pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
     try:
-        return _read_surely(place, f"{name}/{PACK_FILE}", lambda: Pack.read(place, name))
+        return _read_surely(place, f"{name}/{layout.PACK_FILE}", lambda: layout.Pack.read(place, name))
     except RunDamaged:
-        return Pack(place, name, PackIndex(VERSION, {}, {}))
+        return layout.Pack(place, name, layout.PackIndex(layout.VERSION, {}, {}))
 
 
 def _read_surely(place: Place, file: str, read: Callable[[], _Read]) -> _Read:
@@ -188,12 +179,12 @@ def _read_surely(place: Place, file: str, read: Callable[[], _Read]) -> _Read:
         raise unreadable(error, place.shown(file)) from error
 
 
-def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
+def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
     """Yields each run's id, its manifest, the manifest as written, and its files; or what is wrong instead of the manifest.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
     """
-    file, whole = f"{pack.name}/{MANIFESTS_FILE}", b""
+    file, whole = f"{pack.name}/{layout.MANIFESTS_FILE}", b""
     with suppress(RunDamaged):
         whole = _read_surely(pack.place, file, lambda: pack.place.read(file))
     lines = {run_id: whole[one.offset : one.offset + one.length] for run_id, one in pack.index.runs.items()}
@@ -202,16 +193,18 @@ def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes,
     for run_id, data in lines.items():
         stated = pack.index.runs.get(run_id)
         if stated is not None and hashlib.sha256(data).hexdigest() != stated.sha256:
-            changed = RunDamaged(f"its line in {MANIFESTS_FILE} is not the one written (its SHA-256 differs)")
+            changed = RunDamaged(
+                f"its line in {layout.MANIFESTS_FILE} is not the one written (its SHA-256 differs)"
+            )
             yield run_id, changed, b"", None
             continue
         try:
-            line = read_line(data, pack.shown(MANIFESTS_FILE))
-            manifest = decode_manifest(bytes(line.manifest), pack.shown(MANIFESTS_FILE))
+            line = layout.read_line(data, pack.shown(layout.MANIFESTS_FILE))
+            manifest = decode_manifest(bytes(line.manifest), pack.shown(layout.MANIFESTS_FILE))
         except RunDamaged as error:
             yield run_id, _noted(error, pack.place, pack.name), b"", None
         else:
-            files = PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, line)
+            files = layout.PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, line)
             yield manifest.run_id, manifest, bytes(line.manifest), files
 
 
@@ -222,7 +215,7 @@ def orphans(place: Place) -> dict[str, list[str]]:
     folders: dict[str, list[str]] = {}
     for file in stored_files(place):
         folder, _, rest = file.partition("/")
-        if rest and (RunId.parse(folder) or is_pack(folder)):
+        if rest and (RunId.parse(folder) or layout.is_pack(folder)):
             folders.setdefault(folder, []).append(file)
     whole = set(place.names())
     oldest = datetime.now(UTC) - timedelta(days=UPLOAD_DAYS)
@@ -234,7 +227,7 @@ def orphans(place: Place) -> dict[str, list[str]]:
 
 
 def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault]:
-    found = _checked(place, name, Pack.read, place, name)
+    found = _checked(place, name, layout.Pack.read, place, name)
     try:
         pack = open_pack(place, name)
         if not found:
@@ -317,10 +310,10 @@ def _check_report(run: Run, report: StoredReport) -> None:
         raise RunDamaged(f"{report.file}: not the report that was recorded (its SHA-256 differs)")
 
 
-def _check_manifests(pack: Pack) -> None:
-    data = pack.place.read(f"{pack.name}/{MANIFESTS_FILE}")
-    if hashlib.sha256(data).hexdigest() != pack.index.files[MANIFESTS_FILE].sha256:
-        raise RunDamaged(f"{MANIFESTS_FILE}: not the one written (its SHA-256 differs)")
+def _check_manifests(pack: layout.Pack) -> None:
+    data = pack.place.read(f"{pack.name}/{layout.MANIFESTS_FILE}")
+    if hashlib.sha256(data).hexdigest() != pack.index.files[layout.MANIFESTS_FILE].sha256:
+        raise RunDamaged(f"{layout.MANIFESTS_FILE}: not the one written (its SHA-256 differs)")
 
 
 def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:

@@ -16,17 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
-from profiler.store.fsck import (
-    Examined,
-    Fault,
-    faults_of_folder,
-    faults_of_run,
-    is_damage,
-    left_claims,
-    open_pack,
-    orphans,
-    runs_of_pack,
-)
+from profiler.store import fsck
 from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
 from profiler.store.packs.plan import alone, publisher_for
 from profiler.store.packs.write import PackWriter
@@ -42,7 +32,7 @@ from profiler.store.scratch import find_left_scratch
 _POLL_S = 0.02
 
 
-def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
+def repair(store: RunStore, faults: Sequence[fsck.Fault]) -> Iterator[fsck.Fault]:
     """Repairs what `examine` found, and yields each fault with what was done about it."""
     try:
         with alone(store.local), Staging(store.local) as staging:
@@ -55,7 +45,7 @@ def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
         raise storage_error(error, store.root) from error
 
 
-def _repaired(store: RunStore, staging: Staging, fault: Fault) -> str:
+def _repaired(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
     if fault.kind == "pack":
         again = _write_again(store, staging, fault.name)
         aside = _set_aside(store, staging, fault.name, fault.found)
@@ -70,7 +60,7 @@ def _repaired(store: RunStore, staging: Staging, fault: Fault) -> str:
     return ""  # what could not be read may be whole
 
 
-def _sweep(store: RunStore, staging: Staging, fault: Fault) -> str:
+def _sweep(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
     folder = Path(fault.name)
     if folder.is_absolute():
         if folder in find_left_scratch():
@@ -81,14 +71,14 @@ def _sweep(store: RunStore, staging: Staging, fault: Fault) -> str:
         return "left alone: somebody uses it" if folder.exists() else "removed"
     if fault.name.startswith(f"{CLAIMS_FOLDER}/"):
         return _set_claim_aside(store, fault.name)
-    if fault.name not in orphans(store.place):
+    if fault.name not in fsck.orphans(store.place):
         return "left alone: somebody goes on with it"
     return f"set aside as {_set_aside(store, staging, fault.name, fault.found)}"
 
 
 def _set_claim_aside(store: RunStore, name: str) -> str:
     assert isinstance(store.place, ObjectPlace)
-    if name not in left_claims(store.place):
+    if name not in fsck.left_claims(store.place):
         return "left alone: somebody goes on with it"
     store.place.copy(name, f"{DAMAGED_FOLDER}/{name}")
     store.place.remove([name])
@@ -119,12 +109,12 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     publisher = publisher_for(store.place, staging)
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
-    for run_id, manifest, written, files in runs_of_pack(open_pack(store.place, name)):
+    for run_id, manifest, written, files in fsck.runs_of_pack(fsck.open_pack(store.place, name)):
         if run_id in elsewhere or files is None or isinstance(manifest, ProfError):
             continue
-        if found := faults_of_run(manifest, files):
+        if found := fsck.faults_of_run(manifest, files):
             for error in found:
-                if not is_damage(error):  # this run may be whole, and the pack must not go without it
+                if not fsck.is_damage(error):  # this run may be whole, and the pack must not go without it
                     raise RunUnreadable(error.message) from error
             continue
         elsewhere.add(run_id)
@@ -142,23 +132,23 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
 
 def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
     """Returns the runs of the pack that are whole in a folder of their own, or in another pack."""
-    ids = {run_id for run_id, *_ in runs_of_pack(open_pack(store.place, name))}
+    ids = {run_id for run_id, *_ in fsck.runs_of_pack(fsck.open_pack(store.place, name))}
     found: set[str] = set()
     for other in store.place.names():
-        if other in ids and not faults_of_folder(store.place, other, Examined()):
+        if other in ids and not fsck.faults_of_folder(store.place, other, fsck.Examined()):
             found.add(other)
         elif is_pack(other) and other != name:
             with suppress(RunUnreadable):
-                found |= _whole_in(open_pack(store.place, other), ids)
+                found |= _whole_in(fsck.open_pack(store.place, other), ids)
     return found
 
 
 def _whole_in(pack: Pack, ids: set[str]) -> set[str]:
     return {
         run_id
-        for run_id, manifest, _, files in runs_of_pack(pack)
+        for run_id, manifest, _, files in fsck.runs_of_pack(pack)
         if run_id in ids
         and files is not None
         and not isinstance(manifest, ProfError)
-        and not faults_of_run(manifest, files)
+        and not fsck.faults_of_run(manifest, files)
     }

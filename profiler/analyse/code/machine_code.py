@@ -12,18 +12,9 @@ from typing import Annotated, Generic, Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from profiler.analyse.code import hot_loop
 from profiler.analyse.code.alignment import Block, align_blocks, align_counts, align_instructions, blocks_of
 from profiler.analyse.code.code import Code, Instruction
-from profiler.analyse.code.hot_loop import (
-    LoopSheet,
-    OpcodeCount,
-    OperandLoads,
-    Region,
-    count_opcodes,
-    derive_loop_sheet,
-    find_region,
-    read_counted_code,
-)
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.importance import Importance
@@ -41,7 +32,7 @@ class MachineCode(Struct, frozen=True):
     """One kernel, or two with what changed; `changes` are counted `per` iteration or step."""
 
     schema_version: int
-    kernels: list[LoopSheet]
+    kernels: list[hot_loop.LoopSheet]
     per: Per
     changes: Annotated[list[LoadChange], Importance(100, each=1)]
     left_out: LeftOut = {}
@@ -59,9 +50,9 @@ class CodeView:
     """The finding, and the code that it is about."""
 
     finding: MachineCode
-    regions: list[Region]
+    regions: list[hot_loop.Region]
 
-    def counts(self) -> list[Stretch[OpcodeCount]]:
+    def counts(self) -> list[Stretch[hot_loop.OpcodeCount]]:
         """Returns each opcode of a stretch once, with its count; of two kernels side by side."""
         return count_side_by_side(self.regions)
 
@@ -81,19 +72,19 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Co
     Raises an error where a recording has no execution counts.
     """
     mains = [of_main_shape(profile) for profile in profiles]
-    codes = [read_counted_code(main) for main in mains]
+    codes = [hot_loop.read_counted_code(main) for main in mains]
     sheets = []
     for profile, main, code in zip(profiles, mains, codes, strict=True):
-        sheet = derive_loop_sheet(main, code, whole=whole)
+        sheet = hot_loop.derive_loop_sheet(main, code, whole=whole)
         sheets.append(replace(sheet, cautions=[*say_main_shape(profile, main), *sheet.cautions]))
     per = common_unit(sheets)
     changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
     most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP
     finding = MachineCode(SCHEMA_VERSION, [_bounded(sheet, most) for sheet in sheets], per, changes)
-    return CodeView(finding, [find_region(code, whole=whole) for code in codes])
+    return CodeView(finding, [hot_loop.find_region(code, whole=whole) for code in codes])
 
 
-def _bounded(sheet: LoopSheet, most: int) -> LoopSheet:
+def _bounded(sheet: hot_loop.LoopSheet, most: int) -> hot_loop.LoopSheet:
     """Keeps the opcodes that matter most, still in order of appearance."""
     ranked = sorted(sheet.opcodes, key=lambda one: (is_plumbing(one.opcode), -one.count))
     kept = [one for one in sheet.opcodes if one in ranked[:most]]
@@ -105,7 +96,7 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
     codes = [_counted(profile) for profile in (before, after)]
     if codes[0] is None or codes[1] is None:
         return None
-    sheets = derive_loop_sheet(before, codes[0]), derive_loop_sheet(after, codes[1])
+    sheets = hot_loop.derive_loop_sheet(before, codes[0]), hot_loop.derive_loop_sheet(after, codes[1])
     if any(sheet.scope == "function" for sheet in sheets):
         return None
     per: Literal["iteration", "step"] = "step" if common_unit(sheets) == "step" else "iteration"
@@ -125,19 +116,19 @@ def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:
     return ranked[:_MOST_OF_A_LOOP]
 
 
-def common_unit(sheets: Sequence[LoopSheet]) -> Per:
+def common_unit(sheets: Sequence[hot_loop.LoopSheet]) -> Per:
     """Returns the unit of the counts: a step where every loop has steps, so that unrolling makes no difference."""
     if all(sheet.scope == "function" for sheet in sheets):
         return "warp"
     return "step" if all(sheet.steps for sheet in sheets) else "iteration"
 
 
-def per_unit(counts: Sequence[LoopInstruction], sheet: LoopSheet, per: Per) -> list[LoopInstruction]:
+def per_unit(counts: Sequence[LoopInstruction], sheet: hot_loop.LoopSheet, per: Per) -> list[LoopInstruction]:
     steps = (sheet.steps or 1) if per == "step" else 1
     return [LoopInstruction(one.opcode, one.count / steps) for one in counts]
 
 
-def list_changes(before: LoopSheet, after: LoopSheet, per: Per) -> list[LoadChange]:
+def list_changes(before: hot_loop.LoopSheet, after: hot_loop.LoopSheet, per: Per) -> list[LoadChange]:
     """Lists what became of the loads: by operand where both sides name theirs, else together, else all shared loads."""
     sheets = (before, after)
     named = [{one.name: one.loads for one in sheet.operands} for sheet in sheets]
@@ -149,14 +140,14 @@ def list_changes(before: LoopSheet, after: LoopSheet, per: Per) -> list[LoadChan
     return [_change("shared", shared, sheets, per)] if any(shared) else []
 
 
-def _together(operands: Sequence[OperandLoads]) -> list[LoopInstruction]:
+def _together(operands: Sequence[hot_loop.OperandLoads]) -> list[LoopInstruction]:
     counts: dict[str, float] = {}
     for load in (load for operand in operands for load in operand.loads):
         counts[load.opcode] = counts.get(load.opcode, 0.0) + load.count
     return [LoopInstruction(opcode, count) for opcode, count in counts.items()]
 
 
-def _shared(sheet: LoopSheet) -> list[LoopInstruction]:
+def _shared(sheet: hot_loop.LoopSheet) -> list[LoopInstruction]:
     return [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes if one.opcode.startswith("LDS")]
 
 
@@ -167,7 +158,7 @@ _OPERAND_NAMES = {"A": "A operand", "B": "B operand", "both": "both operands", "
 def _change(
     operand: Literal["A", "B", "both", "shared"],
     loads: Sequence[Sequence[LoopInstruction]],
-    sheets: Sequence[LoopSheet],
+    sheets: Sequence[hot_loop.LoopSheet],
     per: Per,
 ) -> LoadChange:
     before, after = (per_unit(side, sheet, per) for side, sheet in zip(loads, sheets, strict=True))
@@ -186,7 +177,7 @@ def _fmas_text(count: int) -> str:
     return f"{count:,} FMA{'' if count == 1 else 's'}"
 
 
-def list_loads(sheet: LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:
+def list_loads(sheet: hot_loop.LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:
     """Lists the loads of each operand of one kernel, or else of shared memory, with a sentence for each."""
     names = (
         ("A operand", "B operand")
@@ -209,25 +200,25 @@ def _count_text(count: float) -> str:
     return f"{count:,.0f}" if count == int(count) else f"{count:.4g}"
 
 
-def count_side_by_side(regions: Sequence[Region]) -> list[Stretch[OpcodeCount]]:
+def count_side_by_side(regions: Sequence[hot_loop.Region]) -> list[Stretch[hot_loop.OpcodeCount]]:
     """Returns each opcode of a stretch once, with its count."""
     if len(regions) == 1:
         (region,) = regions
         return [
-            Stretch([(one,) for one in count_opcodes(block.instructions, region)])
+            Stretch([(one,) for one in hot_loop.count_opcodes(block.instructions, region)])
             for block in _blocks(region)
         ]
     stretches = []
     for blocks in align_blocks(*map(_blocks, regions)):
         left, right = (
-            count_opcodes(block.instructions, region) if block else []
+            hot_loop.count_opcodes(block.instructions, region) if block else []
             for block, region in zip(blocks, regions, strict=True)
         )
         stretches.append(Stretch(list(align_counts(left, right))))
     return stretches
 
 
-def list_side_by_side(regions: Sequence[Region]) -> list[Stretch[Instruction]]:
+def list_side_by_side(regions: Sequence[hot_loop.Region]) -> list[Stretch[Instruction]]:
     """Returns every instruction that was executed."""
     if len(regions) == 1:
         return [Stretch([(one,) for one in block.instructions]) for block in _blocks(regions[0])]
@@ -237,7 +228,7 @@ def list_side_by_side(regions: Sequence[Region]) -> list[Stretch[Instruction]]:
     ]
 
 
-def _blocks(region: Region) -> list[Block]:
+def _blocks(region: hot_loop.Region) -> list[Block]:
     if region.is_divided:
         return blocks_of(region.body)
     return [Block(tuple(instruction for instruction in region.body if instruction.executed))]

@@ -8,16 +8,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.commands.shared import options
-from profiler.commands.shared.cluster_options import (
-    ClusterChoice,
-    SchedulerOption,
-    SlurmOption,
-    TlsCaOption,
-    TlsCertOption,
-    TlsKeyOption,
-    WorkersOption,
-)
+from profiler.commands.shared import cluster_options, options
 from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, Replay
 
@@ -124,12 +115,12 @@ def collect(
         bool, typer.Option("--dry-run", help="Print the commands without running them.")
     ] = False,
     jobs: options.JobsOption = None,
-    scheduler: SchedulerOption = None,
-    slurm: SlurmOption = None,
-    workers: WorkersOption = None,
-    tls_ca: TlsCaOption = None,
-    tls_cert: TlsCertOption = None,
-    tls_key: TlsKeyOption = None,
+    scheduler: cluster_options.SchedulerOption = None,
+    slurm: cluster_options.SlurmOption = None,
+    workers: cluster_options.WorkersOption = None,
+    tls_ca: cluster_options.TlsCaOption = None,
+    tls_cert: cluster_options.TlsCertOption = None,
+    tls_key: cluster_options.TlsKeyOption = None,
     runs: options.RunsOption = None,
     ladder: options.LadderOption = None,
     format: options.FormatOption = None,
@@ -176,7 +167,7 @@ def collect(
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
         return
-    cluster = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
+    cluster = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
         replay=replay_mode,

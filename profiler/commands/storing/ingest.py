@@ -14,16 +14,7 @@ import typer
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.cluster.worker_pool import Worker
-from profiler.commands.shared import options
-from profiler.commands.shared.cluster_options import (
-    ClusterChoice,
-    SchedulerOption,
-    SlurmOption,
-    TlsCaOption,
-    TlsCertOption,
-    TlsKeyOption,
-    WorkersOption,
-)
+from profiler.commands.shared import cluster_options, options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
@@ -69,12 +60,12 @@ def ingest(
     runs: options.RunsOption = None,
     ladder: options.LadderOption = None,
     format: options.FormatOption = None,
-    scheduler: SchedulerOption = None,
-    slurm: SlurmOption = None,
-    workers: WorkersOption = None,
-    tls_ca: TlsCaOption = None,
-    tls_cert: TlsCertOption = None,
-    tls_key: TlsKeyOption = None,
+    scheduler: cluster_options.SchedulerOption = None,
+    slurm: cluster_options.SlurmOption = None,
+    workers: cluster_options.WorkersOption = None,
+    tls_ca: cluster_options.TlsCaOption = None,
+    tls_cert: cluster_options.TlsCertOption = None,
+    tls_key: cluster_options.TlsKeyOption = None,
 ) -> None:
     """Store reports as runs, in Parquet.
 
@@ -97,7 +88,7 @@ def ingest(
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     settings = options.settings_of(context, runs, ladder, format)
-    choice = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
+    choice = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
         raise typer.BadParameter(
             "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"
@@ -154,7 +145,7 @@ def _reading(
     reports: Sequence[Report],
     store: RunStore,
     wanted: IngestOptions,
-    choice: ClusterChoice,
+    choice: cluster_options.ClusterChoice,
     settings: options.VerbSettings,
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Opens the progress display and the outcomes of the reports, read here or on workers."""

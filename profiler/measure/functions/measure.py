@@ -30,14 +30,7 @@ from profiler.measure.functions.arrays import described
 from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, configuration
 from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
-from profiler.measure.rungs.program import (
-    ENVIRONMENT,
-    RungJob,
-    fresh_seed,
-    json_lines,
-    output_invalid,
-    parse_check,
-)
+from profiler.measure.rungs import program
 from profiler.measure.rungs.timing import Timed, parse_timings
 from profiler.measure.tools.clocks import sampled_clocks
 from profiler.measure.tools.ncu import EXIT_WRONG, LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
@@ -197,7 +190,7 @@ def _is_sendable(value: object, namespace: Mapping[str, Any], main: Path | None)
     return False
 
 
-def _job(plan: FunctionPlan, folder: Path) -> RungJob:
+def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
     child = (
         sys.executable.replace("{", "{{").replace("}", "}}"),
         "-m",
@@ -218,7 +211,9 @@ def _job(plan: FunctionPlan, folder: Path) -> RungJob:
     )
     values = dict(plan.values or {})
     ladder = Ladder("", "", folder / "ladder.toml", Workload(values), (kernel,))
-    return RungJob(ladder, kernel, values, seed=fresh_seed(), launches=plan.launches, repeats=plan.repeats)
+    return program.RungJob(
+        ladder, kernel, values, seed=program.fresh_seed(), launches=plan.launches, repeats=plan.repeats
+    )
 
 
 def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
@@ -231,14 +226,14 @@ def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
     return Ncu(Path("ncu"), "")
 
 
-def _survey(device: FunctionDevice, job: RungJob, plan: FunctionPlan) -> _Survey:
+def _survey(device: FunctionDevice, job: program.RungJob, plan: FunctionPlan) -> _Survey:
     """Lets compilation and autotuning end, times the function, and refuses a wrong result."""
-    with sampled_clocks({**ENVIRONMENT, **job.environment}) as clocks:
+    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
         finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
-    line = next((line for line in json_lines(job, finished) if line.get("survey")), None)
+    line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
     if line is None:
-        raise output_invalid(job, finished, "no line about its kernels")
-    checked = parse_check(job, finished)
+        raise program.output_invalid(job, finished, "no line about its kernels")
+    checked = program.parse_check(job, finished)
     if checked.error is not None and plan.verify:
         raise ResultWrong(
             f"{job.label} computes a wrong result: relative error {checked.relative_error:.1e}, at most "

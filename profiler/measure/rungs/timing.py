@@ -21,17 +21,8 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import GpuNotFound, ProfError, ShapeRefused
+from profiler.measure.rungs import program
 from profiler.measure.rungs.build import Built, build_folder
-from profiler.measure.rungs.program import (
-    ENVIRONMENT,
-    RungJob,
-    fresh_seed,
-    json_lines,
-    output_invalid,
-    program_command,
-    read_number,
-    run_program,
-)
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.tools.clocks import sampled_clocks
 from profiler.measure.tools.process import Finished, shown
@@ -64,10 +55,10 @@ class Timed:
         ]
 
 
-def time_kernel(job: RungJob, timeout_s: float) -> Timed:
+def time_kernel(job: program.RungJob, timeout_s: float) -> Timed:
     """Returns the repeats that one process of the program timed."""
-    with sampled_clocks({**ENVIRONMENT, **job.environment}) as clocks:
-        finished = run_program(job, "time", timeout_s)
+    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
+        finished = program.run_program(job, "time", timeout_s)
     return parse_timings(job, finished, clocks)
 
 
@@ -102,7 +93,7 @@ def _summarised(samples: Sequence[ClockSample]) -> Clocks | None:
 
 
 def timed_run(
-    job: RungJob,
+    job: program.RungJob,
     gpu: Gpu,
     recorded: datetime,
     provenance: Provenance,
@@ -110,7 +101,7 @@ def timed_run(
     collection: str | None = None,
 ) -> TimedRun:
     """Returns the run of a rung that was timed and not profiled."""
-    command = program_command(job, "time", relative_to=job.ladder.folder.resolve())
+    command = program.program_command(job, "time", relative_to=job.ladder.folder.resolve())
     return TimedRun(
         ladder=job.ladder.name,
         kernel=job.kernel.number,
@@ -125,30 +116,35 @@ def timed_run(
     )
 
 
-def parse_timings(job: RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
+def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
     """Returns the repeats that a program printed; raises OutputInvalid if there are none, or impossible ones."""
     repeats: list[TimedRepeat] = []
     summary: dict[str, object] = {}
-    for line in json_lines(job, finished):
+    for line in program.json_lines(job, finished):
         if line.get("summary") is True:
             summary = line
         elif "kernel_ns" in line:
-            kernel_ns, *others = (read_number(line.get(name)) for name in _DURATIONS)
+            kernel_ns, *others = (program.read_number(line.get(name)) for name in _DURATIONS)
             impossible = [
-                name for name in _DURATIONS if line.get(name) is not None and not read_number(line[name])
+                name
+                for name in _DURATIONS
+                if line.get(name) is not None and not program.read_number(line[name])
             ]
             if not kernel_ns or impossible:
-                raise output_invalid(job, finished, "a duration that is not a positive number")
+                raise program.output_invalid(job, finished, "a duration that is not a positive number")
             repeats.append(TimedRepeat(kernel_ns, *others))
     if not repeats:
-        raise output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
+        raise program.output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({(repeat.reference_ns is None, repeat.best_ns is None) for repeat in repeats}) > 1:
-        raise output_invalid(job, finished, "a reference time for some repeats only")
+        raise program.output_invalid(job, finished, "a reference time for some repeats only")
     return Timed(tuple(repeats), _facts(summary, clocks))
 
 
 def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFacts:
-    began, ended = read_number(summary.get("began")) or 0.0, read_number(summary.get("ended")) or math.inf
+    began, ended = (
+        program.read_number(summary.get("began")) or 0.0,
+        program.read_number(summary.get("ended")) or math.inf,
+    )
     algorithm = summary.get("algorithm")
     return ProcessFacts(
         reference=_text(summary.get("reference")),
@@ -159,8 +155,8 @@ def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFac
         }
         if isinstance(algorithm, dict)
         else None,
-        relative_error=read_number(summary.get("relative_error")),
-        worst_element=read_number(summary.get("worst_element")),
+        relative_error=program.read_number(summary.get("relative_error")),
+        worst_element=program.read_number(summary.get("worst_element")),
         clocks=[one for one in clocks if began <= one.unix_s <= ended],
         kernels=[str(one) for one in summary.get("kernels") or ()],
     )
@@ -224,7 +220,7 @@ def time_ladder(
 class _Turns:
     """The processes of one kernel at one size, until one of them fails."""
 
-    job: RungJob
+    job: program.RungJob
     timed: list[Timed] = field(default_factory=list)
     seconds: float = 0.0
     error: ProfError | None = None
@@ -254,13 +250,13 @@ class _Turns:
         return msgspec.structs.replace(facts, seed=self.job.seed, seconds=round(self.seconds, 3))
 
 
-def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> RungJob:
-    return RungJob(
+def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> program.RungJob:
+    return program.RungJob(
         ladder=plan.ladder,
         kernel=kernel,
         values=values,
         binary=built.binary if built is not None else None,
-        seed=fresh_seed() if plan.seed is None else plan.seed,
+        seed=program.fresh_seed() if plan.seed is None else plan.seed,
         repeats=plan.repeats,
         warmup=plan.warmup,
     )

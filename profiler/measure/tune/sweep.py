@@ -31,17 +31,10 @@ from profiler.measure.tune.points import (
     variant,
 )
 from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
+from profiler.store import sweeps
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import sweep_name
 from profiler.store.runs.unfinished import CollectionPlan
-from profiler.store.sweeps import (
-    MeasuredSweep,
-    StoredSweep,
-    SweepFacts,
-    SweepStore,
-    SweptPoint,
-    UnfinishedSweep,
-)
 
 _MOST_REASONS = 5
 
@@ -52,7 +45,7 @@ class SweepMeasurement:
 
     plan: TunePlan
     toolchain: Toolchain
-    store: SweepStore
+    store: sweeps.SweepStore
     current: SweepPoint | None = None
     jobs: int | None = None
 
@@ -60,7 +53,7 @@ class SweepMeasurement:
     def name(self) -> str:
         return sweep_name(self.plan.ladder.name, self.plan.kernel.number)
 
-    def known(self) -> StoredSweep | None:
+    def known(self) -> sweeps.StoredSweep | None:
         """Returns the stored table of the same sweep of the same sources, if there is one."""
         for manifest in self.store.find(self.name, self.plan.key()):
             recorded = manifest.sweep.sources
@@ -69,7 +62,7 @@ class SweepMeasurement:
                     return self.store.open(manifest.run_id)
         return None
 
-    def measure(self, observer: TuneObserver) -> StoredSweep:
+    def measure(self, observer: TuneObserver) -> sweeps.StoredSweep:
         """Measures, commits and returns the sweep. Goes on with the results of an interrupted call."""
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
@@ -100,7 +93,7 @@ class SweepMeasurement:
             pending.discard()
         return self.store.open(run_id)
 
-    def _choose(self, seed: int, pending: UnfinishedSweep) -> Choice:
+    def _choose(self, seed: int, pending: sweeps.UnfinishedSweep) -> Choice:
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
         choice = choose_points(sweep, plan.values, self.current, plan.limit, seed)
@@ -148,13 +141,13 @@ class SweepMeasurement:
         tuning: SweepStages,
         provenance: Provenance,
         recorded: datetime,
-        facts: SweepFacts,
-        points: Sequence[SweptPoint],
-    ) -> MeasuredSweep:
+        facts: sweeps.SweepFacts,
+        points: Sequence[sweeps.SweptPoint],
+    ) -> sweeps.MeasuredSweep:
         plan = self.plan
         binary = build_folder(plan.ladder, plan.gpu.arch) / plan.kernel.file_name
         job = replace(plan.job(plan.kernel, tuning.seed), binary=binary, repeats=plan.repeats)
-        return MeasuredSweep(
+        return sweeps.MeasuredSweep(
             ladder=plan.ladder.name,
             kernel=plan.kernel.number,
             workload=plan.values,
@@ -173,7 +166,7 @@ class SweepMeasurement:
         )
 
 
-def _require_one(results: Sequence[SweptPoint], pending: UnfinishedSweep) -> None:
+def _require_one(results: Sequence[sweeps.SweptPoint], pending: sweeps.UnfinishedSweep) -> None:
     """Raises NoPointWorks if all points failed. Then nothing is stored, and the next call begins anew."""
     if any(one.status == "correct" for one in results):
         return

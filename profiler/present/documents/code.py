@@ -14,14 +14,7 @@ from profiler.analyse.code.machine_code import (
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.present import document as doc
-from profiler.present.documents.parts.code_rows import (
-    PLUMBING,
-    SAMPLES_MEANING,
-    count_code,
-    count_records,
-    instruction_code,
-    instruction_records,
-)
+from profiler.present.documents.parts import code_rows
 from profiler.text import number, short_place, shortened
 
 _NAME_WIDTH = 100
@@ -34,10 +27,13 @@ def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
     code = view.finding
     if listing:
         instructions = view.listing()
-        body, records = instruction_code(code, instructions), instruction_records(code, instructions)
+        body, records = (
+            code_rows.instruction_code(code, instructions),
+            code_rows.instruction_records(code, instructions),
+        )
     else:
         counts = view.counts()
-        body, records = count_code(code, counts), count_records(code, counts)
+        body, records = code_rows.count_code(code, counts), code_rows.count_records(code, counts)
     title = " → ".join(sheet.label for sheet in code.kernels)
     return doc.Document(title, _sections(code, [_about(sheet) for sheet in code.kernels], body), records)
 
@@ -45,7 +41,9 @@ def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
 def code_sections(view: CodeView) -> list[doc.Section]:
     """Returns the counts by opcode as a part of an answer that has named the kernels."""
     code = view.finding
-    return _sections(code, [scope_text(sheet) for sheet in code.kernels], count_code(code, view.counts()))
+    return _sections(
+        code, [scope_text(sheet) for sheet in code.kernels], code_rows.count_code(code, view.counts())
+    )
 
 
 def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.CodeBlock) -> list[doc.Section]:
@@ -66,7 +64,7 @@ def _meaning(code: MachineCode) -> doc.Section:
         return []
     is_loop = sampled[0].scope == "loop"
     more = "Only those in the loop are counted." if is_loop else "At EXIT, a warp waits for its stores."
-    return [doc.Text(f"{SAMPLES_MEANING} {more}")]
+    return [doc.Text(f"{code_rows.SAMPLES_MEANING} {more}")]
 
 
 def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
@@ -78,7 +76,7 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
     )
     steps = _divisors(code)
     columns = [
-        doc.Column(f"{PLUMBING}, per {UNIT_TEXT[code.per]}"),
+        doc.Column(f"{code_rows.PLUMBING}, per {UNIT_TEXT[code.per]}"),
         *(doc.Column(title, "number", missing="-") for title in titles),
         doc.Column("opcodes", prose=True),
     ]

@@ -6,15 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from profiler.analyse.ladder import ladder
 from profiler.analyse.ladder.ideas import Idea
-from profiler.analyse.ladder.ladder import (
-    HEADLINES,
-    LadderElsewhere,
-    LadderFinding,
-    LadderView,
-    RungElsewhere,
-    RungFinding,
-)
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
@@ -25,7 +18,7 @@ _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _MOST_OTHERS = 6
 
 
-def ladder_document(finding: LadderFinding, others: Sequence[str]) -> doc.Document:
+def ladder_document(finding: ladder.LadderFinding, others: Sequence[str]) -> doc.Document:
     """Returns the ladder; `others` are the other conditions under which runs are stored."""
     more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
     stored = (
@@ -39,7 +32,7 @@ def ladder_document(finding: LadderFinding, others: Sequence[str]) -> doc.Docume
     return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
 
-def rungs_table(finding: LadderFinding) -> doc.Table:
+def rungs_table(finding: ladder.LadderFinding) -> doc.Table:
     """Returns a row for each rung."""
     rows = [
         doc.Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
@@ -48,7 +41,7 @@ def rungs_table(finding: LadderFinding) -> doc.Table:
     return doc.Table(_columns(finding), rows)
 
 
-def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> doc.Section:
+def _elsewhere(finding: ladder.LadderFinding, there: ladder.LadderElsewhere) -> doc.Section:
     """Returns the same rungs on another GPU: their times, their work per second and their speed beside the reference there."""
     names = {one.kernel: one.name for one in finding.kernels}
     names |= {one.kernel: one.name for one in finding.missing}
@@ -62,7 +55,7 @@ def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> doc.Section:
     return [doc.Text(f"On {there.gpu}:"), doc.Table(columns, rows, drops_empty=True)]
 
 
-def _columns(finding: LadderFinding) -> list[doc.Column]:
+def _columns(finding: ladder.LadderFinding) -> list[doc.Column]:
     work = [doc.Column(_work_title(finding), "number", _WORK_STAYS)] if _has_work(finding) else []
     counters = [one.column for one in counter_columns(finding)]
     binding = [doc.Column("binding", folds=True)] if _has_binding(finding) else []
@@ -72,7 +65,7 @@ def _columns(finding: LadderFinding) -> list[doc.Column]:
     return [*fixed, *work, doc.Column("% ref", "tenths"), *best, step, *counters, *binding]
 
 
-def _values(rung: RungFinding, finding: LadderFinding) -> list[doc.Cell]:
+def _values(rung: ladder.RungFinding, finding: ladder.LadderFinding) -> list[doc.Cell]:
     own, pair = str(rung.kernel), f"{rung.before}-{rung.kernel}"
     values: list[doc.Cell] = [doc.Linked(rung.kernel, own), doc.Linked(rung.name, own), _time(rung, finding)]
     values += [_work(rung, finding)] if _has_work(finding) else []
@@ -85,19 +78,19 @@ def _values(rung: RungFinding, finding: LadderFinding) -> list[doc.Cell]:
     return [*values, _binding(rung)] if _has_binding(finding) else values
 
 
-def _has_best(finding: LadderFinding) -> bool:
+def _has_best(finding: ladder.LadderFinding) -> bool:
     return any(rung.best_pct is not None for rung in finding.kernels)
 
 
-def _has_binding(finding: LadderFinding) -> bool:
+def _has_binding(finding: ladder.LadderFinding) -> bool:
     return any(rung.binding for rung in finding.kernels)
 
 
-def _work(rung: RungFinding | RungElsewhere, finding: LadderFinding) -> float | None:
+def _work(rung: ladder.RungFinding | ladder.RungElsewhere, finding: ladder.LadderFinding) -> float | None:
     return rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
 
 
-def _work_title(finding: LadderFinding) -> str:
+def _work_title(finding: ladder.LadderFinding) -> str:
     """Returns the unit of work per second that suits the view, if known; otherwise the other one."""
     rates = [(rung.gflops, rung.gbytes_per_s) for rung in finding.kernels]
     computes = any(gflops is not None for gflops, _ in rates)
@@ -105,17 +98,17 @@ def _work_title(finding: LadderFinding) -> str:
     return "GFLOP/s" if computes and (finding.view == "compute" or not moves) else "GB/s"
 
 
-def _has_work(finding: LadderFinding) -> bool:
+def _has_work(finding: ladder.LadderFinding) -> bool:
     return any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in finding.kernels)
 
 
-def _binding(rung: RungFinding) -> str:
+def _binding(rung: ladder.RungFinding) -> str:
     """Returns what binds the profiled kernel, which may be one of several in the rung."""
     text = (rung.binding or "").replace("-", " ")
     return f"{text} (its part)" if text and rung.is_part_of_step else text
 
 
-def _time(rung: RungFinding, finding: LadderFinding) -> doc.Value:
+def _time(rung: ladder.RungFinding, finding: ladder.LadderFinding) -> doc.Value:
     """Returns the rung's time, with a mark if only the profiler measured it and others were timed without it."""
     if rung.duration_ns is None:
         return None
@@ -123,7 +116,7 @@ def _time(rung: RungFinding, finding: LadderFinding) -> doc.Value:
     return doc.Marked(rung.duration_ns, "*" if mixed and rung.basis == "profiled" else "")
 
 
-def _step(rung: RungFinding) -> doc.Value:
+def _step(rung: ladder.RungFinding) -> doc.Value:
     if rung.refused:
         return "refused"
     if rung.speedup is None:
@@ -135,13 +128,13 @@ def _step(rung: RungFinding) -> doc.Value:
 # Words
 
 
-def ladder_heading(finding: LadderFinding) -> str:
+def ladder_heading(finding: ladder.LadderFinding) -> str:
     """Returns the ladder's name and title, the GPU and the workload."""
     workload = size_text(finding.workload) if finding.workload else "workload not recorded"
     return f"{finding.ladder}: {finding.title} ({finding.gpu}, {workload})"
 
 
-def ladder_notes(finding: LadderFinding) -> list[str]:
+def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     """Returns what the table leaves unsaid."""
     rungs = finding.kernels
     profiled = [rung for rung in rungs if rung.basis == "profiled"]
@@ -177,12 +170,12 @@ def ladder_notes(finding: LadderFinding) -> list[str]:
     return notes
 
 
-def _only_default(rungs: Sequence[RungFinding]) -> str:
+def _only_default(rungs: Sequence[ladder.RungFinding]) -> str:
     """Returns a reservation for a library that was not asked for its fastest algorithm."""
     return ", called by default" if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
 
 
-def missing_lines(finding: LadderFinding) -> list[str]:
+def missing_lines(finding: ladder.LadderFinding) -> list[str]:
     """Returns the ladder's other rungs, grouped by the reason why they are missing."""
     left_out: dict[str, list[int]] = {}
     for one in finding.missing:
@@ -190,7 +183,7 @@ def missing_lines(finding: LadderFinding) -> list[str]:
     return [f"left out ({spans_text(which)}): {why}" for why, which in left_out.items()]
 
 
-def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
+def caution_lines(rungs: Sequence[ladder.RungFinding | Idea]) -> list[str]:
     """Returns the cautions of each step; a caution that all steps share appears once."""
     steps = [rung.kernel for rung in rungs if rung.speedup]
     cautions: dict[str, list[int]] = {}
@@ -202,7 +195,7 @@ def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
     ]
 
 
-def branches_text(finding: LadderFinding) -> str:
+def branches_text(finding: ladder.LadderFinding) -> str:
     """Returns the rungs that do not follow the one before, for the end of a sentence: ` (3, 4: rung 2)`."""
     branches = [
         f"{', '.join(map(str, rungs))}: rung {before}" for before, rungs in finding.branches().items()
@@ -214,7 +207,7 @@ def _list(numbers: Sequence[int]) -> str:
     return f" ({', '.join(map(str, numbers))})"
 
 
-def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
+def _numbers(which: Iterable[int], rungs: Sequence[ladder.RungFinding]) -> str:
     """Returns the numbers of the rungs in parentheses; empty if they are all rungs."""
     numbers = list(which)
     if numbers == [rung.kernel for rung in rungs]:
@@ -225,13 +218,13 @@ def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
 # Records
 
 
-def _records(finding: LadderFinding) -> doc.Records:
+def _records(finding: ladder.LadderFinding) -> doc.Records:
     """Returns a record for each rung."""
     header = [
         "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "reference",
         "before", "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "binding",
     ]  # fmt: skip
-    headline = HEADLINES[finding.view]
+    headline = ladder.HEADLINES[finding.view]
     for metric in headline:
         header += [f"profiled_{metric}" if metric == "duration_ns" else metric]
     for metric in headline:
@@ -240,7 +233,7 @@ def _records(finding: LadderFinding) -> doc.Records:
     return doc.Records([*header, "refused", "run_id", "timed_run_id"], rows)
 
 
-def _record(rung: RungFinding, headline: Sequence[str]) -> list[doc.Plain]:
+def _record(rung: ladder.RungFinding, headline: Sequence[str]) -> list[doc.Plain]:
     speedup = rung.speedup
     row: list[doc.Plain] = [
         rung.kernel, rung.name, rung.duration_ns, rung.basis, rung.gflops, rung.gbytes_per_s,
@@ -267,16 +260,16 @@ class CounterColumn:
 
     column: doc.Column
     metrics: tuple[str, ...]
-    value: Callable[[RungFinding], doc.Value]
+    value: Callable[[ladder.RungFinding], doc.Value]
 
 
-def counter_columns(finding: LadderFinding) -> list[CounterColumn]:
+def counter_columns(finding: ladder.LadderFinding) -> list[CounterColumn]:
     """Returns the columns of the finding's view that any rung fills."""
     recorded = {name for rung in finding.kernels for name in rung.metrics}
     return [one for one in _VIEWS[finding.view] if recorded.intersection(one.metrics)]
 
 
-def counter_legend(finding: LadderFinding) -> list[doc.Legend]:
+def counter_legend(finding: ladder.LadderFinding) -> list[doc.Legend]:
     """Returns the meaning of the counters' titles; empty if there are no counters."""
     columns = counter_columns(finding)
     titles = [one.column.title for one in columns]
@@ -291,14 +284,14 @@ def counter_legend(finding: LadderFinding) -> list[doc.Legend]:
 
 
 def _counter(title: str, metric: str, stays: int, kind: doc.Kind) -> CounterColumn:
-    def value(rung: RungFinding) -> doc.Value:
+    def value(rung: ladder.RungFinding) -> doc.Value:
         mean = rung.metrics.get(metric)
         return None if mean is None else doc.Marked(mean, f" {_mark(rung, metric)}")
 
     return CounterColumn(doc.Column(title, kind, stays), (metric,), value)
 
 
-def _mark(rung: RungFinding, metric: str) -> str:
+def _mark(rung: ladder.RungFinding, metric: str) -> str:
     """Returns the direction of the change from the rung that this one follows.
 
     It is a space if nothing was compared, so that figures stay aligned.
@@ -309,7 +302,7 @@ def _mark(rung: RungFinding, metric: str) -> str:
     return VERDICT_MARK.get(change.verdict) or ("↑" if change.delta > 0 else "↓")
 
 
-def _width(rung: RungFinding) -> str:
+def _width(rung: ladder.RungFinding) -> str:
     """Returns the bits of a load and of a store, once if they are alike; blocks have no width."""
     sides = [width_text(rung.metrics, kind) for kind in ("load", "store")]
     if sides == ["-", "-"] and "bulk_loads" not in rung.metrics:
@@ -318,7 +311,7 @@ def _width(rung: RungFinding) -> str:
 
 
 _WIDTH = ("load_width_bits", "store_width_bits", "bulk_loads")
-_VIEWS: dict[LadderView, tuple[CounterColumn, ...]] = {
+_VIEWS: dict[ladder.LadderView, tuple[CounterColumn, ...]] = {
     "compute": (
         _counter("issue", "issue_active_pct", 4, "tenths"),
         _counter("FMA", "fma_pipe_pct", 3, "tenths"),
@@ -337,7 +330,7 @@ _VIEWS: dict[LadderView, tuple[CounterColumn, ...]] = {
     ),
 }
 # Titles, and the meaning that they share.
-_LEGENDS: dict[LadderView, tuple[tuple[tuple[str, ...], str], ...]] = {
+_LEGENDS: dict[ladder.LadderView, tuple[tuple[tuple[str, ...], str], ...]] = {
     "compute": (
         (("issue", "FMA", "LSU"), "% of their peak"),
         (("MIO", "short"), "cycles per issue that a warp waits for the MIO queue, for shared memory"),

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from profiler.analyse.check import CheckFinding, MetricCheck, PairCheck
-from profiler.present.documents.check import (
-    check_lines,
-    is_accepted,
-    is_itself,
-    limit_cells,
-    outcome_of,
-    unpaired,
-)
+from profiler.present.documents import check
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 60
@@ -26,19 +19,19 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     was accepted passes, and says so as its output.
     """
     suite = ElementTree.Element("testsuite", name="prof check")
-    for pair, one in check_lines(finding):
+    for pair, one in check.check_lines(finding):
         case = _case(suite, pair.name, one.metric if one else "comparable")
-        if one and is_accepted(one):
+        if one and check.is_accepted(one):
             ElementTree.SubElement(case, "system-out").text = _message(pair, one)
-        outcome = outcome_of(pair, one)
+        outcome = check.outcome_of(pair, one)
         kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
-        if kind is None and not is_itself(pair):
+        if kind is None and not check.is_itself(pair):
             continue
         if kind is None or (outcome == "unclear" and allow_unclear):
             kind = "skipped"
         why = "same_recording" if outcome == "passed" else outcome
         ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)
-    for name, alone, reason in unpaired(finding):
+    for name, alone, reason in check.unpaired(finding):
         kind = "error" if alone == "unclear" and not allow_unclear else "skipped"
         case = _case(suite, name, "counterpart")
         ElementTree.SubElement(case, kind, message=reason, type="no_counterpart")
@@ -75,5 +68,5 @@ def _xml(suite: ElementTree.Element) -> str:
 def _message(pair: PairCheck, one: MetricCheck | None) -> str:
     if one is None:
         return printable("; ".join(pair.refused))
-    metric, before, after, change, allowed, outcome = limit_cells(pair, one)
+    metric, before, after, change, allowed, outcome = check.limit_cells(pair, one)
     return printable(f"{metric}: {before} to {after}, {change}; allowed {allowed}: {outcome}")

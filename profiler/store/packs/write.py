@@ -16,18 +16,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.packs.layout import (
-    MANIFESTS_FILE,
-    PACK_FILE,
-    VERSION,
-    ManifestLine,
-    PackedFile,
-    PackedRun,
-    PackIndex,
-    TableExtent,
-    pack_name,
-    packed_report,
-)
+from profiler.store.packs import layout
 from profiler.store.runs.commit import flush
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
@@ -135,10 +124,10 @@ class PackWriter:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
-        self.runs: dict[str, ManifestLine] = {}
+        self.runs: dict[str, layout.ManifestLine] = {}
         self.reports: dict[str, str] = {}  # the name in the pack, and where the report is now
         self._tables = {table: _TableWriter(folder / table_file(table)) for table in TABLES}
-        self._manifests = _Hashed(folder / MANIFESTS_FILE)
+        self._manifests = _Hashed(folder / layout.MANIFESTS_FILE)
 
     @property
     def size_bytes(self) -> int:
@@ -161,14 +150,14 @@ class PackWriter:
             or self._tables[table].append(*found[table], None if stored.rows else stored.sha256)
             for table, stored in run.manifest.tables.items()
         }
-        line = msgspec.json.encode(PackedRun(msgspec.Raw(text), extents)) + b"\n"
-        self.runs[run.manifest.run_id] = ManifestLine(
+        line = msgspec.json.encode(layout.PackedRun(msgspec.Raw(text), extents)) + b"\n"
+        self.runs[run.manifest.run_id] = layout.ManifestLine(
             self._manifests.size_bytes, len(line), hashlib.sha256(line).hexdigest()
         )
         self._manifests.write(line)
         for report in run.manifest.reports:
             if report.file is not None:
-                self.reports[packed_report(report)] = run.files.report_name(report)
+                self.reports[layout.packed_report(report)] = run.files.report_name(report)
         return True
 
     def close(self) -> str:
@@ -176,31 +165,33 @@ class PackWriter:
         for table in self._tables.values():
             table.file.write(table.footer.encode())
         written = {table_file(table): writer.file for table, writer in self._tables.items()}
-        files = {name: file.close() for name, file in {**written, MANIFESTS_FILE: self._manifests}.items()}
-        index = msgspec.json.encode(PackIndex(VERSION, self.runs, files)) + b"\n"
-        path = self.folder / PACK_FILE
+        files = {
+            name: file.close() for name, file in {**written, layout.MANIFESTS_FILE: self._manifests}.items()
+        }
+        index = msgspec.json.encode(layout.PackIndex(layout.VERSION, self.runs, files)) + b"\n"
+        path = self.folder / layout.PACK_FILE
         path.write_bytes(index)
         flush(path)
-        return pack_name(id_time(datetime.now(UTC)), index)
+        return layout.pack_name(id_time(datetime.now(UTC)), index)
 
 
 class _TableWriter:
     def __init__(self, path: Path) -> None:
         self.file = _Hashed(path)
         self.footer = JoinedFooter()
-        self._empty: dict[str, TableExtent] = {}
+        self._empty: dict[str, layout.TableExtent] = {}
 
-    def place_of(self, sha256: str) -> TableExtent | None:
+    def place_of(self, sha256: str) -> layout.TableExtent | None:
         """Returns the place of a table that was written before: an empty table is the same file in every run and is
         written once.
         """
         return self._empty.get(sha256)
 
-    def append(self, data: bytes, footer: Struct, empty_sha256: str | None) -> TableExtent:
+    def append(self, data: bytes, footer: Struct, empty_sha256: str | None) -> layout.TableExtent:
         offset, first = self.file.size_bytes, self.footer.row_groups
         self.file.write(data)
         self.footer.append(footer, offset)
-        extent = TableExtent(offset, len(data), first, self.footer.row_groups - first)
+        extent = layout.TableExtent(offset, len(data), first, self.footer.row_groups - first)
         if empty_sha256 is not None:
             self._empty[empty_sha256] = extent
         return extent
@@ -220,9 +211,9 @@ class _Hashed:
         self._digest.update(data)
         self.size_bytes += len(data)
 
-    def close(self) -> PackedFile:
+    def close(self) -> layout.PackedFile:
         flush(self._path)
-        return PackedFile(self.size_bytes, self._digest.hexdigest())
+        return layout.PackedFile(self.size_bytes, self._digest.hexdigest())
 
 
 def _one_line(manifest: bytes) -> bytes:
