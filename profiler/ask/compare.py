@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from profiler.analyse.compare.changes import compare_timings
-from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.compare.every import sum_up
+from profiler.analyse.compare.compare import compare_profiles, sum_up
 from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named

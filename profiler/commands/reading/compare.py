@@ -138,8 +138,7 @@ def _print(
 ) -> None:
     from profiler.analyse.findings import Comparisons
     from profiler.ask.compare import answer_of
-    from profiler.present.documents.comparison import comparison_document
-    from profiler.present.documents.comparisons import comparisons_document
+    from profiler.present.documents.comparison import comparison_document, comparisons_document
 
     finding = answer_of(comparisons, every=every)
 

@@ -11,13 +11,16 @@ from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.headline import names_of_sides
+from profiler.analyse.findings import Comparisons
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import document as doc
+from profiler.present.document import Caution, Column, Document, Records, Row, Table, Text
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
-from profiler.text import counted, shortened, unit_for_people
+from profiler.present.documents.parts.causes import changed_cause_blocks, headline_blocks, why_and_next
+from profiler.text import change_text, counted, shortened, unit_for_people
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import CodeView
@@ -330,3 +333,55 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
     for name, before, after in _figures(comparison):
         delta = None if before is None or after is None else after - before
         yield (*kernels, "timing", name, None, _FIGURES[name], before, after, delta, None, None, None, None)
+
+
+_MOST_ROWS = 40
+_COLUMNS = (
+    Column("kernel", shrinks=True),
+    Column("before", "duration"),
+    Column("after", "duration"),
+    Column("change ± 95 %", right=True),
+    Column("verdict", judges=True),
+)
+
+
+def comparisons_document(finding: Comparisons, *, full: bool = False, wanted: Sequence[str] = ()) -> Document:
+    """Returns a row for each kernel with the time of all its launches.
+
+    With `full` or `wanted` metrics, the comparison of each kernel follows.
+    """
+    rows = [
+        Row(
+            (
+                shortened(plain_name(one.kernel), _NAME_WIDTH),
+                one.before_ns,
+                one.after_ns,
+                change_text(one.change_pct, one.ci_pct),
+                one.verdict,
+            ),
+            VERDICT_TONE[one.verdict],
+        )
+        for one in finding.index[:_MOST_ROWS]
+    ]
+    left_out = len(finding.index) - len(rows)
+    more = (
+        f"{counted(left_out, 'kernel', 'kernels')} with smaller changes: --format json lists them. "
+        if left_out
+        else ""
+    )
+    cautions = [set(one.comparable.warnings) for one in finding.comparisons]
+    documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]
+    records = [row for one in documents for row in one.records.rows]
+    return Document(
+        "All kernels that both have",
+        [
+            headline_blocks(finding.headline),
+            [
+                Table(_COLUMNS, rows),
+                Text(f"{more}Ask next: `-k PATTERN` shows one kernel, `--full` everything."),
+            ],
+            [Caution(text) for text in sorted(set.intersection(*cautions))],
+            *(section for one in documents if full or wanted for section in one.sections),
+        ],
+        Records(documents[0].records.header, records),
+    )

@@ -1,4 +1,4 @@
-"""The rungs of a ladder that were built, verified or timed, as documents."""
+"""The rungs of a ladder that were built, verified or timed, and the runs that were collected, as documents."""
 
 from __future__ import annotations
 
@@ -31,37 +31,20 @@ TIME_HEADER = (
     "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct", "best_ns",
     "best_pct", "run_id",
 )  # fmt: skip
-_KERNEL = (Column("kernel", right=True), Column("name"))
-_BUILD_COLUMNS = (
-    *_KERNEL,
-    Column("status"),
-    Column("registers", right=True),
-    Column("spill bytes", right=True),
-    Column("seconds", right=True),
-    Column("binary", folds=True),
-)
-_CHECK_COLUMNS = (
-    *_KERNEL,
-    Column("size"),
-    Column("relative error", "scientific"),
-    Column("threshold", "scientific"),
-    Column("worst element", "scientific"),
-    Column("verdict"),
-    Column("seed", folds=True),
-)
-_TIME_COLUMNS = (
-    *_KERNEL,
-    Column("size"),
-    Column("median", "duration"),
-    Column("spread %", "number"),
-    Column("gflops", "number"),
-    Column("gbytes per s", "number"),
-    Column("reference", "duration"),
-    Column("reference %", "number"),
-    Column("its best", "duration"),
-    Column("best %", "number"),
-    Column("run id", folds=True),
-)
+_METRICS = HEADLINE[1:]
+_KERNEL_WIDTH = 40
+HEADER = (
+    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "profiled_ns",
+    *_METRICS, "run_id",
+)  # fmt: skip
+# A narrow window leaves out the first of these first.
+_OPTIONAL = (
+    "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
+    "fma_pipe_pct", "issue_active_pct", "launches", "gflops", "best_pct",
+)  # fmt: skip
+_FIGURES_AS_TEXT = ("kernel", "registers", "spill_bytes", "seconds")  # of a rung, as they are
+_TEXTS = ("status", "run", "name", "size", "binary", "verdict", "seed", "run_id", *_FIGURES_AS_TEXT)
+_SCIENTIFIC = ("relative_error", "threshold", "worst_element")
 _TONES: dict[str, Tone] = {
     "correct": "good",
     "wrong": "bad",
@@ -71,20 +54,33 @@ _TONES: dict[str, Tone] = {
 }
 
 
+def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequence[str] = ()) -> list[Column]:
+    """Returns a column for each name; durations have their unit in each cell, and the last column folds."""
+    columns = []
+    for name in header:
+        title = "its best" if name == "best_ns" else name.removesuffix("_ns")
+        kind: Kind = "duration" if name.endswith("_ns") else "number"
+        kind = "text" if name in _TEXTS else "scientific" if name in _SCIENTIFIC else kind
+        stays = optional.index(name) if name in optional else None
+        title = title.replace("_", " ").replace(" pct", " %")
+        columns.append(Column(title, kind, stays, name == header[-1], right=name in right or None))
+    return columns
+
+
 def built_document(rows: Sequence[Record]) -> Document:
     """Returns a row for each rung that was built."""
-    return rows_document(BUILD_HEADER, rows, _BUILD_COLUMNS)
+    return rows_document(BUILD_HEADER, rows, _columns(BUILD_HEADER, _FIGURES_AS_TEXT))
 
 
 def verified_document(rows: Sequence[Record]) -> Document:
     """Returns a row for each rung that was verified, in the colour of its verdict."""
     tones = [_TONES[str(row[CHECK_HEADER.index("verdict")])] for row in rows]
-    return rows_document(CHECK_HEADER, rows, _CHECK_COLUMNS, tones)
+    return rows_document(CHECK_HEADER, rows, _columns(CHECK_HEADER, _FIGURES_AS_TEXT), tones)
 
 
 def timed_document(rows: Sequence[Record]) -> Document:
     """Returns a row for each rung that was timed."""
-    return rows_document(TIME_HEADER, rows, _TIME_COLUMNS)
+    return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT))
 
 
 def build_row(built: Built, compiled: Mapping[str, int]) -> Record:
@@ -141,33 +137,12 @@ def _shortest(path: Path) -> str:
     return min(str(path), os.path.relpath(path), key=len)
 
 
-_METRICS = HEADLINE[1:]
-_KERNEL_WIDTH = 40
-HEADER = (
-    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "profiled_ns",
-    *_METRICS, "run_id",
-)  # fmt: skip
-# A narrow window leaves out the first of these first.
-_OPTIONAL = (
-    "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
-    "fma_pipe_pct", "issue_active_pct", "launches", "gflops", "best_pct",
-)  # fmt: skip
-_TEXTS = ("status", "run", "kernel", "size", "run_id")
-
-
 def collected_document(rows: Sequence[Record]) -> Document:
     """Returns a row for each kernel. Names are shortened; `prof show` prints them in full."""
     place = HEADER.index("kernel")
     shown = [[*row[:place], shortened(str(row[place]), _KERNEL_WIDTH), *row[place + 1 :]] for row in rows]
-    document = rows_document(HEADER, shown, [_column(name) for name in HEADER])
+    document = rows_document(HEADER, shown, _columns(HEADER, optional=_OPTIONAL))
     return replace(document, records=Records(HEADER, rows))
-
-
-def _column(name: str) -> Column:
-    """Returns the column for a name of `HEADER`; durations have their unit in each cell."""
-    title = name.removesuffix("_ns").replace("_", " ").replace(" pct", " %")
-    kind: Kind = "text" if name in _TEXTS else "duration" if name.endswith("_ns") else "number"
-    return Column(title, kind, _OPTIONAL.index(name) if name in _OPTIONAL else None, folds=name == HEADER[-1])
 
 
 def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> Record:

@@ -16,8 +16,14 @@ from profiler.present.render.cells import (
     table_texts,
     weight_text,
 )
-from profiler.present.render.side_by_side import render_sides, width_style
-from profiler.present.render.terminal_table import folded, render_table, styled, wrapped
+from profiler.present.render.terminal_table import (
+    folded,
+    render_sides,
+    render_table,
+    styled,
+    width_style,
+    wrapped,
+)
 from profiler.text import printable
 
 _STYLES: dict[doc.Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}

@@ -17,9 +17,8 @@ from profiler.present.documents.code import changes_document, code_document, fig
 from profiler.present.documents.parts.code_rows import count_code, count_records
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
-from profiler.present.render.side_by_side import width_style
 from profiler.present.render.terminal import Window, document_text
-from profiler.present.render.terminal_table import styled
+from profiler.present.render.terminal_table import styled, width_style
 
 PLAIN = Window()
 
