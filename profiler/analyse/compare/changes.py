@@ -15,12 +15,7 @@ from msgspec import structs
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
-from profiler.analyse.compare.compare import (
-    derive_deltas,
-    derive_side,
-    derive_speedup,
-    measured_ns,
-)
+from profiler.analyse.compare.compare import derive_deltas, derive_side, derive_speedup, measured_ns
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.compare.two_gpus import find_two_gpus, shares_text
 from profiler.analyse.recording.overview import summarise_timings

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.expressions import parse_expression
-from profiler.catalog.ladders.ladder import (
-    CHOOSE_LADDER,
-    Kernel,
-    Ladder,
-    find_ladder,
-    is_path,
-    known_ladders,
-)
+from profiler.catalog.ladders.ladder import CHOOSE_LADDER, Kernel, Ladder, find_ladder, is_path, known_ladders
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import LadderInvalid, LadderNotFound, RungNotFound, WorkloadInvalid
 from profiler.store.runs.run_store import Run, RunStore

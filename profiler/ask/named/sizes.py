@@ -15,13 +15,7 @@ from profiler.ask.named.ladders import ladder_name, readable_ladder, rung_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Workload, is_path, size_text
-from profiler.errors import (
-    NotComparable,
-    RunNotFound,
-    RunNotProfiled,
-    RunUnusable,
-    WorkloadInvalid,
-)
+from profiler.errors import NotComparable, RunNotFound, RunNotProfiled, RunUnusable, WorkloadInvalid
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import is_number, names_of
 from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name

@@ -32,13 +32,7 @@ from profiler.catalog.ladders.ladder import (
     placeholders_of,
 )
 from profiler.catalog.ladders.sweep import SweepSpace, read_sweep
-from profiler.catalog.ladders.toml_reader import (
-    TomlTable,
-    nearest,
-    parse_toml,
-    read_text,
-    syntax_error,
-)
+from profiler.catalog.ladders.toml_reader import TomlTable, nearest, parse_toml, read_text, syntax_error
 from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 

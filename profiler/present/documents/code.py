@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from profiler.analyse.code.hot_loop import LoopSheet
-from profiler.analyse.code.machine_code import (
-    UNIT_TEXT,
-    CodeView,
-    MachineCode,
-    list_loads,
-)
+from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.present import document as doc

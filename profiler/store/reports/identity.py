@@ -17,13 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import (
-    NotAReport,
-    ReportDamaged,
-    ReportNotFound,
-    ReportTooLarge,
-    ReportUnreadable,
-)
+from profiler.errors import NotAReport, ReportDamaged, ReportNotFound, ReportTooLarge, ReportUnreadable
 from profiler.store.remote.files import MOST_FILE_BYTES
 from profiler.store.reports.envelope import Envelope, read_envelope
 from profiler.store.reports.near import what_is_near

@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.reports.disassembly import (
-    LARGEST_FUNCTION_BYTES,
-    Function,
-    disassemble,
-    still_the_same,
-)
+from profiler.store.reports.disassembly import LARGEST_FUNCTION_BYTES, Function, disassemble, still_the_same
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
