@@ -8,8 +8,14 @@ from math import prod
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.ladder.climb import Climb, LadderSheet, delta_rows, derive_ladder_sheet
-from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
+from profiler.analyse.ladder.climb import (
+    Climb,
+    LadderSheet,
+    delta_rows,
+    derive_ladder_sheet,
+    furthest_rung,
+    headline_of_ladder,
+)
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,

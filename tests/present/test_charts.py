@@ -15,7 +15,7 @@ from hypothesis import assume, given, strategies as st
 
 import profiler
 from profiler.analyse.findings import Attribution, ComparisonFinding, Factor, Part
-from profiler.analyse.ladder.headline import furthest_rung
+from profiler.analyse.ladder.climb import furthest_rung
 from profiler.analyse.ladder.ladder import derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.profile import profile_kernel

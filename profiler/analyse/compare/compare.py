@@ -11,10 +11,15 @@ from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
+from profiler.analyse.compare.comparable import (
+    find_cautions,
+    find_two_gpus,
+    peaks_text,
+    reference_shift,
+    refuse_obstacles,
+)
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair
-from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes

@@ -32,10 +32,9 @@ from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
 from profiler.measure.rungs import program
 from profiler.measure.rungs.timing import Timed, parse_timings
-from profiler.measure.tools.clocks import sampled_clocks
 from profiler.measure.tools.ncu import EXIT_WRONG, LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.process import neutral_folder
-from profiler.measure.tools.toolchain import Gpu, find_gpu
+from profiler.measure.tools.toolchain import Gpu, find_gpu, sampled_clocks
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import Run, RunStore

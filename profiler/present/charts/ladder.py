@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.ladder.climb import RungStalls
-from profiler.analyse.ladder.headline import furthest_rung, path_to
+from profiler.analyse.ladder.climb import RungStalls, furthest_rung, path_to
 from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.findings import Speedup
-from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
+from profiler.analyse.ladder.climb import furthest_rung, headline_of_ladder
 from profiler.analyse.ladder.ladder import RungFinding
 
 
