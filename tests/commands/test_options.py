@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from profiler.commands.shared.options import VerbSettings
+
 
 @pytest.mark.parametrize(
     "words",
@@ -48,3 +50,9 @@ def test_what_records_makes_the_folder(prof_here, reports, tmp_path):
     new = tmp_path / "new" / "runs"
     assert prof_here("--runs", new, "ingest", reports / "graph.ncu-rep").returncode == 0
     assert prof_here("--runs", new, "list").returncode == 0
+
+
+def test_what_was_done_is_said_on_lines_of_its_own_unless_quiet(capsys):
+    VerbSettings().say("", "next: prof show \x1b")
+    VerbSettings(quiet=True).say("nothing")
+    assert capsys.readouterr().err == "\nnext: prof show \\x1b\n"

@@ -39,7 +39,7 @@ from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, Selection, Transcri
 from profiler.measure.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.present.documents.rungs import collected_document, collected_row, next_command
 from profiler.store.runs.run_store import RunStore
-from profiler.text import printable, short_gpu
+from profiler.text import short_gpu
 
 # Shows the progress of `prof collect`, with the time that is left.
 #
@@ -229,19 +229,14 @@ def collect_program_times(
     target: Target, processes: int, timeout_s: float, cwd: Path | None, settings: options.VerbSettings
 ) -> None:
     """Runs the program in several processes, stores the times of its launches as one run, and prints its kernels."""
-
-    def note(line: str) -> None:
-        if not settings.quiet:
-            print(printable(line), file=sys.stderr, flush=True)
-
     store = settings.open_store(settings.runs_folder)
     folder = cwd.resolve() if cwd else None
-    run_id = collect_times(target, find_gpu(), processes, timeout_s, folder, store, note)
+    run_id = collect_times(target, find_gpu(), processes, timeout_s, folder, store, settings.say)
     (found,) = find_collected(store, [run_id], settings)
     assert found is not None
     rows = [collected_row("collected", found.run, one, None) for one in found.profiles]
     print_document(collected_document(rows), format=settings.format)
-    note(f"\nnext: prof show {found.run.manifest.name}")
+    settings.say("", f"next: prof show {found.run.manifest.name}")
 
 
 def program_target(
@@ -353,11 +348,7 @@ def open_devices(
         raise typer.BadParameter(
             "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
         )
-
-    def note(line: str) -> None:
-        if not settings.quiet:
-            print(printable(line), file=sys.stderr, flush=True)
-
+    note = settings.say
     if dry_run:
         yield CollectDevices(dry_run_device(gpus), note)
         return

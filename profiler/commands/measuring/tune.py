@@ -137,7 +137,7 @@ def tune(
     current = _current(opened, chosen[0], must_apply=apply)
     if stored:
         sweeping, sweep = None, find_newest_sweep(settings, opened, chosen[0], values)
-        _print_which(sweep, settings)
+        settings.say(f"recorded {sweep.manifest.recorded}, {sweep.path}", "")
     else:
         toolchain = find_toolchain()
         plan = TunePlan(
@@ -191,22 +191,15 @@ def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, i
     return None
 
 
-def _print_which(sweep: StoredSweep, settings: options.VerbSettings) -> None:
-    if not settings.quiet:
-        print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
-
-
 def _measured(sweeping: SweepMeasurement, settings: options.VerbSettings, *, afresh: bool) -> StoredSweep:
     """Returns the stored sweep of the same plan, or measures one now."""
     known = None if afresh else sweeping.known()
     if known is not None:
-        if not settings.quiet:
-            print(f"measured before: {known.manifest.run_id}; --force measures it again", file=sys.stderr)
+        settings.say(f"measured before: {known.manifest.run_id}; --force measures it again")
         return known
     with continuable("measurements"), TuneProgress(settings) as progress:
         stored = sweeping.measure(progress.observer())
-    if not settings.quiet:
-        print(f"stored      {stored.path}\n", file=sys.stderr)
+    settings.say(f"stored      {stored.path}", "")
     return stored
 
 

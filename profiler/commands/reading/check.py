@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +29,6 @@ from profiler.present.documents.check import (
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
-from profiler.text import printable
 
 _REGRESSION = 1  # the only use of exit code 1
 _SMALLEST_PCT = 0.1  # whoever types less without a % may mean a fraction
@@ -167,9 +165,8 @@ def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) 
         report_written(path, settings, ": commit it with the change")
     elif not before:
         raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
-    if not settings.quiet:
-        for one in before:
-            print(printable(f"Accepted already by {one}"), file=sys.stderr)
+    for one in before:
+        settings.say(f"Accepted already by {one}")
     return finding
 
 

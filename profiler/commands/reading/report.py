@@ -17,7 +17,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, write_whole
 from profiler.errors import OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
-from profiler.text import counted, printable, size
+from profiler.text import counted, size
 
 
 def report(
@@ -74,10 +74,9 @@ def report(
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
-    if not settings.quiet:
-        kernels = counted(len(page.of_kind("kernel")), "kernel", "kernels")
-        pairs = counted(len(page.of_kind("pair")), "comparison", "comparisons")
-        print(f"Wrote {printable(str(output))} ({size(len(html))}): {kernels}, {pairs}", file=sys.stderr)
+    kernels = counted(len(page.of_kind("kernel")), "kernel", "kernels")
+    pairs = counted(len(page.of_kind("pair")), "comparison", "comparisons")
+    settings.say(f"Wrote {output} ({size(len(html))}): {kernels}, {pairs}")
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -53,8 +52,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def report_written(path: Path, settings: options.VerbSettings, what_to_do: str = "") -> None:
-    if not settings.quiet:
-        print(f"Wrote {printable(str(path))}{what_to_do}", file=sys.stderr)
+    settings.say(f"Wrote {path}{what_to_do}")
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,11 @@ class VerbSettings(Settings):
     quiet: bool = False
     verbose: bool = False
 
+    def say(self, *lines: str) -> None:
+        """Prints lines about what was done on standard error, unless --quiet is given."""
+        if not self.quiet:
+            print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
+
 
 def settings_of(
     context: typer.Context,

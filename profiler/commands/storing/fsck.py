@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ from profiler.present.documents.parts.rows import rows_document
 from profiler.store.fsck import Examined, examine
 from profiler.store.repair import repair
 from profiler.store.runs.run_store import RunStore
-from profiler.text import counted, printable
+from profiler.text import counted
 
 _HEADER = ("kind", "name", "found", "done")
 _COLUMNS = [Column("kind"), Column("name"), Column("found", folds=True), Column("done", prose=True)]
@@ -58,10 +57,9 @@ def fsck(
     if faults or settings.format is not options.Format.table:
         rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
         print_document(rows_document(_HEADER, rows, _COLUMNS), format=settings.format)
-    if not settings.quiet:
-        read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
-        read.append(counted(counts.sweeps, "sweep", "sweeps"))
-        print(printable(f"{store.root}: read {', '.join(read)}"), file=sys.stderr)
+    read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
+    read.append(counted(counts.sweeps, "sweep", "sweeps"))
+    settings.say(f"{store.root}: read {', '.join(read)}")
     if wrong:
         raise StoreDamaged(
             f"{store.root}: {counted(len(wrong), 'thing is not as it', 'things are not as they')} should be"

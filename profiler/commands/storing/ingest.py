@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -124,8 +123,7 @@ def ingest(
     if settings.format is not options.Format.table:
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
-    if not settings.quiet:
-        print(_summary(outcomes), file=sys.stderr)
+    settings.say(_summary(outcomes))
     if len(failed) == 1 and len(outcomes) == 1 and failed[0].error:
         raise failed[0].error
     if failed:

@@ -1,7 +1,7 @@
 """Sends a function and its arguments to a fresh process, as a file.
 
 A function that a module holds under a name is sent as that name: the other process imports the module, or loads its
-file. From a script or a notebook, `source.py` sends what the function needs of its source. Any other function, such as
+file. From a script or a notebook, `MainSource` sends what the function needs of its source. Any other function, such as
 a lambda, is sent as its compiled code and the names that it uses.
 """
 

@@ -201,7 +201,7 @@ def judge(
 ) -> ProfError | None:
     """Returns the error of a recording, or None. `results` is the number of launches in its report, None without one.
 
-    A rung's exit codes have the meanings of `exit_codes.py`; those of any other program only show that it failed.
+    A rung's exit codes have the meanings below; those of any other program only show that it failed.
     """
     said = f"{finished.stdout}\n{finished.stderr}"
     # ncu's message may follow an unfinished line of the program.
