@@ -1,15 +1,14 @@
-"""Reads what a project declares: its usual GPU, and how much worse a metric may get before `prof check` fails.
+"""Reads how much worse a metric may get before `prof check` fails.
+
+A project declares these limits.
 
 In `prof.toml`:                          or in `pyproject.toml`:
 
-    gpu = "h200"                             [tool.prof]
-                                             gpu = "h200"
     [check]                                  [tool.prof.check]
     duration_ns.worse_pct = 3                duration_ns.worse_pct = 3
     l2_hit_pct.fall_pct = 5                  l2_hit_pct.fall_pct = 5
 
-`gpu` is the GPU that is meant where runs of several are stored and nobody asks for one. A key of `check` is a metric of
-the catalogue. Its limits are in percent of the baseline's value: `worse_pct`
+A key is a metric of the catalogue. Its limits are in percent of the baseline's value: `worse_pct`
 against the metric's better direction, `rise_pct` or `fall_pct` for one that has none. The duration is
 always checked. Any other key is an error, because a misspelt limit checks nothing.
 """
@@ -20,11 +19,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
-from profiler.catalog.ladders.toml_reader import parse_toml, read_text
 from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
-from profiler.errors import ThresholdsInvalid
+from profiler.catalog.project import find_declared, project_invalid
 
 DEFAULT_SLOWER_PCT = 2.0
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
@@ -101,50 +99,3 @@ def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:
             strictest[key] = one
     usual = Threshold(BY_NAME[DURATION], "rise", DEFAULT_SLOWER_PCT)
     return (strictest.pop((DURATION, "rise"), usual), *strictest.values())
-
-
-# A limit and the GPU may stand in different files: a file that declares no limits hides none.
-
-PROJECT_FILES = ("prof.toml", "pyproject.toml")
-_KEYS = ("check", "gpu")
-
-
-def find_declared(start: Path, key: Literal["check", "gpu"]) -> tuple[Path, Any] | None:
-    """Returns what the nearest project file with this key declares, in `start` or a parent, and the file's path."""
-    for folder in (start, *start.parents):
-        for name in PROJECT_FILES:
-            path = folder / name
-            table = _declared(path) if path.is_file() else {}
-            if key in table:
-                return path, table[key]
-    return None
-
-
-def _declared(path: Path) -> dict[str, Any]:
-    """Returns the file's table for prof, which is empty for a `pyproject.toml` without one."""
-    try:
-        file = parse_toml(read_text(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ThresholdsInvalid(f"{path}: cannot be read as text: {error}") from None
-    except ValueError as error:
-        raise ThresholdsInvalid(f"{path}: not TOML: {error}") from None
-    table: Any = file
-    if path.name != PROJECT_FILES[0]:
-        tools = file.get("tool")
-        if not isinstance(tools, dict) or "prof" not in tools:
-            return {}
-        table = tools["prof"]
-    if not isinstance(table, dict):
-        project_invalid(path, "tool.prof is not a table")
-    for key in table:
-        if key not in _KEYS:
-            project_invalid(path, f"unknown key '{key}'; known: {', '.join(_KEYS)}")
-    if not isinstance(table.get("check", {}), dict):
-        project_invalid(path, "check is not a table")
-    if not isinstance(table.get("gpu", ""), str):
-        project_invalid(path, 'gpu is a part of a GPU\'s name, such as "h200"')
-    return table
-
-
-def project_invalid(path: Path, reason: str) -> NoReturn:
-    raise ThresholdsInvalid(f"{path}: {reason}")

@@ -11,7 +11,7 @@ import pytest
 
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import ABILITIES, Readiness
-from profiler.present.documents.catalogue import doctor_document
+from profiler.present.documents.doctor import doctor_document
 from profiler.present.render.terminal import Window, document_text
 
 REFUSED = (

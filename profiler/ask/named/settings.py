@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
-from profiler.catalog.thresholds import find_declared
+from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound, ThresholdsInvalid
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from profiler.commands.shared.output import print_document
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import Machine, derive_readiness
 from profiler.measure.doctor.doctor import examine
-from profiler.present.documents.catalogue import doctor_document
+from profiler.present.documents.doctor import doctor_document
 
 
 def doctor(

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from profiler.catalog.causes import CAUSES, CauseKind
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
-from profiler.measure.doctor.checks import Ability, HealthCheck, HealthState, Readiness
-from profiler.present.document import Column, Document, Facts, Heading, Plain, Records, Row, Table, Text, Tone
+from profiler.present.document import Column, Document, Facts, Heading, Plain, Records, Row, Table, Text
 from profiler.present.documents.parts.rows import rows_document
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
@@ -136,32 +135,3 @@ def kernels_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> 
     """Returns a row for each kernel of a ladder, with the number of its stored runs."""
     columns = [Column(name, right=name in _LADDER_FIGURES, folds=name == header[-1]) for name in header]
     return rows_document(header, rows, columns)
-
-
-_HEADER = ("check", "ability", "state", "found", "remedy")
-_COLUMNS = (Column("check"), Column("state"), Column("found, and what to do", folds=True))
-_TONES: dict[HealthState, Tone] = {"ok": "plain", "warn": "warn", "missing": "quiet", "failed": "bad"}
-_ABILITY_TITLES: dict[Ability, str] = {"reading": "reading, comparing"}
-
-
-def doctor_document(checks: Sequence[HealthCheck], verdicts: Sequence[Readiness]) -> Document:
-    """Returns a row for each check, and below them a sentence for each ability."""
-    rows = [Row((one.name, one.state, _found(one)), _TONES[one.state]) for one in checks]
-    abilities = [(_ABILITY_TITLES.get(one.ability, one.ability), _sentence(one)) for one in verdicts]
-    records = [(one.name, one.ability, one.state, one.found, one.remedy) for one in checks]
-    records += [(one.ability, one.ability, one.state, _sentence(one), "") for one in verdicts]
-    return Document("", [[Table(_COLUMNS, rows)], [Facts(abilities)]], Records(_HEADER, records))
-
-
-def _found(check: HealthCheck) -> str:
-    """Returns what was found and the remedy in one text, so that only one column folds."""
-    return f"{check.found}. {check.remedy}" if check.remedy else check.found
-
-
-def _sentence(verdict: Readiness) -> str:
-    names = ", ".join(verdict.because)
-    if verdict.state == "failed":
-        return f"not ready: {names}"
-    if verdict.state == "missing":
-        return f"not here, because there is no {names.replace(', ', ' and no ')}"
-    return "ready"
