@@ -22,7 +22,7 @@ from profiler.errors import (
     ReportNotWritten,
     StoreError,
 )
-from profiler.measure.doctor.checks import HealthCheck, Machine
+from profiler.measure.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measure.tools import probe
 from profiler.measure.tools.ncu import Ncu, judge
 from profiler.measure.tools.process import neutral_folder, run, shown
@@ -38,6 +38,10 @@ _CAP_SYS_ADMIN = 21
 _DCGM = {"nv-hostengine", "dcgm-exporter"}
 _MPS = "nvidia-cuda-mps"  # the daemon and its server: Linux keeps 15 characters of a process's name
 _MPS_FOLDER = "/tmp/nvidia-mps"
+
+
+def _check(name: str, state: HealthState, found: str, remedy: str = "") -> HealthCheck:
+    return HealthCheck(name, "measuring", state, found, remedy)
 
 
 def check_counters(ncu: Ncu | None, machine: Machine) -> list[HealthCheck]:
@@ -68,7 +72,7 @@ def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEO
         error = storage_error(failure, machine.temporary_folder)
     if error is None:
         found = f"an empty kernel was profiled in {done.seconds:.1f} s; {setting}"
-        return HealthCheck("counters", "measuring", "ok", found)
+        return _check("counters", "ok", found)
     lines = [line.strip().rstrip(".") for line in error.details]
     reasons = [line for line in lines if line.startswith(("==ERROR==", "error:"))]
     found = "; ".join([error.message, *reasons[-_MOST_LINES:], setting])
@@ -76,11 +80,11 @@ def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEO
         error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
     )
     by_hand = f"Run it by hand: `{shown(probe_command(ncu, 'probe'))}`."
-    return HealthCheck("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
+    return _check("counters", "failed", found, error.remedy if own_remedy else by_hand)
 
 
 def _untried(why: str, machine: Machine) -> HealthCheck:
-    return HealthCheck("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
+    return _check("counters", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
 
 
 def probe_command(ncu: Ncu, report: str) -> list[str]:
@@ -102,20 +106,16 @@ def check_lock(machine: Machine) -> HealthCheck:
             # ncu opens it with O_CREAT too, which Linux refuses in a shared folder.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            return HealthCheck(
-                "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
-                "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
-            )  # fmt: skip
+            remedy = "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`."
+            return _check("ncu lock", "failed", f"{path} cannot be opened: {error.strerror}", remedy)
         try:
             free = _is_free(descriptor)
         finally:
             os.close(descriptor)
         if not free:
-            return HealthCheck(
-                "ncu lock", "measuring", "warn", f"another ncu is running: it holds {path}",
-                "Wait until it has finished: two at once wait for each other and disturb each other's figures.",
-            )  # fmt: skip
-    return HealthCheck("ncu lock", "measuring", "ok", f"no other ncu is running in {folder}")
+            remedy = "Wait until it has finished: two at once wait for each other and disturb each other's figures."
+            return _check("ncu lock", "warn", f"another ncu is running: it holds {path}", remedy)
+    return _check("ncu lock", "ok", f"no other ncu is running in {folder}")
 
 
 def _lock_files(folder: Path) -> list[Path]:
@@ -147,25 +147,21 @@ def _is_administrator(proc: Path) -> bool:
 def _check_dcgm(names: set[str], *, free: bool) -> HealthCheck:
     running = ", ".join(sorted(names & _DCGM))
     if not running:
-        return HealthCheck("DCGM", "measuring", "ok", "not running")
+        return _check("DCGM", "ok", "not running")
     if free:
-        return HealthCheck(
-            "DCGM", "measuring", "ok", f"{running} is running, and the counters were free just now"
-        )
-    return HealthCheck(
-        "DCGM", "measuring", "warn", f"{running} is running and may hold the counters",
-        "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards.",
-    )  # fmt: skip
+        return _check("DCGM", "ok", f"{running} is running, and the counters were free just now")
+    remedy = (
+        "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards."
+    )
+    return _check("DCGM", "warn", f"{running} is running and may hold the counters", remedy)
 
 
 def _check_mps(names: set[str], machine: Machine) -> HealthCheck:
     pipes = Path(machine.environment.get("CUDA_MPS_PIPE_DIRECTORY") or _MPS_FOLDER)
     if not any(name.startswith(_MPS) for name in names) and not (pipes / "control").exists():
-        return HealthCheck("MPS", "measuring", "ok", "not running")
-    return HealthCheck(
-        "MPS", "measuring", "warn", f"it is running, with its pipes in {pipes}; ncu does not profile its clients",
-        "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.",
-    )  # fmt: skip
+        return _check("MPS", "ok", "not running")
+    found = f"it is running, with its pipes in {pipes}; ncu does not profile its clients"
+    return _check("MPS", "warn", found, "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.")
 
 
 def _process_names(proc: Path) -> set[str]:

@@ -168,10 +168,16 @@ class _Ingestion:
             raise NoWorkerLeft(f"no worker has been there for {alone_s:.0f} s: {left}")
 
     def _work(self, worker: Worker) -> None:
-        try:
+        with self._reporting():
             while batch := self._queue.take(len(self._drivers)):
                 if not self._serve(worker, batch):
                     return
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Hands an error that ends a thread to the caller's thread, which raises it."""
+        try:
+            yield
         except _IngestStopped:
             pass
         except ProfError as error:
@@ -263,16 +269,11 @@ class _Ingestion:
 
     def _commit_all(self, done: list[tuple[Report, Request, ReadResult]]) -> None:
         try:
-            for report, request, read in done:
-                with self._unless_stopped():
-                    outcome = self._commit(report, request, read)
-                self._finish(outcome)
-        except _IngestStopped:
-            pass
-        except ProfError as error:
-            self._outcomes.put(error)
-        except Exception as error:
-            self._outcomes.put(InternalError(f"{type(error).__name__}: {error}"))
+            with self._reporting():
+                for report, request, read in done:
+                    with self._unless_stopped():
+                        outcome = self._commit(report, request, read)
+                    self._finish(outcome)
         finally:
             self._uncommitted.release()
 
