@@ -26,7 +26,6 @@ from profiler.measure.doctor.checks import HealthCheck, Readiness
 from profiler.present import document as blocks
 from profiler.present.document import Block, Document, Records
 from profiler.present.documents.catalogue import (
-    doctor_document,
     kernels_document,
     metric_document,
     metrics_document,
@@ -37,6 +36,7 @@ from profiler.present.documents.catalogue import (
 from profiler.present.documents.check import check_document
 from profiler.present.documents.code import code_document
 from profiler.present.documents.comparison import comparison_document
+from profiler.present.documents.doctor import doctor_document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.recording import recording_document
