@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import singledispatch
 from itertools import groupby
 
 from profiler.present import document as doc
@@ -67,47 +68,87 @@ def markdown_text(text: str) -> str:
     return _ADDRESS.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), safe)  # no links
 
 
+@singledispatch
 def block_markdown(block: doc.Block) -> str:
-    """Returns one block as Markdown; a chart has none."""
-    match block:
-        case doc.Heading():
-            return f"#### {markdown_text(block.text)}"
-        case doc.KernelName():
-            return f"### {markdown_text(kernel_text(block))}"
-        case doc.Folded():
-            return _joined(block.blocks) if block.instead is None else markdown_text(block.instead)
-        case doc.Text():
-            return _bold(block.text) if block.strong else markdown_text(block.text)
-        case doc.Caution():
-            return f"> **Caution:** {markdown_text(block.text)}"
-        case doc.Facts():
-            known = [
-                [text] if isinstance(text, str) else [line.strip() for line in text] for _, text in block.rows
-            ]
-            names = [name for name, _ in block.rows]
-            return markdown_table(("", ""), zip(names, map("; ".join, known), strict=True))
-        case doc.Table():
-            columns, texts, _ = table_texts(block, indent="· ")
-            right = [place for place, column in enumerate(columns) if column.is_right]
-            return markdown_table([column.title for column in columns], texts, right)
-        case doc.Legend():
-            return markdown_text("; ".join(one.shown() for one in block.entries))
-        case doc.Checks():
-            checks = [(one.subject, one.expected, CHECK_WORDS[one.ok]) for one in block.rows]
-            table = f"\n\n{markdown_table(('metric', 'expected', 'holds'), checks)}" if checks else ""
-            return f"{_bold(block.title)}{table}"
-        case doc.Items():
-            items = [(weight_text(one.weight_pct), one.name, one.sentence) for one in block.rows]
-            return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, items, right=(0,))}"
-        case doc.Accesses():
-            drawn = " -> ".join(" ".join(map(access_text, side)) for side in block.sides)
-            return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
-        case doc.CodeBlock():
-            return _code(block)
+    """Returns one block as Markdown."""
+    raise NotImplementedError(type(block))
+
+
+@block_markdown.register
+def _(block: doc.Heading) -> str:
+    return f"#### {markdown_text(block.text)}"
+
+
+@block_markdown.register
+def _(block: doc.KernelName) -> str:
+    return f"### {markdown_text(kernel_text(block))}"
+
+
+@block_markdown.register
+def _(_: doc.Chart) -> str:
     return ""
 
 
-def _code(block: doc.CodeBlock) -> str:
+@block_markdown.register
+def _(block: doc.Folded) -> str:
+    if block.instead is not None:
+        return markdown_text(block.instead)
+    return _joined(block.blocks)
+
+
+@block_markdown.register
+def _(block: doc.Text) -> str:
+    return _bold(block.text) if block.strong else markdown_text(block.text)
+
+
+@block_markdown.register
+def _(block: doc.Caution) -> str:
+    return f"> **Caution:** {markdown_text(block.text)}"
+
+
+@block_markdown.register
+def _(block: doc.Facts) -> str:
+    rows = [
+        (name, known if isinstance(known, str) else "; ".join(line.strip() for line in known))
+        for name, known in block.rows
+    ]
+    return markdown_table(("", ""), rows)
+
+
+@block_markdown.register
+def _(block: doc.Table) -> str:
+    columns, texts, _ = table_texts(block, indent="· ")
+    right = [place for place, column in enumerate(columns) if column.is_right]
+    return markdown_table([column.title for column in columns], texts, right)
+
+
+@block_markdown.register
+def _(block: doc.Legend) -> str:
+    return markdown_text("; ".join(one.shown() for one in block.entries))
+
+
+@block_markdown.register
+def _(block: doc.Checks) -> str:
+    if not block.rows:
+        return _bold(block.title)
+    rows = [(one.subject, one.expected, CHECK_WORDS[one.ok]) for one in block.rows]
+    return f"{_bold(block.title)}\n\n{markdown_table(('metric', 'expected', 'holds'), rows)}"
+
+
+@block_markdown.register
+def _(block: doc.Items) -> str:
+    rows = [(weight_text(one.weight_pct), one.name, one.sentence) for one in block.rows]
+    return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, rows, right=(0,))}"
+
+
+@block_markdown.register
+def _(block: doc.Accesses) -> str:
+    drawn = " -> ".join(" ".join(map(access_text, side)) for side in block.sides)
+    return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
+
+
+@block_markdown.register
+def _(block: doc.CodeBlock) -> str:
     """Returns one table with each side's columns under its title."""
     filled = block.filled
     names = [block.columns[place] for place in filled]
