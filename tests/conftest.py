@@ -111,7 +111,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 # Where tests wait for compilers, browsers, daemons and what was killed.
 LONG = (
     "cluster",
-    "kernels",
     "browser",
     "dashboards",
     "measure/functions",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from tests.kernels.conftest import Code
+from profiler.catalog.ladders.ladder_file import read_ladder
+from tests.kernels.compiled import RECORDINGS, Compiler, together
+from tests.kernels.conftest import KERNELS, SUITE_ARCHITECTURE, Code
 
 
 def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code]) -> None:
@@ -30,6 +29,22 @@ def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Cod
     assert [f"{code.kernel} spills registers" for code in spilled] == []
     local = [code for code in any_codes if {"LDL", "STL"} & code.names]
     assert [f"{code.kernel} uses local memory" for code in local] == []
+
+
+def test_what_is_recorded_was_made_of_these_sources(compiler: Compiler) -> None:
+    """A rung that has changed is compiled as long as this test fails: so nothing is ever said of code that is no more."""
+    sources = {
+        one.name: one
+        for ladder in map(read_ladder, sorted(KERNELS.glob("*/ladder.toml")))
+        for kernel in ladder.kernels
+        if kernel.is_compiled and kernel.is_profiled
+        for one in (together(ladder, kernel, SUITE_ARCHITECTURE),)
+    }
+    recorded = {path.name.partition(".")[0] for path in RECORDINGS.iterdir()}
+    others = {name for name in recorded if "_from_" not in name}
+    assert recorded - others - sources.keys() == set(), "nothing is compiled under this name: remove it"
+    changed = [name for name, one in sources.items() if compiler.recorded(one) is None]
+    assert changed == [], "run `pytest tests/kernels --record`, and commit tests/data/machine_code"
 
 
 def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code) -> None:
