@@ -7,6 +7,7 @@ import fcntl
 import gc
 import hashlib
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -52,6 +53,10 @@ from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
+_CORES = available_cores()
+# As many tests run at once as there are cores, and a command that may use all of them starts a reader of 0.7 s for each.
+os.environ["PYTHON_CPU_COUNT"] = "1"
+
 # What a shell may have set must not decide a test, nor how long hundreds of processes take to start.
 for _name in (
     "PROF_RUNS",
@@ -89,7 +94,7 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: twice the cores that this process may use, as many a test waits for what hangs or was killed."""
-    return 2 * available_cores()
+    return 2 * _CORES
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -290,9 +295,22 @@ def reader() -> Iterator[Sandbox]:
     Whoever needs one of his own runs `prof`, or imports `Sandbox` itself.
     """
     with Sandbox(workers=1) as sandbox, pytest.MonkeyPatch.context() as patch:
-        for module in ("reports.sandbox", "ingest.ingest"):
-            patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
+        for name, module in list(sys.modules.items()):
+            if name.startswith("profiler.") and getattr(module, "Sandbox", None) is Sandbox:
+                patch.setattr(module, "Sandbox", lambda *_, **__: nullcontext(sandbox))
         yield sandbox
+
+
+class _DrawnOnce:
+    """Draws what is asked for in processes that were started once, and no picture twice."""
+
+    def __init__(self, drawing: Any) -> None:
+        self.look, self._drawing, self._drawn = drawing.look, drawing, {}
+
+    def ask(self, *chart: Any, **options: Any) -> Any:
+        return _remembered(
+            self._drawn, pickle.dumps((chart, options)), lambda: self._drawing.ask(*chart, **options)
+        )
 
 
 @pytest.fixture(scope="session")
@@ -300,7 +318,7 @@ def drawing_processes() -> Iterator[Any]:
     from profiler.present.page.drawing import Drawing
 
     with Drawing() as drawing:
-        yield drawing
+        yield _DrawnOnce(drawing)
 
 
 @pytest.fixture
