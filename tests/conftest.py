@@ -29,6 +29,7 @@ import pytest
 from hypothesis import settings
 from msgspec.structs import replace
 
+from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -78,7 +79,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # `just campaign` tries more examples of each property.
-settings.register_profile("suite", max_examples=40, deadline=None)
+settings.register_profile("suite", max_examples=25, deadline=None)
 settings.register_profile("campaign", max_examples=2000, deadline=None)
 settings.load_profile("suite")
 
@@ -364,6 +365,7 @@ def prof_command(*arguments: object) -> list[str]:
 
 _DECODED: dict[tuple[str, int, bytes], pa.Table] = {}  # by name, rows and bytes
 _PROFILED: dict[tuple[object, ...], Profile] = {}
+_DIAGNOSED: dict[int, tuple[Profile, Diagnosis]] = {}
 _MOST_REMEMBERED = 1000
 _decode = Run._decoded  # private: as below
 _OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
@@ -385,6 +387,14 @@ def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) 
     return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among))
 
 
+def _diagnosed_once(profile: Profile) -> Diagnosis:
+    """As long as a diagnosis is remembered, its profile is, so that no other has its id."""
+    run = profile.run
+    if run is None or run.is_far or run.path.parent not in _UNCHANGING:
+        return diagnose(profile)
+    return _remembered(_DIAGNOSED, id(profile), lambda: (profile, diagnose(profile)))[1]
+
+
 def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> Any:
     found = known.get(key)
     if found is None:
@@ -397,7 +407,7 @@ def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def recorded_once() -> Iterator[None]:
-    """Most tests ask for the same recorded runs: in this process, a table of the same bytes is decoded once, and a kernel of these runs profiled once.
+    """Most tests ask for the same recorded runs: in this process, a table of the same bytes is decoded once, and a kernel of these runs profiled and diagnosed once.
 
     The bytes are read and verified each time.
     """
@@ -405,6 +415,7 @@ def recorded_once() -> Iterator[None]:
         patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
         for module in ("ask.profiles", "analyse.recording.main_shape"):
             patch.setattr(f"profiler.{module}.profile_kernel", _profiled_once)
+        patch.setattr("profiler.ask.diagnoses.diagnose", _diagnosed_once)
         yield
 
 
