@@ -74,14 +74,22 @@ def anchors(page):
 # What is generated
 
 
+@pytest.fixture(scope="module")
+def reader_of_pages():
+    """It starts where the first command is run, and so knows the reports of all pages by their relative paths."""
+    with Sandbox(workers=1) as reader:
+        yield reader
+
+
 @pytest.fixture(autouse=True)
-def started_here(monkeypatch, prof_here):
+def started_here(monkeypatch, prof_here, reader_of_pages):
     """Its commands run in this process, which reads each table once: a process for each of them would take 0.5 s."""
 
     def start(command, *, cwd, env, **_):
         return prof_here(*command[3:], cwd=cwd, env=env)
 
     monkeypatch.setattr(generate, "start", start)
+    monkeypatch.setattr("profiler.store.reports.sandbox.Sandbox", lambda **_: nullcontext(reader_of_pages))
 
 
 @pytest.mark.parametrize("page", generate.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
