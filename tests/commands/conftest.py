@@ -11,13 +11,13 @@ import pytest
 from profiler.measure.tools import disassembly
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def disassembled_once() -> Iterator[None]:
     """NVIDIA's disassembler takes 0.4 s for the smallest file, and the tests give it the same few again and again."""
-    known: dict[tuple[str, bytes], Any] = {}
+    known: dict[tuple[Any, ...], Any] = {}
 
     def run(command: list[str], **options: Any) -> Any:
-        key = (command[1], Path(command[-1]).read_bytes())
+        key = (*command[:-1], Path(command[-1]).read_bytes())
         if key not in known:
             known[key] = disassembly_run(command, **options)
         return known[key]

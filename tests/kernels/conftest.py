@@ -29,11 +29,13 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measure.tools.ptxas import Resources
 from tests.kernels import compiled
-from tests.kernels.compiled import INSTRUCTION_BYTES, Compiler, namespace_of
+from tests.kernels.compiled import INSTRUCTION_BYTES, ROOT, Compiler, Sources, namespace_of
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
 SUITE_ARCHITECTURE = "sm_90"  # the others are for campaigns
+PTX_OF_GEMM_8 = Sources("ptx_of_gemm_8", [KERNELS / "gemm/08_warp_tiles.cu", ROOT / "docs/widths.py"])
+HOW_TO_RECORD = "run `pytest tests/kernels --record`, and commit tests/data/machine_code"
 _NAMESPACE = re.compile(r"rung_\d{3}")  # as namespace_of calls it
 _TARGET = re.compile(r"0x([0-9a-f]+)\s*$")
 
@@ -143,6 +145,12 @@ def machine_code(compiler: Compiler) -> MachineCode:
 
 def instructions(body: list[tuple[str, str]]) -> list[Instruction]:
     return [Instruction(INSTRUCTION_BYTES * at, *one) for at, one in enumerate(body)]
+
+
+def bounds_program(largest_k: int) -> Sources:
+    """The program of test_gemm_bounds.py, as it is called there."""
+    flags = ["-std=c++17", "-O2", "-arch=sm_90"]
+    return Sources(f"bounds_to_{largest_k}", [Path(__file__).with_name("bounds.cu")], flags)
 
 
 def architectures(ladder_name: str) -> tuple[str, ...]:

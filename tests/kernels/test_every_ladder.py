@@ -6,8 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from tests.kernels.compiled import RECORDINGS, Compiler, together
-from tests.kernels.conftest import KERNELS, SUITE_ARCHITECTURE, Code
+from tests.kernels.compiled import RECORDINGS, Compiler, alone, together
+from tests.kernels.conftest import (
+    HOW_TO_RECORD,
+    KERNELS,
+    PTX_OF_GEMM_8,
+    SUITE_ARCHITECTURE,
+    Code,
+    bounds_program,
+)
 
 
 def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code]) -> None:
@@ -32,19 +39,19 @@ def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Cod
 
 
 def test_what_is_recorded_was_made_of_these_sources(compiler: Compiler) -> None:
-    """A rung that has changed is compiled as long as this test fails: so nothing is ever said of code that is no more."""
-    sources = {
-        one.name: one
-        for ladder in map(read_ladder, sorted(KERNELS.glob("*/ladder.toml")))
-        for kernel in ladder.kernels
-        if kernel.is_compiled and kernel.is_profiled
-        for one in (together(ladder, kernel, SUITE_ARCHITECTURE),)
-    }
+    """A rung that has changed is compiled as long as this test fails, so that nothing is said of code that is no more."""
+    ladders = {path.parent.name: read_ladder(path) for path in KERNELS.glob("*/ladder.toml")}
+    by_itself = alone(ladders["gemm"], ladders["gemm"].kernel(9), SUITE_ARCHITECTURE)
+    sources = {one.name: one for one in (PTX_OF_GEMM_8, bounds_program(4096), by_itself)}
+    for ladder in ladders.values():
+        for kernel in ladder.kernels:
+            if kernel.is_compiled and kernel.is_profiled:
+                one = together(ladder, kernel, SUITE_ARCHITECTURE)
+                sources[one.name] = one
     recorded = {path.name.partition(".")[0] for path in RECORDINGS.iterdir()}
-    others = {name for name in recorded if "_from_" not in name}
-    assert recorded - others - sources.keys() == set(), "nothing is compiled under this name: remove it"
+    assert recorded - sources.keys() == set(), "nothing is made under these names: remove them"
     changed = [name for name, one in sources.items() if compiler.recorded(one) is None]
-    assert changed == [], "run `pytest tests/kernels --record`, and commit tests/data/machine_code"
+    assert changed == [], HOW_TO_RECORD
 
 
 def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code) -> None:

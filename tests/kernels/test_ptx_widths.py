@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
-from tests.kernels.compiled import ROOT, Sources
+from tests.kernels.compiled import ROOT
+from tests.kernels.conftest import PTX_OF_GEMM_8
 
 sys.path.insert(0, str(ROOT / "docs"))
 import widths
@@ -15,10 +15,8 @@ import widths
 def test_the_stored_widths_are_those_of_the_compiler_and_not_of_the_machine_code(
     compiler, machine_code
 ) -> None:
-    ptx = Sources("ptx_of_gemm_8", [ROOT / "kernels/gemm/08_warp_tiles.cu", Path(widths.__file__)])
     in_ptx = json.loads(widths.STORED.read_text())["8"]
-    assert in_ptx == compiler.result(
-        ptx, dict[str, int], lambda: widths.count_widths(ptx.paths[0], compiler.toolchain.nvcc)
-    )
+    source, nvcc = PTX_OF_GEMM_8.paths[0], compiler.toolchain.nvcc
+    assert in_ptx == compiler.result(PTX_OF_GEMM_8, dict[str, int], lambda: widths.count_widths(source, nvcc))
     assert set(in_ptx) == {"32", "64", "128"}
     assert machine_code("gemm", 8).only("^(?!.*ILb0E)").widths("LDS") == {128}
