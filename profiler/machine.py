@@ -33,6 +33,10 @@ def physical_memory_bytes() -> int:
 
 
 def available_cores() -> int:
+    """Returns the cores that this process may use: as many as PYTHON_CPU_COUNT says, which Python itself obeys from 3.13 on, or all."""
+    allowed = os.environ.get("PYTHON_CPU_COUNT", "")
+    if allowed.isdecimal() and int(allowed):
+        return int(allowed)
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS

@@ -7,6 +7,7 @@ import fcntl
 import gc
 import hashlib
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -28,6 +29,7 @@ import pytest
 from hypothesis import settings
 from msgspec.structs import replace
 
+from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -52,6 +54,11 @@ from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
+# As many tests run at once as there are cores, and a command that may use all of them starts a reader on each: 0.7 s of processor time.
+CORES = available_cores()
+ONE_CORE = "PYTHON_CPU_COUNT"
+os.environ[ONE_CORE] = "1"
+
 # What a shell may have set must not decide a test, nor how long hundreds of processes take to start.
 for _name in (
     "PROF_RUNS",
@@ -73,7 +80,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # `just campaign` tries more examples of each property.
-settings.register_profile("suite", max_examples=40, deadline=None)
+settings.register_profile("suite", max_examples=25, deadline=None)
 settings.register_profile("campaign", max_examples=2000, deadline=None)
 settings.load_profile("suite")
 
@@ -89,7 +96,7 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: twice the cores that this process may use, as many a test waits for what hangs or was killed."""
-    return 2 * available_cores()
+    return 2 * CORES
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -111,7 +118,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 # Where tests wait for compilers, browsers, daemons and what was killed.
 LONG = (
     "cluster",
-    "kernels",
     "browser",
     "dashboards",
     "measure/functions",
@@ -230,6 +236,8 @@ def needs() -> Callable[[str], Path]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("benchmark"):
+        os.environ.pop(ONE_CORE, None)  # what is measured is what a user has
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             need(name)
@@ -291,9 +299,22 @@ def reader() -> Iterator[Sandbox]:
     Whoever needs one of his own runs `prof`, or imports `Sandbox` itself.
     """
     with Sandbox(workers=1) as sandbox, pytest.MonkeyPatch.context() as patch:
-        for module in ("reports.sandbox", "ingest.ingest"):
-            patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
+        for name, module in list(sys.modules.items()):
+            if name.startswith("profiler.") and getattr(module, "Sandbox", None) is Sandbox:
+                patch.setattr(module, "Sandbox", lambda *_, **__: nullcontext(sandbox))
         yield sandbox
+
+
+class _DrawnOnce:
+    """Draws what is asked for in processes that were started once, and no picture twice."""
+
+    def __init__(self, drawing: Any) -> None:
+        self.look, self._drawing, self._drawn = drawing.look, drawing, {}
+
+    def ask(self, *chart: Any, **options: Any) -> Any:
+        return _remembered(
+            self._drawn, pickle.dumps((chart, options)), lambda: self._drawing.ask(*chart, **options)
+        )
 
 
 @pytest.fixture(scope="session")
@@ -301,7 +322,7 @@ def drawing_processes() -> Iterator[Any]:
     from profiler.present.page.drawing import Drawing
 
     with Drawing() as drawing:
-        yield drawing
+        yield _DrawnOnce(drawing)
 
 
 @pytest.fixture
@@ -347,6 +368,7 @@ def prof_command(*arguments: object) -> list[str]:
 
 _DECODED: dict[tuple[str, int, bytes], pa.Table] = {}  # by name, rows and bytes
 _PROFILED: dict[tuple[object, ...], Profile] = {}
+_DIAGNOSED: dict[int, tuple[Profile, Diagnosis]] = {}
 _MOST_REMEMBERED = 1000
 _decode = Run._decoded  # private: as below
 _OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
@@ -368,6 +390,14 @@ def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) 
     return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among))
 
 
+def _diagnosed_once(profile: Profile) -> Diagnosis:
+    """As long as a diagnosis is remembered, its profile is, so that no other has its id."""
+    run = profile.run
+    if run is None or run.is_far or run.path.parent not in _UNCHANGING:
+        return diagnose(profile)
+    return _remembered(_DIAGNOSED, id(profile), lambda: (profile, diagnose(profile)))[1]
+
+
 def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> Any:
     found = known.get(key)
     if found is None:
@@ -380,7 +410,7 @@ def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def recorded_once() -> Iterator[None]:
-    """Most tests ask for the same recorded runs: in this process, a table of the same bytes is decoded once, and a kernel of these runs profiled once.
+    """Most tests ask for the same recorded runs: in this process, a table of the same bytes is decoded once, and a kernel of these runs profiled and diagnosed once.
 
     The bytes are read and verified each time.
     """
@@ -388,6 +418,7 @@ def recorded_once() -> Iterator[None]:
         patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
         for module in ("ask.profiles", "analyse.recording.main_shape"):
             patch.setattr(f"profiler.{module}.profile_kernel", _profiled_once)
+        patch.setattr("profiler.ask.diagnoses.diagnose", _diagnosed_once)
         yield
 
 

@@ -7,11 +7,11 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import cache
 from inspect import signature
 from pathlib import Path
 
-import forked
 import pytest
 import typer
 from markdown_it import MarkdownIt
@@ -21,6 +21,7 @@ from profiler import errors
 from profiler.analyse.ladder.ladder import choose_view
 from profiler.catalog.thresholds import find_thresholds
 from profiler.cli import app
+from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,10 +74,22 @@ def anchors(page):
 # What is generated
 
 
+@pytest.fixture(scope="module")
+def reader_of_pages():
+    """It starts where the first command is run, and so knows the reports of all pages by their relative paths."""
+    with Sandbox(workers=1) as reader:
+        yield reader
+
+
 @pytest.fixture(autouse=True)
-def forks(monkeypatch):
-    """Its commands are forked from a process that has imported prof: twenty of them would take 0.3 s each to start."""
-    monkeypatch.setattr(generate, "start", forked.run)
+def started_here(monkeypatch, prof_here, reader_of_pages):
+    """Its commands run in this process, which reads each table once: a process for each of them would take 0.5 s."""
+
+    def start(command, *, cwd, env, **_):
+        return prof_here(*command[3:], cwd=cwd, env=env)
+
+    monkeypatch.setattr(generate, "start", start)
+    monkeypatch.setattr("profiler.store.reports.sandbox.Sandbox", lambda **_: nullcontext(reader_of_pages))
 
 
 @pytest.mark.parametrize("page", generate.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -172,7 +185,7 @@ def test_every_option_of_every_verb_is_in_the_reference():
         assert named - listed == set(), verb
 
 
-def test_the_python_shown_runs(tmp_path):
+def test_the_python_shown_runs(tmp_path, monkeypatch):
     """In a folder with two reports, a third, the shipped runs and the shipped ladders; a page is one session."""
     sessions = [(page.name, "\n".join(found)) for page in PAGES if (found := blocks(page, "python"))]
     assert sessions
@@ -180,13 +193,11 @@ def test_the_python_shown_runs(tmp_path):
         (tmp_path / f"{name}.ncu-rep").symlink_to(ROOT / "tests" / "data" / "reports" / f"{report}.ncu-rep")
     for folder in ("runs", "kernels"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    script = (
-        f"for page, text in {sessions!r}:\n    exec(compile(text, page, 'exec'), {{'__name__': '__main__'}})"
-    )
-    done = forked.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    with Sandbox(workers=1) as reader:  # one that stands in this folder
+        monkeypatch.setattr("profiler.store.reports.sandbox.Sandbox", lambda **_: nullcontext(reader))
+        for page, text in sessions:
+            exec(compile(text, page, "exec"), {"__name__": "__main__"})
 
 
 def test_the_python_that_needs_a_gpu_takes_options_that_exist():

@@ -24,7 +24,7 @@ from profiler.errors import (
     StoreLocked,
     ThresholdsInvalid,
 )
-from profiler.machine import find_shortage
+from profiler.machine import available_cores, find_shortage
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
 from profiler.store.reports.request import Request
@@ -144,6 +144,13 @@ def test_few_open_files_damage_no_run(recorded):
     done = shell(recorded, "list", "", "ulimit -n 16")
     assert done.returncode == 0
     assert "damaged" not in done.stdout
+
+
+def test_prof_uses_as_many_cores_as_python_was_told(monkeypatch):
+    monkeypatch.setenv("PYTHON_CPU_COUNT", "3")
+    assert available_cores() == 3
+    monkeypatch.setenv("PYTHON_CPU_COUNT", "default")
+    assert available_cores() == len(os.sched_getaffinity(0))
 
 
 # Paths and texts

@@ -14,6 +14,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 RUNGS = (0, 1, 5, 6, 9, 12, 13, 14)
 
+# Nothing is searched for, nothing has the focus, and the view begins at its top.
+_BEGIN = """anchor => {
+  const box = document.querySelector("nav input");
+  box.value = "";
+  box.dispatchEvent(new Event("input"));
+  document.activeElement.blur();
+  location.hash = anchor;
+  scrollTo(0, 0);
+}"""
+
 OpenPage = Callable[..., Page]
 
 
@@ -55,7 +65,7 @@ def ladder_page(write_page, recorded, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def opened_once(chromium: Browser, ladder_page: Path) -> Iterator[Page]:
-    with _watched(chromium) as open_page:
+    with watched(chromium) as open_page:
         yield open_page(ladder_page)
 
 
@@ -63,13 +73,14 @@ def opened_once(chromium: Browser, ladder_page: Path) -> Iterator[Page]:
 def look_at(opened_once: Page) -> OpenPage:
     """`look_at("#5-6", width=375)`: the ladder's page, which the tests of a file share, at a view and a width.
 
-    It takes half a second to open. So it is for tests that only look: they may resize it, and say how it is shown.
+    It takes half a second to open. So it is for tests that leave the page whole: they may resize it, say how it is shown, go
+    elsewhere, sort and search.
     """
 
     def look_at(anchor: str = "#ladder", *, width: int = 1280) -> Page:
         opened_once.emulate_media(media="null", color_scheme="null")
         opened_once.set_viewport_size({"width": width, "height": 900})
-        opened_once.evaluate("anchor => { location.hash = anchor; }", anchor)
+        opened_once.evaluate(_BEGIN, anchor)
         expect(opened_once.locator(".view.current")).to_have_id(anchor[1:])
         return opened_once
 
@@ -79,12 +90,12 @@ def look_at(opened_once: Page) -> OpenPage:
 @pytest.fixture
 def open_page(chromium: Browser) -> Iterator[OpenPage]:
     """`open_page(path, "#5-6", width=375, color_scheme="dark")`; nothing may complain, nothing be asked for."""
-    with _watched(chromium) as open_page:
+    with watched(chromium) as open_page:
         yield open_page
 
 
 @contextmanager
-def _watched(chromium: Browser) -> Iterator[OpenPage]:
+def watched(chromium: Browser) -> Iterator[OpenPage]:
     complaints, requests, contexts = [], [], []
 
     def open_page(path: Path, anchor: str = "", *, width: int = 1280, **options: object) -> Page:

@@ -8,6 +8,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.conftest import watched
+
 SCHEMES = ("light", "dark")
 
 # Everything open; of each long table the first rows, since the others are made alike; and of all views
@@ -166,8 +168,8 @@ def test_a_name_stays_where_its_figures_scroll(look_at, anchor, caption, pinned)
             ) == row.evaluate(paper, hovered)
 
 
-def test_a_metric_its_verdict_and_the_reason_are_read_together_on_a_phone(open_page, ladder_page):
-    page = open_page(ladder_page, "#9-14", width=375)
+def test_a_metric_its_verdict_and_the_reason_are_read_together_on_a_phone(look_at):
+    page = look_at("#9-14", width=375)
     box = box_of(page, "Counters: metric")
     scroll(box, 10_000)
     row = box.locator("tr", has_text="too small to matter").first
@@ -194,8 +196,8 @@ def test_a_shadow_tells_that_there_is_more_until_there_is_not(look_at):
         assert edge() == paper, scheme
 
 
-def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(open_page, ladder_page):
-    page = open_page(ladder_page, "#9-14", width=1440)
+def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(look_at):
+    page = look_at("#9-14", width=1440)
     box = box_of(page, "Counters: metric")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0
     reason = box.locator("td", has_text="certain, but too small to matter").first
@@ -231,9 +233,9 @@ def test_no_line_ends_between_a_figure_and_its_unit(look_at):
     assert [text for text in texts if re.search(r"\d (%|ms|us|GB/s|GFLOP/s)(?!\w)", text)] == []
 
 
-def test_the_mark_of_a_verdict_stands_in_the_column_that_is_judged(open_page, ladder_page):
+def test_the_mark_of_a_verdict_stands_in_the_column_that_is_judged(look_at):
     marks = """rows => rows.map((row) => [...row.cells].map((cell) => getComputedStyle(cell, "::before").content !== "none"))"""
-    page = open_page(ladder_page)
+    page = look_at()
     for anchor, caption, judged in (
         ("ladder", "The ladder at a glance: name", "step"),
         ("5-6", "Counters: metric", "verdict"),
@@ -295,13 +297,13 @@ def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(look_at):
     assert page.pdf(format="A4")[:5] == b"%PDF-"
 
 
-def test_the_page_as_it_opens_prints_whole_and_any_other_view_alone(open_page, ladder_page):
-    page = open_page(ladder_page)
+def test_the_page_as_it_opens_prints_whole_and_any_other_view_alone(look_at):
+    page = look_at()
     page.emulate_media(media="print")
     views = page.locator(".view")
     visible = "all => all.filter((one) => one.checkVisibility()).map((one) => one.id)"
     assert len(views.evaluate_all(visible)) == views.count() > 10
-    page = open_page(ladder_page, "#5-6")
+    page = look_at("#5-6")
     page.emulate_media(media="print")
     assert page.locator(".view").evaluate_all(visible) == ["5-6"]
 
@@ -318,9 +320,16 @@ def hostile_page(write_page, hostile_store):
     )  # fmt: skip
 
 
-def test_a_name_is_text_whatever_it_holds(open_page, hostile_page):
-    page = open_page(hostile_page)
-    page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+@pytest.fixture(scope="module")
+def hostile(chromium, hostile_page):
+    with watched(chromium) as open_page:
+        page = open_page(hostile_page)
+        page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+        yield page
+
+
+def test_a_name_is_text_whatever_it_holds(hostile):
+    page = hostile
     assert page.locator("script").count() == 1
     assert page.locator("main b, main script").count() == 0
     expect(page.get_by_role("heading", level=1)).to_have_text("</title><script>alert(2)</script>")
@@ -331,8 +340,8 @@ def test_a_name_is_text_whatever_it_holds(open_page, hostile_page):
     assert not set(text) & set("\u202e\u2066\u2069\u200f")
 
 
-def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hostile_page):
-    page = open_page(hostile_page)
+def test_a_template_of_thousands_of_characters_breaks_no_layout(hostile):
+    page = hostile
     for anchor in ("ladder", "4", "8", "4-8"):
         page.evaluate("anchor => { location.hash = anchor; }", anchor)
         expect(page.locator(".view.current")).to_have_id(anchor)

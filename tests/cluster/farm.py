@@ -130,16 +130,15 @@ class Farm:
             time.sleep(0.05)
         return process
 
-    def words(self, runs: Path, *more: object) -> list[object]:
+    def words(self, runs: Path, *more: object, sizes: tuple[int, ...] = (10, 20)) -> list[object]:
         """Two kernels at two sizes, two processes each."""
-        return [
-            "--runs", runs, "collect", "--ladder", "compiled", "--all", "--size", 10, "--size", 20, "--launches", 2,
-            "--processes", 2, "--repeats", 1, *more,
-        ]  # fmt: skip
+        chosen = [word for size in sizes for word in ("--size", size)]
+        common = ("--launches", 2, "--processes", 2, "--repeats", 1)
+        return ["--runs", runs, "collect", "--ladder", "compiled", "--all", *chosen, *common, *more]
 
-    def start(self, runs: Path, *more: object) -> subprocess.Popen[str]:
+    def start(self, runs: Path, *more: object, sizes: tuple[int, ...] = (10, 20)) -> subprocess.Popen[str]:
         """A client in a process of its own."""
-        words = [str(word) for word in self.words(runs, *more)]
+        words = [str(word) for word in self.words(runs, *more, sizes=sizes)]
         process = forked.Popen(
             [sys.executable, "-c", PROF, *words], cwd=self.client, env=self.environment(self.client),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,

@@ -102,10 +102,13 @@ def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
 
 
 def test_workers_killed_at_random_moments(field: Field, trial) -> None:
-    rng = random.Random(8)
+    """Until a kill has met a measurement, as the first one does on a machine that is not too slow."""
+    rng = random.Random(17)
     seen: Counter[str] = Counter()
-    for number in range(2):
+    for number in range(3):
         seen += trial(number, rng, host_share=0.15)
+        if seen["lost"]:
+            break
     assert seen["lost"], f"the kills came too late: {dict(seen)}"
     assert not programs_of(field.farm.log)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 
-import forked
 import pytest
 
 PTX = """
@@ -47,19 +45,22 @@ def cubin(tmp_path, needs):
     return make
 
 
-def check(*words, cwd=None):
-    command = [sys.executable, "-m", "profiler", "check", "--sass", *map(str, words)]
-    return forked.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+@pytest.fixture
+def check(prof_here):
+    def run(*words, cwd=None):
+        return prof_here("check", "--sass", *words, cwd=cwd)
+
+    return run
 
 
-def test_the_same_code_passes_whatever_the_order_of_its_functions(cubin):
+def test_the_same_code_passes_whatever_the_order_of_its_functions(check, cubin):
     one, other = cubin("one", first=3, second=5), cubin("other", second=5, first=3)
     done = check("--baseline", one, other)
     assert done.returncode == 0, done.stderr
     assert "the machine code is the same in 2 functions" in done.stdout
 
 
-def test_a_file_that_is_called_like_an_option_is_a_file(cubin, tmp_path):
+def test_a_file_that_is_called_like_an_option_is_a_file(check, cubin, tmp_path):
     one = cubin("one", first=3)
     folder = tmp_path / "cache"
     folder.mkdir()
@@ -68,7 +69,7 @@ def test_a_file_that_is_called_like_an_option_is_a_file(cubin, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_changed_constant_fails_and_says_where(cubin):
+def test_a_changed_constant_fails_and_says_where(check, cubin):
     done = check("--baseline", cubin("one", first=3), cubin("other", first=7), "--format", "json")
     assert done.returncode == 1
     (found,) = json.loads(done.stdout)["functions"]
@@ -77,7 +78,7 @@ def test_a_changed_constant_fails_and_says_where(cubin):
     assert "0x7" in found["after"]
 
 
-def test_a_folder_of_cubins_is_read_as_tritons_cache_lies(cubin, tmp_path):
+def test_a_folder_of_cubins_is_read_as_tritons_cache_lies(check, cubin, tmp_path):
     one, other = cubin("one", first=3), cubin("other", second=5)
     for place, file in (("hash1", one), ("hash2", other)):
         (tmp_path / "cache" / place).mkdir(parents=True)
@@ -86,13 +87,13 @@ def test_a_folder_of_cubins_is_read_as_tritons_cache_lies(cubin, tmp_path):
     assert (done.returncode, "same in 2 functions" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
-def test_reports_are_compared_too(reports):
+def test_reports_are_compared_too(check, reports):
     report = reports / "gemm_6.ncu-rep"
     assert check("--baseline", report, report).returncode == 0
     assert "is gone" in check("--baseline", reports / "gemm_5.ncu-rep", report).stdout
 
 
-def test_a_cache_may_hold_a_function_in_several_configurations(cubin, tmp_path):
+def test_a_cache_may_hold_a_function_in_several_configurations(check, cubin, tmp_path):
     for cache, factors in (("before", (3, 5)), ("same", (5, 3)), ("changed", (3, 7))):
         for factor in factors:
             folder = tmp_path / cache / f"hash-{cache}-{factor}"
@@ -105,12 +106,12 @@ def test_a_cache_may_hold_a_function_in_several_configurations(cubin, tmp_path):
     )
 
 
-def test_a_file_without_machine_code_is_refused(tmp_path):
+def test_a_file_without_machine_code_is_refused(check, tmp_path):
     (tmp_path / "empty.cubin").write_bytes(b"nothing")
     done = check("--baseline", tmp_path / "empty.cubin", tmp_path / "empty.cubin")
     assert done.returncode == 93
     assert "cuobjdump reads no machine code from it" in done.stderr
 
 
-def test_a_candidate_is_needed():
+def test_a_candidate_is_needed(check):
     assert check("--baseline", "6").returncode == 2

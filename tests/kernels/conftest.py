@@ -1,10 +1,9 @@
 """The machine code of every rung that ships, compiled without a GPU.
 
 `machine_code("relu", 2)` is rung 2 of `kernels/relu/ladder.toml` as the compiler made it for sm_90; `machine_code("gemm", 5,
-"sm_80")` names another of the ladder's ARCHITECTURES, which campaigns compile. The rungs of a ladder are compiled together, each in a namespace, since
-most of the time goes into what they include: when a test first asks for one of them, by one worker for all, and again only when
-their command, the compiler, a source or a header in `kernels/` has changed. `alone=True` compiles one rung as `prof build` does;
-test_every_ladder.py shows that it is the same machine code.
+"sm_80")` names another of the ladder's ARCHITECTURES, which campaigns compile. The rungs of a ladder are compiled together, each in a
+namespace, since most of the time goes into what they include, and that is recorded (`compiled.py`). `alone=True` is one rung as
+`prof build` compiles it; test_every_ladder.py shows that it is the same machine code.
 
 What must hold for every rung is in test_every_ladder.py: it compiles, spills nothing and holds the kernel that it promises. A
 ladder's own module therefore states its claims alone:
@@ -16,46 +15,32 @@ ladder's own module therefore states its claims alone:
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple
 
-import msgspec
 import pytest
 
 from profiler.analyse.code.opcodes import width_bits
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.rungs.build import build_flags
-from profiler.measure.tools.process import run
-from profiler.measure.tools.ptxas import Resources, parse_resources
-from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
-from profiler.store.remote.places import sha256_of
+from profiler.measure.tools.ptxas import Resources
+from tests.kernels import compiled
+from tests.kernels.compiled import INSTRUCTION_BYTES, ROOT, Compiler, Sources, namespace_of
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
 SUITE_ARCHITECTURE = "sm_90"  # the others are for campaigns
-_INCLUDE = re.compile(r"^#include .+$", re.MULTILINE)
-_OF_OURS = re.compile(r'^#include "(.+)"$', re.MULTILINE)
-_DEFINE = re.compile(r"^#define (\w+)", re.MULTILINE)
+PTX_OF_GEMM_8 = Sources("ptx_of_gemm_8", [KERNELS / "gemm/08_warp_tiles.cu", ROOT / "docs/widths.py"])
+HOW_TO_RECORD = "run `pytest tests/kernels --record`, and commit tests/data/machine_code"
 _NAMESPACE = re.compile(r"rung_\d{3}")  # as namespace_of calls it
-_ARCH = re.compile(r"^\s*code for (sm_\w+)", re.MULTILINE)
-_FUNCTION = re.compile(r"^\s*Function : (\S+)", re.MULTILINE)
-_INSTRUCTION = re.compile(
-    r"^\s*/\*(?P<offset>[0-9a-f]{4,})\*/\s+\{?\s*(?P<predicate>@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Za-z0-9_.]*)\s*(?P<operands>[^;]*);",
-    re.MULTILINE,
-)
 _TARGET = re.compile(r"0x([0-9a-f]+)\s*$")
 
 
-class Instruction(msgspec.Struct, frozen=True):
+class Instruction(NamedTuple):
     offset: int
     opcode: str  # with modifiers, without predicate
     operands: str
@@ -116,90 +101,16 @@ class Code:
 MachineCode = Callable[..., Code]
 
 
-class Compiled(msgspec.Struct, frozen=True):
-    """The result of one call of the compiler: for each architecture, each function's instructions."""
-
-    resources: list[Resources]
-    code: dict[str, dict[str, list[Instruction]]]
-
-
-@dataclass(frozen=True)
-class Compiler:
-    toolchain: Toolchain
-    cuobjdump: Path
-    folder: Path
-    lock: Callable[[Path], AbstractContextManager[None]]
-    known: dict[str, Compiled] = field(default_factory=dict)
-
-    @cached_property
-    def headers(self) -> list[Path]:
-        return sorted(KERNELS.rglob("*.cuh"))
-
-    def alone(self, ladder: Ladder, kernel: Kernel, arch: str) -> Compiled:
-        source = cast(Path, kernel.source)
-        command = self._command(build_flags(kernel, arch), source)
-        return self._compiled(f"{ladder.name}_{kernel.file_name}_{arch}", command, [source])
-
-    def together(self, ladder: Ladder, kernel: Kernel, arch: str) -> Compiled:
-        """The rung and all others of its ladder that take the same flags."""
-        flags = build_flags(kernel, arch)
-        rungs = [one for one in ladder.kernels if one.is_compiled and build_flags(one, arch) == flags]
-        name = f"{ladder.name}_from_{rungs[0].file_name}_{arch}"
-        one_file = self.folder / f"{name}.cu"
-        command = self._command(flags, one_file)
-        sources = [cast(Path, one.source) for one in rungs]
-        return self._compiled(name, command, sources, (one_file, one_file_of(rungs)))
-
-    def _command(self, flags: list[str], source: Path) -> list[str]:
-        nvcc = [str(self.toolchain.nvcc), "-Xptxas=-v", "-DPROF_NO_CUBLAS", "-fatbin"]
-        return [*nvcc, *dict.fromkeys(flags), str(source)]
-
-    def _compiled(
-        self, name: str, command: list[str], sources: list[Path], written: tuple[Path, str] | None = None
-    ) -> Compiled:
-        """`written` is the file to compile and its text, where it is made of the sources."""
-        if name not in self.known:
-            self.known[name] = self._compiled_by_some_worker(name, command, sources, written)
-        return self.known[name]
-
-    def _compiled_by_some_worker(
-        self, name: str, command: list[str], sources: list[Path], written: tuple[Path, str] | None
-    ) -> Compiled:
-        path = self.folder / f"{name}.{self._made_from(command, sources)}.json"
-        with self.lock(self.folder / f"{name}.lock"):
-            if not path.exists():
-                if written:
-                    written[0].write_text(written[1])
-                made = self._compile(command, path.with_suffix(".fatbin"))
-                for stale in self.folder.glob(f"{name}.*.json"):
-                    stale.unlink()
-                new = path.with_suffix(".new")
-                new.write_bytes(msgspec.json.encode(made))
-                new.replace(path)
-            return msgspec.json.decode(path.read_bytes(), type=Compiled)
-
-    def _made_from(self, command: list[str], sources: list[Path]) -> str:
-        files = [sha256_of(path) for path in (*sources, *self.headers, Path(__file__))]
-        return hashlib.sha256(repr((self.toolchain, command, files)).encode()).hexdigest()[:16]
-
-    def _compile(self, command: list[str], fatbin: Path) -> Compiled:
-        try:
-            built = run([*command, "-o", str(fatbin)], timeout_s=300)
-            assert built.exit_code == 0, built.stderr
-            tools = {"PATH": f"{self.cuobjdump.parent}:{os.environ['PATH']}"}  # it calls nvdisasm
-            read = run([str(self.cuobjdump), "-sass", str(fatbin)], timeout_s=300, environment=tools)
-            assert read.exit_code == 0, read.stderr
-        finally:
-            fatbin.unlink(missing_ok=True)
-        return Compiled(parse_resources(built.stderr), read_sass(read.stdout))
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record", action="store_true", help="record what the compiler makes of sources that have changed"
+    )
 
 
 @pytest.fixture(scope="session")
 def compiler(pytestconfig: pytest.Config, lock, needs) -> Compiler:
-    """nvcc needs a host compiler."""
-    needs("g++")
-    toolchain, cuobjdump = describe_toolchain(needs("nvcc")), needs("cuobjdump")
-    return Compiler(toolchain, cuobjdump, pytestconfig.cache.mkdir("machine_code"), lock)
+    records = pytestconfig.getoption("--record", False)
+    return Compiler(needs, pytestconfig.cache.mkdir("machine_code"), lock, records)
 
 
 @pytest.fixture(scope="session")
@@ -211,7 +122,8 @@ def machine_code(compiler: Compiler) -> MachineCode:
             ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
         ladder = ladders[ladder_name]
         kernel = ladder.kernel(number)
-        compiled = (compiler.alone if alone else compiler.together)(ladder, kernel, arch)
+        sources = (compiled.alone if alone else compiled.together)(ladder, kernel, arch)
+        made = compiler.compiled(sources)
         target = kernel.targets.get(arch, arch)
 
         def is_its_own(function: str) -> bool:
@@ -224,11 +136,21 @@ def machine_code(compiler: Compiler) -> MachineCode:
         return Code(
             kernel,
             target,
-            {name: body for name, body in compiled.code[target].items() if is_its_own(name)},
-            [one for one in compiled.resources if one.target == target and is_its_own(one.function)],
+            {name: instructions(body) for name, body in made.code[target].items() if is_its_own(name)},
+            [one for one in made.resources if one.target == target and is_its_own(one.function)],
         )
 
     return machine_code
+
+
+def instructions(body: list[tuple[str, str]]) -> list[Instruction]:
+    return [Instruction(INSTRUCTION_BYTES * at, *one) for at, one in enumerate(body)]
+
+
+def bounds_program(largest_k: int) -> Sources:
+    """The program of test_gemm_bounds.py, as it is called there."""
+    flags = ["-std=c++17", "-O2", "-arch=sm_90"]
+    return Sources(f"bounds_to_{largest_k}", [Path(__file__).with_name("bounds.cu")], flags)
 
 
 def architectures(ladder_name: str) -> tuple[str, ...]:
@@ -261,50 +183,6 @@ def any_codes(machine_code: MachineCode, any_ladder: str, any_arch: str) -> list
     return [machine_code(any_ladder, one.number, any_arch) for one in compiled]
 
 
-def namespace_of(kernel: Kernel) -> str:
-    return f"rung_{kernel.number:03}"
-
-
-def one_file_of(rungs: Sequence[Kernel]) -> str:
-    """Each rung in a namespace of its own; first what they include, so that none of it ends up in there."""
-    texts = [whole_source(cast(Path, kernel.source)) for kernel in rungs]
-    lines = dict.fromkeys(line for text in texts for line in _INCLUDE.findall(text))
-    parts = [
-        f"namespace {namespace_of(kernel)} {{\n{text}\n}}\n"
-        + "".join(f"#undef {name}\n" for name in _DEFINE.findall(text))
-        for kernel, text in zip(rungs, texts, strict=True)
-    ]
-    return "\n".join([*lines, *parts])
-
-
-def whole_source(path: Path) -> str:
-    """Returns a source's text with the header that holds `main` in place of its include, as rungs share it and set its macros.
-
-    It includes its other headers by their whole paths.
-    """
-
-    def included(match: re.Match[str]) -> str:
-        header = (path.parent / match[1]).resolve()
-        if not header.is_file():
-            return match[0]  # found by the compiler's flags
-        return whole_source(header) if "int main(" in header.read_text() else f'#include "{header}"'
-
-    return _OF_OURS.sub(included, path.read_text().replace("#pragma once\n", ""))
-
-
-def read_sass(text: str) -> dict[str, dict[str, list[Instruction]]]:
-    """Architecture -> mangled function name -> its instructions."""
-    read: dict[str, dict[str, list[Instruction]]] = {}
-    for arch, section in _sections(_ARCH, text):
-        functions = read.setdefault(arch, {})
-        for function, body in _sections(_FUNCTION, section):
-            functions[function] = [
-                Instruction(int(match["offset"], 16), match["opcode"], match["operands"].strip())
-                for match in _INSTRUCTION.finditer(body)
-            ]
-    return read
-
-
 def hot_loop(instructions: list[Instruction], work: Iterable[str]) -> list[Instruction]:
     """The loop with most of the arithmetic in itself: what a loop inside of it does is not counted."""
     names = set(work)
@@ -324,9 +202,3 @@ def hot_loop(instructions: list[Instruction], work: Iterable[str]) -> list[Instr
         return []
     start, end = max(sorted(loops), key=own_work)
     return [one for one in instructions if start <= one.offset <= end]
-
-
-def _sections(heading: re.Pattern[str], text: str) -> list[tuple[str, str]]:
-    starts = list(heading.finditer(text))
-    ends = [match.start() for match in starts[1:]] + [len(text)]
-    return [(match[1], text[match.end() : end]) for match, end in zip(starts, ends, strict=True)]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from tests.kernels.conftest import Code
+from profiler.catalog.ladders.ladder_file import read_ladder
+from tests.kernels.compiled import RECORDINGS, Compiler, alone, together
+from tests.kernels.conftest import (
+    HOW_TO_RECORD,
+    KERNELS,
+    PTX_OF_GEMM_8,
+    SUITE_ARCHITECTURE,
+    Code,
+    bounds_program,
+)
 
 
 def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code]) -> None:
@@ -30,6 +36,22 @@ def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Cod
     assert [f"{code.kernel} spills registers" for code in spilled] == []
     local = [code for code in any_codes if {"LDL", "STL"} & code.names]
     assert [f"{code.kernel} uses local memory" for code in local] == []
+
+
+def test_what_is_recorded_was_made_of_these_sources(compiler: Compiler) -> None:
+    """A rung that has changed is compiled as long as this test fails, so that nothing is said of code that is no more."""
+    ladders = {path.parent.name: read_ladder(path) for path in KERNELS.glob("*/ladder.toml")}
+    by_itself = alone(ladders["gemm"], ladders["gemm"].kernel(9), SUITE_ARCHITECTURE)
+    sources = {one.name: one for one in (PTX_OF_GEMM_8, bounds_program(4096), by_itself)}
+    for ladder in ladders.values():
+        for kernel in ladder.kernels:
+            if kernel.is_compiled and kernel.is_profiled:
+                one = together(ladder, kernel, SUITE_ARCHITECTURE)
+                sources[one.name] = one
+    recorded = {path.name.partition(".")[0] for path in RECORDINGS.iterdir()}
+    assert recorded - sources.keys() == set(), "nothing is made under these names: remove them"
+    changed = [name for name, one in sources.items() if compiler.recorded(one) is None]
+    assert changed == [], HOW_TO_RECORD
 
 
 def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from profiler.measure.tools.process import run
-from profiler.measure.tools.toolchain import describe_toolchain
+from tests.kernels.compiled import Compiler
+from tests.kernels.conftest import bounds_program
 
 PRECISIONS = ("fp32", "bf16", "tf32", "bf16 to bf16", "e4m3 to bf16")
 ROW, TILE = 72, 16 * 16  # elements of the planted row and tile
@@ -21,23 +21,21 @@ LARGEST_K_OF_FP8 = 333  # of those tried, at which one lost product shows
 
 
 @pytest.fixture(scope="module", params=[4096, pytest.param(16384, marks=pytest.mark.campaign)])
-def judged(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, needs
-) -> list[dict[str, Any]]:
+def judged(request: pytest.FixtureRequest, compiler: Compiler) -> list[dict[str, Any]]:
     """What the program found, one row for each precision, k up to the largest, and error; campaigns go further."""
-    needs("g++")
-    toolchain = describe_toolchain(needs("nvcc"))
-    binary = tmp_path_factory.mktemp("bounds") / "bounds"
-    link = [f"-L{toolchain.link_folder}"] if toolchain.link_folder else []
-    source = str(Path(__file__).with_name("bounds.cu"))
-    built = run(
-        [str(toolchain.nvcc), "-std=c++17", "-O2", "-arch=sm_90", *link, source, "-o", str(binary)],
-        timeout_s=300,
-    )
-    assert built.exit_code == 0, built.stderr
-    return [
-        json.loads(line) for line in run([str(binary), str(request.param)], timeout_s=120).stdout.splitlines()
-    ]
+    program = bounds_program(request.param)
+
+    def run_it() -> list[dict[str, Any]]:
+        compiler.needs("g++")
+        tools, binary = compiler.toolchain, compiler.cache / "bounds"
+        link = [f"-L{tools.link_folder}"] if tools.link_folder else []
+        command = [str(tools.nvcc), *program.flags, *link, str(program.paths[0]), "-o", str(binary)]
+        built = run(command, timeout_s=300)
+        assert built.exit_code == 0, built.stderr
+        found = run([str(binary), str(request.param)], timeout_s=120).stdout
+        return [json.loads(line) for line in found.splitlines()]
+
+    return compiler.result(program, list[dict[str, Any]], run_it)
 
 
 def of(judged: list[dict[str, Any]], precision: str, error: str) -> Iterator[dict[str, Any]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.kernels.compiled import ROOT
+from tests.kernels.conftest import PTX_OF_GEMM_8
+
 sys.path.insert(0, str(ROOT / "docs"))
+import widths
 
-from widths import STORED, count_widths  # noqa: E402
 
-
-def test_the_stored_widths_are_those_of_the_compiler_and_not_of_the_machine_code(needs, machine_code) -> None:
-    source = ROOT / "kernels/gemm/08_warp_tiles.cu"
-    in_ptx = json.loads(STORED.read_text())["8"]
-    assert in_ptx == count_widths(source, needs("nvcc"))
+def test_the_stored_widths_are_those_of_the_compiler_and_not_of_the_machine_code(
+    compiler, machine_code
+) -> None:
+    in_ptx = json.loads(widths.STORED.read_text())["8"]
+    source, nvcc = PTX_OF_GEMM_8.paths[0], compiler.toolchain.nvcc
+    assert in_ptx == compiler.result(PTX_OF_GEMM_8, dict[str, int], lambda: widths.count_widths(source, nvcc))
     assert set(in_ptx) == {"32", "64", "128"}
     assert machine_code("gemm", 8).only("^(?!.*ILb0E)").widths("LDS") == {128}

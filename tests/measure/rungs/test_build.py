@@ -187,6 +187,7 @@ def test_a_record_that_did_not_know_of_its_fast_math_is_made_anew(
 def test_without_the_systems_count_of_cores(
     ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("PYTHON_CPU_COUNT")
     monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
     assert build(ladder, toolchain, [1])[1].status == "built"
 

@@ -335,10 +335,10 @@ def test_the_name_of_a_run_is_the_files_the_users_or_the_rungs(folder: Path, emp
 # The command
 
 
-def test_the_command_lists_what_failed_and_ends_with_42(folder: Path, tmp_path: Path, prof) -> None:
+def test_the_command_lists_what_failed_and_ends_with_42(folder: Path, tmp_path: Path, prof_here) -> None:
     (folder / "cut.ncu-rep").write_bytes((folder / "range.ncu-rep").read_bytes()[:999])
 
-    done = prof("--runs", tmp_path / "runs", "ingest", folder)
+    done = prof_here("--runs", tmp_path / "runs", "ingest", folder)
 
     assert done.returncode == IngestIncomplete.exit_code == 42
     assert sorted(line.split()[0] for line in done.stdout.splitlines()) == ["stored"] * len(SMALL)

@@ -186,7 +186,10 @@ def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp
     finish(folder, runs)
 
 
-@pytest.mark.parametrize(("together", "jobs"), [(2, 2), pytest.param(4, 1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    ("together", "jobs"),
+    [(2, 1), *(pytest.param(*more, marks=pytest.mark.campaign) for more in ((2, 2), (4, 1)))],
+)
 def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs) -> None:
     """Each takes an overlapping part of the reports, all into one folder of runs."""
     reports = sorted(folder.iterdir())

@@ -242,7 +242,9 @@ def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
     assert available_cores() >= 1
 
 
-@pytest.mark.parametrize("name", ["triton_matmul", "triton_add_full"])
+@pytest.mark.parametrize(
+    "name", ["triton_matmul", pytest.param("triton_add_full", marks=pytest.mark.campaign)]
+)
 def test_the_tables_of_a_report_do_not_depend_on_the_reports_before_it(
     reports: Path, tmp_path: Path, name: str
 ) -> None:

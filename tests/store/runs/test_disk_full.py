@@ -41,7 +41,7 @@ def fill(disk: Path, leave_bytes: int) -> Path:
 
 @pytest.mark.parametrize("left_kib", SPACES_KIB)
 def test_a_full_disk_ends_with_23_and_only_whole_runs(
-    reports: Path, disk: Path, tmp_path: Path, prof, prof_here, left_kib: int
+    reports: Path, disk: Path, tmp_path: Path, prof_here, left_kib: int
 ) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
@@ -50,7 +50,7 @@ def test_a_full_disk_ends_with_23_and_only_whole_runs(
     ballast = fill(disk, left_kib * KIB)
     runs = disk / "runs"
 
-    done = prof("--runs", runs, "ingest", folder)
+    done = prof_here("--runs", runs, "ingest", folder)
 
     assert done.returncode == DiskFull.exit_code == 23, done.stderr
     complaint, remedy = done.stderr.splitlines()[-2:]
@@ -70,7 +70,7 @@ def test_a_full_disk_ends_with_23_and_only_whole_runs(
 
 
 def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
-    reports: Path, disk: Path, tmp_path: Path, prof
+    reports: Path, disk: Path, tmp_path: Path, prof_here
 ) -> None:
     from profiler.store.reports.identity import pack_report
 
@@ -78,19 +78,19 @@ def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
     pack_report(reports / "several.ncu-rep", packed)
     fill(disk, 200 * KIB)  # fewer than the report's 413 kB
 
-    done = prof("--runs", disk / "runs", "ingest", packed)
+    done = prof_here("--runs", disk / "runs", "ingest", packed)
 
     assert done.returncode == ReportTooLarge.exit_code, done.stderr
     assert "the disk has no room to unpack it" in done.stderr
     assert RunStore(disk / "runs").ids() == []
 
 
-def test_a_read_only_disk_is_told_as_such(reports: Path, disk: Path, prof) -> None:
+def test_a_read_only_disk_is_told_as_such(reports: Path, disk: Path, prof_here) -> None:
     remount = ["mount", "-o", "remount,ro", str(disk)]
     if subprocess.run(remount, capture_output=True, check=False).returncode != 0:
         pytest.skip("no file system can be remounted here")
 
-    done = prof("--runs", disk / "runs", "ingest", reports / "graph.ncu-rep")
+    done = prof_here("--runs", disk / "runs", "ingest", reports / "graph.ncu-rep")
 
     assert done.returncode == 24, done.stderr
     assert f"{disk / 'runs'}: cannot be written: Read-only file system" in done.stderr

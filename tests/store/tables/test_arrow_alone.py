@@ -31,6 +31,16 @@ except SystemExit as ended:
     assert lines[-2:] == ["0", "['pyarrow']"]
 
 
+def test_what_writes_tables_and_computes_on_them_imports_neither_and_numpy_is_there_for_others():
+    lines = said(
+        "import sys\n"
+        "from profiler.store.tables.arrow_alone import import_arrow_alone\n"
+        "import_arrow_alone()\n"
+        f"import pyarrow.compute, pyarrow.parquet\n{SAY}\nimport numpy\n{SAY}"
+    )
+    assert lines == ["['pyarrow']", "['numpy', 'pyarrow']"]
+
+
 def test_python_imports_all_of_them_as_ever():
     table = f"profiler.open_runs({str(RUNS)!r})['gemm-6'].to_pandas('metrics')"
     (line,) = said(f"import sys, profiler; {table}; {SAY}")

@@ -1,0 +1,28 @@
+"""What the tests of several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiler.measure.tools import disassembly
+
+
+@pytest.fixture(scope="package", autouse=True)
+def disassembled_once() -> Iterator[None]:
+    """NVIDIA's disassembler takes 0.4 s for the smallest file, and the tests give it the same few again and again."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def run(command: list[str], **options: Any) -> Any:
+        key = (*command[:-1], Path(command[-1]).read_bytes())
+        if key not in known:
+            known[key] = disassembly_run(command, **options)
+        return known[key]
+
+    disassembly_run = disassembly.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disassembly, "run", run)
+        yield
