@@ -58,8 +58,8 @@ gemm_08_warp_tiles(int m, int n, int k, const float* __restrict__ a, const float
     const float* b_at = b + size_t(b_row) * n + col0 + b_col;
     const int a_rows = m - row0 - a_row, a_valid = k - a_col;
     const int b_rows = k - b_row, b_valid = n - col0 - b_col;
-    float sum[TM][TN] = {};
-    for (int k0 = 0; k0 < k; k0 += BK) {
+
+    const auto copy_slab = [&](int k0) {
 #pragma unroll
         for (int y = 0; y < BM; y += A_ROWS) {
             const float4 part = load_4<FULL>(a_at + size_t(y) * k + k0, y < a_rows ? a_valid - k0 : 0);
@@ -72,14 +72,23 @@ gemm_08_warp_tiles(int m, int n, int k, const float* __restrict__ a, const float
         for (int y = 0; y < BK; y += B_ROWS)
             *reinterpret_cast<float4*>(&bs[b_row + y][b_col]) =
                 load_4<FULL>(b_at + size_t(k0 + y) * n, k0 + y < b_rows ? b_valid : 0);
+    };
+
+    float sum[TM][TN] = {};
+    float a_part[TM], b_part[TN];  // this k-step's fragments
+    const auto read_fragments = [&](int kk) {
+#pragma unroll
+        for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i / 4 * ROW_BAND + i % 4];
+#pragma unroll
+        for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j / 4 * COL_BAND + j % 4];
+    };
+
+    for (int k0 = 0; k0 < k; k0 += BK) {
+        copy_slab(k0);
         __syncthreads();
 #pragma unroll
         for (int kk = 0; kk < BK; ++kk) {
-            float a_part[TM], b_part[TN];
-#pragma unroll
-            for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i / 4 * ROW_BAND + i % 4];
-#pragma unroll
-            for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j / 4 * COL_BAND + j % 4];
+            read_fragments(kk);
             walk_in_blocks<TM, TN>([&](int i, int j) { sum[i][j] += a_part[i] * b_part[j]; });
         }
         __syncthreads();

@@ -45,11 +45,6 @@ static_assert(THREADS % (BN / 4) == 0 && BK % B_ROWS == 0, "whole passes of the 
 static_assert(STAGES >= 2 && BK >= 2, "one slab is read while another is written");
 static_assert(SHARED_BYTES * MIN_BLOCKS <= 160 * 1024, "sm_80 has 160 KB of shared memory for all blocks of an SM");
 
-__device__ __forceinline__ void read_4(float* to, const float* from) {
-    const float4 part = *reinterpret_cast<const float4*>(from);
-    to[0] = part.x, to[1] = part.y, to[2] = part.z, to[3] = part.w;
-}
-
 template <bool FULL>
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 gemm_09_double_buffered(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c) {

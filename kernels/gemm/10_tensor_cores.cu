@@ -86,7 +86,7 @@ gemm_10_tensor_cores(int m, int n, int k, const __grid_constant__ CUtensorMap a_
                 wgmma_fence();
 #pragma unroll
                 for (int kk = 0; kk < BK / 16; ++kk)
-                    wgmma_64x256x16(sum, a_part + (kk * 32 >> 4), b_part + (kk * 2048 >> 4), slab + kk > 0);
+                    wgmma_64_rows(sum, a_part + (kk * 32 >> 4), b_part + (kk * 2048 >> 4), slab + kk > 0);
                 wgmma_commit();
                 wgmma_wait<0>();
                 release(stage);

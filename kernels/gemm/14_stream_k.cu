@@ -18,11 +18,11 @@
 // Rows of B and C that are multiples of 16 bytes go by 16 bytes also where tiles overhang.
 #include "device.cuh"
 #include "harness.cuh"
+#include "stream_k.cuh"
 
 constexpr int PAD = 4;          // floats: keeps the rows of As 16-byte aligned, and 4 banks apart
 constexpr int LANES_M = 4, LANES_N = 8;
 constexpr int A_LANES = 8;      // threads that share a row of A
-constexpr int LEAST_SHARE = 8;  // slabs: from 2 to 16 it made no difference at the sizes measured
 
 // A tile of C, by threads of TM x TN elements each, in a block that an SM has room for `BLOCKS` times.
 template <int BM_, int BN_, int BK_, int TM_, int TN_, int STAGES_, int BLOCKS_>
@@ -48,15 +48,6 @@ constexpr int SPARE_BLOCKS = 1;  // with the registers of all blocks, sm_100 wou
 constexpr int SPARE_BLOCKS = 0;
 #endif
 
-// Slabs are counted through all tiles, which are counted through the rows of C. The first `sharers` blocks cut the first
-// `shared_tiles` into shares; each block after them has a tile of its own.
-struct Plan {
-    int tiles_across, slabs_of_tile;
-    int shared_tiles, share, sharers;
-    float4* partial_sums;  // a tile for each sharer
-    uint32_t* ready;       // whether it is there; whoever takes it resets this
-};
-
 enum Fit { WHOLE, WIDE, ANY };  // whole tiles; tiles overhang, but rows of B and C are multiples of 16 bytes; neither
 
 template <Fit FIT>
@@ -70,26 +61,6 @@ template <Fit FIT>
 __device__ __forceinline__ void store_c(float* at, int valid, float4 value) {
     if (FIT != WIDE) store_4<FIT == WHOLE>(at, valid, value);
     else if (valid > 0) store_4<true>(at, valid, value);
-}
-
-__device__ __forceinline__ void read_4(float* to, const float* from) {
-    const float4 part = *reinterpret_cast<const float4*>(from);
-    to[0] = part.x, to[1] = part.y, to[2] = part.z, to[3] = part.w;
-}
-
-// By all threads of a block: what they stored before is what the block that takes it will read.
-__device__ __forceinline__ void hand_over(uint32_t* ready) {
-    __syncthreads();
-    if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(ready) : "memory");
-}
-__device__ __forceinline__ void take(uint32_t* ready) {
-    if (threadIdx.x == 0) {
-        uint32_t is_ready;
-        do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is_ready) : "l"(ready) : "memory");
-        while (!is_ready);
-        *ready = 0;
-    }
-    __syncthreads();
 }
 
 template <class T, Fit FIT>
@@ -111,10 +82,8 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
     const uint32_t b_to = shared_address(stages) + 4 * (T::A_FLOATS + b_row * BN + b_col);
     const uint32_t a_part_at = 4 * row, b_part_at = 4 * (T::A_FLOATS + col);
 
-    const bool shares = blockIdx.x < plan.sharers;
-    const int sharer = plan.sharers - 1 - int(blockIdx.x);
-    int slab = shares ? sharer * plan.share : (plan.shared_tiles - 1 - sharer) * plan.slabs_of_tile;
-    const int end = shares ? min(slab + plan.share, plan.shared_tiles * plan.slabs_of_tile) : slab + plan.slabs_of_tile;
+    int slab = plan.begin();
+    const int end = plan.end();
 
     while (slab < end) {  // a tile, or this block's part of one
         const int tile = slab / plan.slabs_of_tile, tile_end = (tile + 1) * plan.slabs_of_tile;
@@ -178,32 +147,8 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
             }
         }
 
-        // Of those who share this tile, `first` holds its first slab. In each round every second of those left hands over.
-        bool stores = true;
-        if (shares) {
-            const int first = tile * plan.slabs_of_tile / plan.share, last = (tile_end - 1) / plan.share;
-            for (int step = 1; stores && first + step <= last; step *= 2) {
-                stores = !((sharer - first) & step);
-                const int from = stores ? sharer + step : sharer;
-                if (from > last) continue;
-                float4* const partial_sum = plan.partial_sums + size_t(from) * (BM * BN / 4) + threadIdx.x;
-                if (stores) take(plan.ready + from);
-#pragma unroll
-                for (int i = 0; i < TM; ++i)
-#pragma unroll
-                    for (int x = 0; x < TN; x += 4) {
-                        float4* const at = partial_sum + (i * TN + x) / 4 * THREADS;
-                        if (stores) {
-                            const float4 more = __ldcg(at);
-                            sum[i][x] += more.x, sum[i][x + 1] += more.y, sum[i][x + 2] += more.z, sum[i][x + 3] += more.w;
-                        } else {
-                            __stcg(at, make_float4(sum[i][x], sum[i][x + 1], sum[i][x + 2], sum[i][x + 3]));
-                        }
-                    }
-                if (!stores) hand_over(plan.ready + sharer);
-            }
-        }
-        if (stores) {
+        const auto four = [&](int i, int x) { return make_float4(sum[i][x], sum[i][x + 1], sum[i][x + 2], sum[i][x + 3]); };
+        if (add_up<THREADS>(plan, tile, sum, four)) {
 #pragma unroll
             for (int i = 0; i < TM; ++i) {
                 const int c_row = row0 + row + i / 4 * ROW_BAND + i % 4;
@@ -211,7 +156,7 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
                 for (int x = 0; x < TN; x += 4) {
                     const int c_col = col0 + col + x / 4 * COL_BAND;
                     store_c<FIT>(c + size_t(c_row) * n + c_col, c_row < m ? n - c_col : 0,
-                                 make_float4(sum[i][x], sum[i][x + 1], sum[i][x + 2], sum[i][x + 3]));
+                                 four(i, x));
                 }
             }
         }
@@ -223,25 +168,9 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
 template <class T, Fit FIT>
 void launch_as(const harness::Gemm<float>& g) {
     const auto kernel = gemm_14_stream_k<T, FIT>;
-    static const int slots = [&] {
-        int device, processors, blocks;
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SHARED_BYTES));
-        CUDA_CHECK(cudaGetDevice(&device));
-        CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, T::THREADS, T::SHARED_BYTES));
-        return processors * blocks;
-    }();
-    static harness::DeviceBuffer<float4> partial_sums(size_t(slots) * (T::BM * T::BN / 4));
-    static harness::DeviceBuffer<uint32_t> ready(slots);
-    static const bool none_is_ready = (ready.fill_bytes(0), true);
-    (void)none_is_ready;
-
-    const int tiles = harness::tiles(g.m, T::BM) * harness::tiles(g.n, T::BN), slabs = harness::tiles(g.k, T::BK);
-    const int shared_tiles = tiles % slots;
-    const int share = std::max(harness::tiles(shared_tiles * slabs, slots), std::min(slabs, LEAST_SHARE));
-    const int sharers = harness::tiles(shared_tiles * slabs, share);
-    const Plan plan{harness::tiles(g.n, T::BN), slabs, shared_tiles, share, sharers, partial_sums.data(), ready.data()};
-    kernel<<<sharers + tiles - shared_tiles, T::THREADS, T::SHARED_BYTES>>>(g.m, g.n, g.k, g.a, g.b, g.c, plan);
+    static const Sharers sharers(kernel, T::THREADS, T::SHARED_BYTES, T::BM * T::BN);
+    const Plan plan = sharers.plan(g, T::BM, T::BN, T::BK);
+    kernel<<<sharers.blocks(plan, g, T::BM, T::BN), T::THREADS, T::SHARED_BYTES>>>(g.m, g.n, g.k, g.a, g.b, g.c, plan);
 }
 
 template <class T>

@@ -38,6 +38,12 @@ __device__ __forceinline__ void store_4(float* at, int valid, float4 value) {
     store_1<false>(at + 3, valid - 3, value.w);
 }
 
+// Four adjacent elements, of shared memory as a rule, by one access.
+__device__ __forceinline__ void read_4(float* to, const float* from) {
+    const float4 part = *reinterpret_cast<const float4*>(from);
+    to[0] = part.x, to[1] = part.y, to[2] = part.z, to[3] = part.w;
+}
+
 // Visits every (row, column) of a thread's tile in 4 x 4 blocks, down one column and up the next, so that consecutive
 // FMAs share an operand register, which the operand reuse cache then supplies instead of a register bank.
 template <int ROWS, int COLUMNS, class Visit>

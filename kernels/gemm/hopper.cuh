@@ -157,7 +157,7 @@ __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t
 #define F32(d, i) F16(d, i), F16(d, i + 16)
 
 // sum (64 x 256, FP32, spread over a warp group) = [sum +] a (64 x 16, k adjacent) * b (16 x 256, columns adjacent).
-__device__ __forceinline__ void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b, bool accumulate) {
+__device__ __forceinline__ void wgmma_64_rows(float (&sum)[128], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
@@ -171,8 +171,8 @@ __device__ __forceinline__ void wgmma_64x256x16(float (&sum)[128], uint64_t a, u
         : F32(sum, 0), F32(sum, 32), F32(sum, 64), F32(sum, 96)
         : "l"(a), "l"(b), "r"(int(accumulate)));
 }
-// Half of it: 128 columns.
-__device__ __forceinline__ void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool accumulate) {
+// Half of the columns.
+__device__ __forceinline__ void wgmma_64_rows(float (&sum)[64], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
@@ -181,21 +181,6 @@ __device__ __forceinline__ void wgmma_64x128x16(float (&sum)[64], uint64_t a, ui
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
         "}, %64, %65, add, 1, 1, 0, 1;\n}"
         : F32(sum, 0), F32(sum, 32)
-        : "l"(a), "l"(b), "r"(int(accumulate)));
-}
-// Both halves at once.
-__device__ __forceinline__ void wgmma_64x256x16(float (&left)[64], float (&right)[64], uint64_t a, uint64_t b, bool accumulate) {
-    asm volatile(
-        "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "
-        "%72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, "
-        "%120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, add, 1, 1, 0, 1;\n}"
-        : F32(left, 0), F32(left, 32), F32(right, 0), F32(right, 32)
         : "l"(a), "l"(b), "r"(int(accumulate)));
 }
 // sum (64 x 256, FP32) = [sum +] a (64 x 32, E4M3) * b (32 x 256, E4M3), both with k adjacent.

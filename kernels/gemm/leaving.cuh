@@ -26,6 +26,25 @@ __device__ __forceinline__ __nv_bfloat162 load_pair(const __nv_bfloat162* from, 
     return reinterpret_cast<const __nv_bfloat162&>(pair);
 }
 
+// 16 x 64 elements of C that a warp holds, sixteen pairs a lane, by way of a box in shared memory that is one of two taking turns. The eight
+// rows that a warp writes at once hold 16 bytes each, in the swizzle's eight different pieces: every bank once.
+__device__ __forceinline__ void send_box(const CUtensorMap* map, uint32_t to, const __nv_bfloat162* packed, int row, int col) {
+    const int lane = threadIdx.x % 32;
+    if (lane == 0) store_box_wait_read<1>();  // the box before the last one has left this place
+    __syncwarp();
+#pragma unroll
+    for (int pair = 0; pair < C_COLUMNS / 4; ++pair) {  // the upper or the lower 8 rows of 8 columns
+        const int box_row = pair % 2 * 8 + lane / 4, piece = (pair / 2) ^ (box_row % 8);
+        store_shared(to + box_row * ROW_BYTES + piece * 16 + lane % 4 * 4, packed[pair]);
+    }
+    fence_async();
+    __syncwarp();
+    if (lane == 0) {
+        store_box(map, to, col, row);
+        store_box_commit();
+    }
+}
+
 struct LeavingTile {
     const CUtensorMap* c_map;
     __nv_bfloat162 packed[BN / 4];
@@ -59,24 +78,9 @@ struct LeavingTile {
         row0 = row, col0 = col;
     }
 
-    // By way of this warp's two boxes in shared memory, taking turns. The eight rows that a warp writes at once hold 16 bytes each, in
-    // the swizzle's eight different pieces: every bank once.
+    // By way of this warp's two boxes.
     __device__ __forceinline__ void send(uint32_t boxes, int box) const {
-        const int lane = threadIdx.x % 32;
-        const uint32_t to = boxes + box % 2 * C_BOX_BYTES;
-        if (lane == 0) store_box_wait_read<1>();  // the box before the last one has left this place
-        __syncwarp();
-#pragma unroll
-        for (int pair = 0; pair < C_COLUMNS / 4; ++pair) {  // the upper or the lower 8 rows of 8 columns
-            const int row = pair % 2 * 8 + lane / 4, piece = (pair / 2) ^ (row % 8);
-            store_shared(to + row * ROW_BYTES + piece * 16 + lane % 4 * 4, packed[box * C_COLUMNS / 4 + pair]);
-        }
-        fence_async();
-        __syncwarp();
-        if (lane == 0) {
-            store_box(c_map, to, col0 + box * C_COLUMNS, row0);
-            store_box_commit();
-        }
+        send_box(c_map, boxes + box % 2 * C_BOX_BYTES, packed + box * C_COLUMNS / 4, row0, col0 + box * C_COLUMNS);
     }
 };
 

@@ -7,42 +7,49 @@
 
 using bf16 = __nv_bfloat16;
 
-constexpr int BM = 128, BN = 256, STAGES = 4, CLUSTER = 2, CONSUMERS = 2;
-constexpr int THREADS = 128 * (1 + CONSUMERS);
+constexpr int CLUSTER = 2;
 constexpr int ROW_BYTES = 128;                 // of every box in shared memory: one row of the swizzle
 [[maybe_unused]] constexpr int BAND_ROWS = 8;  // of tiles
-constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BN * ROW_BYTES;
-constexpr int RING_BYTES = STAGES * (A_BYTES + B_BYTES), BARRIER_BYTES = 2 * STAGES * 8;
-static_assert(BM == 64 * CONSUMERS && BN == 256, "each consumer issues wgmma of 64 x 256");
+
+// A block's tile of C: each of its consumers multiplies 64 rows by all columns, from slabs in so many stages.
+template <int CONSUMERS_, int BN_, int STAGES_>
+struct Tile {
+    static constexpr int CONSUMERS = CONSUMERS_, BM = 64 * CONSUMERS, BN = BN_, STAGES = STAGES_, THREADS = 128 * (1 + CONSUMERS);
+    static constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BN * ROW_BYTES;
+    static constexpr int RING_BYTES = STAGES * (A_BYTES + B_BYTES), BARRIER_BYTES = 2 * STAGES * 8;
+};
+using Large = Tile<2, 256, 4>;
+constexpr int BM = Large::BM, BN = Large::BN, STAGES = Large::STAGES, CONSUMERS = Large::CONSUMERS, THREADS = Large::THREADS;
+constexpr int RING_BYTES = Large::RING_BYTES, BARRIER_BYTES = Large::BARRIER_BYTES;
 
 template <class Element>
 constexpr int BK = ROW_BYTES / sizeof(Element);
 
 // Maps for the copy engine. B comes in boxes of 64 columns if it is BF16; E4M3 lies by columns, and comes as A does.
-template <class Element, class Result>
+template <class T = Large, class Element, class Result>
 CUtensorMap map_of_a(const harness::Gemm<Element, Result>& g) {
-    return harness::tensor_map(g.a, g.m, g.k, BM, BK<Element>, CU_TENSOR_MAP_SWIZZLE_128B);
+    return harness::tensor_map(g.a, g.m, g.k, T::BM, BK<Element>, CU_TENSOR_MAP_SWIZZLE_128B);
 }
-template <class Element, class Result>
+template <class T = Large, class Element, class Result>
 CUtensorMap map_of_b(const harness::Gemm<Element, Result>& g) {
-    if (g.B_BY_COLUMNS) return harness::tensor_map(g.b, g.n, g.k, BN / CLUSTER, BK<Element>, CU_TENSOR_MAP_SWIZZLE_128B);
+    if (g.B_BY_COLUMNS) return harness::tensor_map(g.b, g.n, g.k, T::BN / CLUSTER, BK<Element>, CU_TENSOR_MAP_SWIZZLE_128B);
     return harness::tensor_map(g.b, g.k, g.n, BK<Element>, BK<Element>, CU_TENSOR_MAP_SWIZZLE_128B);
 }
 
 #if TARGET_HAS_WGMMA
 // The tiles of C that this block's cluster works on, one after the other.
-template <class Element>
+template <class Element, class T = Large>
 struct Tiles {
     int m, n, k;
     const uint32_t rank = rank_in_cluster();
     const int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    const int tiles_m = (m + CLUSTER * BM - 1) / (CLUSTER * BM), tiles_n = (n + BN - 1) / BN;
+    const int tiles_m = (m + CLUSTER * T::BM - 1) / (CLUSTER * T::BM), tiles_n = (n + T::BN - 1) / T::BN;
     const int slabs = (k + BK<Element> - 1) / BK<Element>;
 
     // Row and column of this block's part of a tile.
     __device__ __forceinline__ int2 origin(int tile) const {
         const int2 place = place_of_tile(tile, tiles_m, tiles_n, BAND_ROWS);
-        return make_int2((place.x * CLUSTER + rank) * BM, place.y * BN);
+        return make_int2((place.x * CLUSTER + rank) * T::BM, place.y * T::BN);
     }
     template <class Visit>
     __device__ __forceinline__ void each(Visit visit) const {
@@ -51,36 +58,36 @@ struct Tiles {
 };
 
 // The ring: `full` barriers count the bytes that arrive in a stage, `empty` ones the consumers of the cluster that are done with it.
-template <class Element>
+template <class Element, class T = Large>
 struct Ring {
     uint32_t as, bs, full, empty;
     int stage = 0, parity = 0;
 
     __device__ __forceinline__ Ring(uint32_t slabs, uint32_t barriers)
-        : as(slabs), bs(slabs + STAGES * A_BYTES), full(barriers), empty(barriers + STAGES * 8) {}
+        : as(slabs), bs(slabs + T::STAGES * T::A_BYTES), full(barriers), empty(barriers + T::STAGES * 8) {}
 
     __device__ __forceinline__ void init() const {
-        for (int s = 0; s < STAGES; ++s) {
+        for (int s = 0; s < T::STAGES; ++s) {
             barrier_init(full + 8 * s, 1);
-            barrier_init(empty + 8 * s, CLUSTER * CONSUMERS);
+            barrier_init(empty + 8 * s, CLUSTER * T::CONSUMERS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
 
     __device__ __forceinline__ void advance() {
-        if (++stage == STAGES) stage = 0, parity ^= 1;
+        if (++stage == T::STAGES) stage = 0, parity ^= 1;
     }
 
     // The producer: fetches a slab of A for this block, and its half of B for the whole cluster.
     __device__ __forceinline__ void fetch(const CUtensorMap& a_map, const CUtensorMap& b_map, uint32_t rank, int2 origin, int slab) {
-        constexpr int BOX_COLUMNS = sizeof(Element) == 1 ? BN / CLUSTER : BK<Element>, BOXES = BN / BOX_COLUMNS / CLUSTER;
+        constexpr int BOX_COLUMNS = sizeof(Element) == 1 ? T::BN / CLUSTER : BK<Element>, BOXES = T::BN / BOX_COLUMNS / CLUSTER;
         barrier_wait(empty + 8 * stage, parity ^ 1);
-        barrier_expect(full + 8 * stage, A_BYTES + B_BYTES);
-        copy_box(as + stage * A_BYTES, &a_map, full + 8 * stage, slab * BK<Element>, origin.x);
+        barrier_expect(full + 8 * stage, T::A_BYTES + T::B_BYTES);
+        copy_box(as + stage * T::A_BYTES, &a_map, full + 8 * stage, slab * BK<Element>, origin.x);
         for (int box = rank * BOXES; box < rank * BOXES + BOXES; ++box) {
             const int col = origin.y + box * BOX_COLUMNS, kk = slab * BK<Element>;
             const bool by_columns = sizeof(Element) == 1;
-            copy_box_to_all(bs + stage * B_BYTES + box * BOX_COLUMNS * ROW_BYTES, &b_map, full + 8 * stage, by_columns ? kk : col,
+            copy_box_to_all(bs + stage * T::B_BYTES + box * BOX_COLUMNS * ROW_BYTES, &b_map, full + 8 * stage, by_columns ? kk : col,
                             by_columns ? col : kk, (1 << CLUSTER) - 1);
         }
         advance();
@@ -89,26 +96,26 @@ struct Ring {
     // The producer, last of all: waits until every consumer of the cluster is done with every stage. A block may not end before,
     // since they count down barriers of its own.
     __device__ __forceinline__ void drain() {
-        for (int s = 0; s < STAGES; ++s, advance()) barrier_wait(empty + 8 * stage, parity ^ 1);
+        for (int s = 0; s < T::STAGES; ++s, advance()) barrier_wait(empty + 8 * stage, parity ^ 1);
     }
 
     // A consumer: its 64 rows of As times Bs, under way when this returns.
-    __device__ __forceinline__ void multiply(float (&sum)[128], int consumer, bool add) const {
+    __device__ __forceinline__ void multiply(float (&sum)[T::BN / 2], int consumer, bool add) const {
         barrier_wait(full + 8 * stage, parity);
         // k adjacent: 8 rows (of B by columns: 8 columns) apart by 1 KB, k by k within a row.
-        const uint64_t a_part = matrix_descriptor(as + stage * A_BYTES + consumer * 64 * ROW_BYTES, 16, 1024);
+        const uint64_t a_part = matrix_descriptor(as + stage * T::A_BYTES + consumer * 64 * ROW_BYTES, 16, 1024);
         wgmma_fence();
         if constexpr (sizeof(Element) == 1) {
-            const uint64_t b_part = matrix_descriptor(bs + stage * B_BYTES, 16, 1024);
+            const uint64_t b_part = matrix_descriptor(bs + stage * T::B_BYTES, 16, 1024);
 #pragma unroll
             for (int kk = 0; kk < BK<Element> / 32; ++kk)
                 wgmma_64x256x32(sum, a_part + (kk * 32 >> 4), b_part + (kk * 32 >> 4), add || kk > 0);
         } else {
             // Columns adjacent: 64 columns apart by a box, 8 k by 1 KB.
-            const uint64_t b_part = matrix_descriptor(bs + stage * B_BYTES, 64 * ROW_BYTES, 1024);
+            const uint64_t b_part = matrix_descriptor(bs + stage * T::B_BYTES, 64 * ROW_BYTES, 1024);
 #pragma unroll
             for (int kk = 0; kk < BK<Element> / 16; ++kk)
-                wgmma_64x256x16(sum, a_part + (kk * 32 >> 4), b_part + (kk * 2048 >> 4), add || kk > 0);
+                wgmma_64_rows(sum, a_part + (kk * 32 >> 4), b_part + (kk * 2048 >> 4), add || kk > 0);
         }
         wgmma_commit();
     }
