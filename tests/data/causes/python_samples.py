@@ -131,9 +131,8 @@ def of_cupy() -> Iterator[list[Case]]:
 
 
 def of_triton() -> Iterator[list[Case]]:
-    import torch
-
     import python_samples_triton as kernels
+    import torch
 
     def case(kernel, grid, result, *arguments, **options):
         return kernel.__name__, lambda: kernel[grid](*arguments, **options), cupy.from_dlpack(result)
@@ -177,28 +176,28 @@ def of_triton() -> Iterator[list[Case]]:
 
 
 def of_numba() -> Iterator[list[Case]]:
-    import python_samples_numba as kernels
+    import python_samples_numba
 
-    n = 1 << 22
+    kernels, n = vars(python_samples_numba), 1 << 22
     spot, strike, call = (
         random(n) * FLOAT(100) + FLOAT(1),
         random(n) * FLOAT(100) + FLOAT(1),
         cupy.empty(n, "float32"),
     )
     yield [
-        (name, lambda kernel=getattr(kernels, name): kernel[n // 256, 256](spot, strike, call), call)
+        (name, lambda kernel=kernels[name]: kernel[n // 256, 256](spot, strike, call), call)
         for name in ("options_literals", "options_floats")
     ]
     picture, blurred = random(4096, 4096), cupy.zeros((4096, 4096), "float32")
     yield [
-        (name, lambda kernel=getattr(kernels, name): kernel[(256, 256), (16, 16)](picture, blurred), blurred)
+        (name, lambda kernel=kernels[name]: kernel[(256, 256), (16, 16)](picture, blurred), blurred)
         for name in ("blur_rows_first", "blur_columns_first")
     ]
     left, right, product = random(1024, 1024), random(1024, 1024), cupy.empty((1024, 1024), "float32")
     yield [
         (
             name,
-            lambda kernel=getattr(kernels, name): kernel[(32, 32), (32, 32)](left, right, product),
+            lambda kernel=kernels[name]: kernel[(32, 32), (32, 32)](left, right, product),
             product,
         )
         for name in ("matmul_naive", "matmul_tiled")
@@ -244,10 +243,10 @@ def run(cases: list[Case], wanted: list[str]) -> bool:
             print(f"{name}: the result is wrong", file=sys.stderr)
             right = False
         print(f"{name},{best_of_five(launch):.2f}", flush=True)
-        cupy.cuda.profiler.start()
+        cupy.cuda.runtime.profilerStart()
         launch()
         cupy.cuda.Device().synchronize()
-        cupy.cuda.profiler.stop()
+        cupy.cuda.runtime.profilerStop()
     return right
 
 
