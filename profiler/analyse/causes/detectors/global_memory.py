@@ -212,6 +212,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
     }
     waiting = 100 * evidence.time_of(fractions)
+    busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
     caused = dict.fromkeys((site.kind for site in sites), 0.0)
     for site in sites:
         caused[site.kind] += evidence.charged[site].total or site.executed
@@ -219,12 +220,15 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "atomic-contention",
         f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
-        + (", which are retried in a loop." if loops else "."),
+        + (", which are retried in a loop" if loops else "")
+        + (
+            f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
+        ),
         "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
         "update global memory once a block.",
         evidence.without(fractions),
         {site: evidence.charged[site].total or site.executed for site in fractions},
-        {"waiting_pct": waiting},
+        {"waiting_pct": waiting, "l1_busy_pct": busy},
     )
 
 
