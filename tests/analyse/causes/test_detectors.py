@@ -178,6 +178,15 @@ def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
 
 
+@pytest.mark.parametrize(
+    ("registers", "advice"), [(254.0, "Allow more registers"), (255.0, "A thread can have no more")]
+)
+def test_a_thread_with_all_registers_is_not_advised_to_take_more(registers, advice):
+    figures = {"registers": registers, "local_spill_inst": 1.0}
+    (candidate,) = global_memory.detect_spills(evidence_of("LDL R4, [R1]", "EXIT", figures=figures))
+    assert candidate.advice.startswith(advice)
+
+
 def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
     assert names(global_memory.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
     assert names(global_memory.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []

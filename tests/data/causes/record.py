@@ -4,7 +4,7 @@
 Builds every program, lets it verify its kernels, and profiles each kernel with the preset "source", one report a kernel. OUT gets
 `times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
 A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
-these are recorded. The kernels of `scripts.py` need PyTorch, Triton and CuPy, and those of `register_banks.py` CuPy.
+these are recorded. The kernels of `scripts.py` need PyTorch, Triton and CuPy, those of `register_banks.py` CuPy, and those of `python_samples.py` all three and Numba.
 
 It runs in the neutral folder /tmp/prof, because a report holds the folder and the command line. It needs nvcc, ncu and a GPU.
 """
@@ -34,8 +34,9 @@ PROGRAMS = [
     "ceilings",
     "textbook",
     "exercises",
+    "samples",
 ]
-SCRIPTS = ["scripts", "register_banks"]
+SCRIPTS = ["scripts", "register_banks", "python_samples"]
 NVCC = [
     "nvcc",
     "-O3",
@@ -72,6 +73,8 @@ FULL = [
     "sum_one_load", "dot_one_sum", "largest_tree", "mix_unrolled",
     "scan_steps", "heat_slowest-512", "spmv_thread", "bodies_double-16K", "bitonic_shared", "odd_even_half", "options_double", "smooth_wrapped",
     "softmax_apart", "matmul_one_stage", "total_each", "add_transposed",
+    "julia_literals", "centres_global", "visit_thread", "align_block", "triangle_runs", "life_remainders", "median_loops", "counters_thread", "weights_global",
+    "small_matrices-36", "norm_thrice", "tones_both", "gather_one", "largest_block", "powers_of_floats", "embed_rows", "bins_each", "options_literals", "matmul_naive",
     "fractal-24", "relax-280", "pairs_beside", "map_pixels-1", "walk_nodes-32", "weigh_registers", "walk_with_tile-100K", "copy_vectors", "multiply_add",
 ]  # fmt: skip
 
@@ -125,7 +128,11 @@ def pack(name: str) -> None:
 def main() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir()
-    for source in [*HERE.glob("*.cu"), HERE / "program.cuh", *(HERE / f"{name}.py" for name in SCRIPTS)]:
+    for source in [
+        *HERE.glob("*.cu"),
+        HERE / "program.cuh",
+        *(one for name in SCRIPTS for one in HERE.glob(f"{name}*.py")),
+    ]:
         shutil.copy(source, WORK)
     asked = sys.argv[2:] or [*PROGRAMS, *SCRIPTS]
     programs = [name for name in asked if name not in SCRIPTS]

@@ -14,6 +14,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import counted
 
 _WIDEST_BITS = 128
 _OFTEN = 2.0  # each byte is loaded at least twice
@@ -21,6 +22,12 @@ _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+_MOST_REGISTERS = 255  # that a thread can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
+_WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
+_WITH_MOST_REGISTERS = (
+    "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
+    "(Triton: `num_warps`) for the same one."
+)
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
@@ -110,7 +117,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
     yield Candidate(
         "narrow-accesses",
-        f"{100 * moved / total:.0f} % of the data moves in accesses of {width / 8:.0f} bytes a thread, "
+        f"{100 * moved / total:.0f} % of the data moves in accesses of {counted(round(width / 8), 'byte', 'bytes')} a thread, "
         f"{LANES * width / 8:.0f} bytes a request.",
         f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
         Effect(
@@ -183,7 +190,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             "register-spills",
             f"{share:.1f} % of the executed instructions load and store local memory"
             + (f", with {registers:.0f} registers a thread." if registers else "."),
-            "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
+            (_WITH_MOST_REGISTERS if (registers or 0.0) >= _MOST_REGISTERS else _WITH_MORE_REGISTERS)
             if spilled
             else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
             Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
@@ -205,16 +212,23 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
     }
     waiting = 100 * evidence.time_of(fractions)
-    where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"
+    busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
+    caused = dict.fromkeys((site.kind for site in sites), 0.0)
+    for site in sites:
+        caused[site.kind] += evidence.charged[site].total or site.executed
+    where = "shared" if max(caused, key=lambda kind: caused[kind]) == "shared atomic" else "global"
     yield Candidate(
         "atomic-contention",
         f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
-        + (", which are retried in a loop." if loops else "."),
+        + (", which are retried in a loop" if loops else "")
+        + (
+            f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
+        ),
         "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
         "update global memory once a block.",
         evidence.without(fractions),
         {site: evidence.charged[site].total or site.executed for site in fractions},
-        {"waiting_pct": waiting},
+        {"waiting_pct": waiting, "l1_busy_pct": busy},
     )
 
 

@@ -96,23 +96,26 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if least is not None and mean and most:
         between = 1 - mean / most
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
-        which = f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average, and"
+        which = f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average"
     else:  # schedulers without a warp, beyond those of a launch that only starts
         starting = START_NS / (evidence.find("duration_ns") or START_NS)
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         active = {"scheduler_empty_pct": 100 * between}
-        which = f"For {100 * between:.0f} % of the time a scheduler has no warp; SMs"
+        which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - blocks / sms)
     unexplained = max(0.0, missing - last_wave)
-    saves = max(
+    of_sms, of_warps = (
         between - last_wave,
         unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
     )
+    saves = max(of_sms, of_warps)
     if saves > 0:
         yield Candidate(
             "load-imbalance",
-            f"{which} hold {100 * (1 - missing):.0f} % of the warps that fit: some work takes much longer than the rest.",
+            f"{which}: some blocks take much longer than the rest."
+            if of_sms >= of_warps
+            else f"On average, an SM holds {100 * (1 - missing):.0f} % of the warps that fit: some warps work much longer than those beside them.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=_busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},

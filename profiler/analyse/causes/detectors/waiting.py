@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.metrics import LANES
+from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
@@ -53,7 +54,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
-        + (f", and a scheduler {warps:.0f} warps." if warps else "."),
+        + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
         "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(
