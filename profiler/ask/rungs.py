@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.ladder.rungs import Rung
-from profiler.analyse.recording.profile import choose_kernel, choose_kernels, timings_of
+from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
+from profiler.analyse.recording.profile import timings_of
 from profiler.ask.named.times import newest, with_newest_times
 from profiler.ask.profiles import profile_rung
 from profiler.catalog.ladders.ladder import Kernel, Ladder

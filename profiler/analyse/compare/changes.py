@@ -19,7 +19,8 @@ from profiler.analyse.compare.compare import (
 )
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
-from profiler.analyse.recording.profile import Profile, choose_kernels, require_metrics
+from profiler.analyse.recording.kernel_choice import choose_kernels
+from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
 if TYPE_CHECKING:

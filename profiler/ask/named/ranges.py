@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from profiler.analyse.recording.profile import nearest_words
+from profiler.analyse.recording.kernel_choice import nearest_words
 from profiler.errors import KernelNotFound
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run_store import Run

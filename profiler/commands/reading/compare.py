@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import ComparisonFinding
 
 
+_ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
+
+
 def compare(
     context: typer.Context,
     before: Annotated[
@@ -111,7 +114,7 @@ def compare(
         )
     picture = chart_file(chart, dark)
     if picture is not None and every:
-        raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
+        raise typer.BadParameter(_ONE_PAIR)
 
     from profiler.ask.compare import compare as ask
 
@@ -122,13 +125,15 @@ def compare(
         settings,
         kernel_name=kernel_name,
         nvtx=nvtx,
-        every=every,
+        every=every or None,
         metrics=metric or (),
         force=force,
         size=size,
         other_gpu=other_gpu,
     )
     if picture is not None:
+        if len(comparisons) > 1:
+            raise typer.BadParameter(_ONE_PAIR)
         from profiler.present.charts import comparison_chart
 
         picture.write(comparison_chart(comparisons[0]))
