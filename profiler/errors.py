@@ -198,7 +198,7 @@ class NotComparable(ComparisonError, exit_code=31):
     remedy = "Record both sides the same way, or compare anyway with --force (the warnings stay)."
 
 class KernelAmbiguous(ComparisonError, exit_code=32):
-    remedy = "Choose one with -k PATTERN (--kernel-name); `prof compare --all` compares every common kernel."
+    remedy = "Choose one of each side with -k PATTERN (--kernel-name); `prof show` lists them."
 
 class KernelNotFound(ComparisonError, exit_code=33):
     remedy = "The regular expression must match in a demangled kernel name; `prof show` lists the names."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from profiler.analyse.recording.profile import matching_kernels, nearest_words
+from profiler.analyse.recording.kernel_choice import matching_kernels, nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, RunNotFound

@@ -12,7 +12,8 @@ from pathlib import Path
 from profiler.analyse.acceptance import apply_accepted, find_changes_to_accept
 from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
 from profiler.analyse.compare.changes import unmatched_kernels
-from profiler.analyse.recording.profile import Profile, matching_kernels
+from profiler.analyse.recording.kernel_choice import matching_kernels
+from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from profiler.analyse.code.alignment import CodeCheck, Functions, check_code
 from profiler.analyse.code.code import Instruction, read_code
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
+from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
+from profiler.analyse.recording.profile import Profile
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.profiles import profile_one, profile_pairs
+from profiler.ask.profiles import profile_pairs, profile_run
 from profiler.errors import MetricsMissing
 from profiler.measure.tools.disassembly import disassemble, is_code_path
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.instruction_text import opcode_of
+from profiler.text import counted
 
 
 def find_machine_code(
@@ -27,13 +33,39 @@ def find_machine_code(
     whole: bool = False,
     size: str | int | None = None,
 ) -> CodeView:
-    """Returns the hot loop, or the `whole` function, of one kernel or of two."""
+    """Returns the hot loop, or the `whole` function, of one kernel or of two: those that take most of the time."""
     references = [before] if after is None else [before, after]
     runs = open_named(references, settings, size=size, nvtx=nvtx, code=True)
-    if len(runs) == 1:
-        return view_machine_code([profile_one(runs[0], settings, kernel_name)], whole=whole)
-    (pair,) = profile_pairs(runs[0], runs[1], settings, kernel_name, every=False)
-    return view_machine_code(pair, whole=whole)
+    sides, others = _longest(runs, settings, kernel_name)
+    view = view_machine_code(sides, whole=whole)
+    if not others:
+        return view
+    first, *rest = view.finding.kernels
+    chosen = f"this kernel takes most of the time; -k PATTERN chooses {counted(others, 'other', 'others')}"
+    first = replace(first, cautions=[chosen, *first.cautions])
+    return CodeView(replace(view.finding, kernels=[first, *rest]), view.regions)
+
+
+def _longest(
+    runs: Sequence[Run], settings: Settings, kernel_name: str | None
+) -> tuple[tuple[Profile, ...], int]:
+    """Returns the kernel of each run that is meant, and how many others fit that take less time.
+
+    Where the times of several are not recorded, none is chosen: raises KernelAmbiguous.
+    """
+    found: list[tuple[Profile, ...]]
+    if len(runs) == 2:
+        found = [*profile_pairs(runs[0], runs[1], settings, kernel_name, every=None)]
+    elif runs[0].manifest.is_profiled:
+        names = choose_kernels(runs, kernel_name)[0]
+        found = [(profile_run(runs[0], name, settings),) for name in names]
+    else:
+        return (profile_run(runs[0], None, settings),), 0
+    if len(found) > 1 and any(one.total_ns is None for sides in found for one in sides):
+        for run in runs:
+            choose_kernel(run, kernel_name)
+    longest = max(found, key=lambda sides: sum(one.total_ns or 0.0 for one in sides))
+    return longest, len(found) - 1
 
 
 def check_machine_code(baseline: str, candidate: str, settings: Settings) -> CodeCheck:

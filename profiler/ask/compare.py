@@ -23,7 +23,7 @@ def compare(
     *,
     kernel_name: str | None = None,
     nvtx: str | None = None,
-    every: bool = False,
+    every: bool | None = False,
     metrics: Sequence[str] = (),
     force: bool = False,
     size: str | int | None = None,
@@ -31,6 +31,7 @@ def compare(
 ) -> list[ComparisonFinding]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
 
+    If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused.
     With `other_gpu`, the second side is of that GPU, and only the first of the GPU of the settings.
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
@@ -46,8 +47,8 @@ def compare(
 
 
 def answer_of(comparisons: list[ComparisonFinding], *, every: bool) -> ComparisonFinding | Comparisons:
-    """Returns the one comparison, or those of `every` kernel with an index and a headline."""
-    return sum_up(comparisons) if every else comparisons[0]
+    """Returns the one comparison, or several, or those of `every` kernel, with an index and a headline."""
+    return sum_up(comparisons) if every or len(comparisons) > 1 else comparisons[0]
 
 
 def compare_runs(
@@ -56,7 +57,7 @@ def compare_runs(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    every: bool = False,
+    every: bool | None = False,
     metrics: Sequence[str] = (),
     force: bool = False,
 ) -> list[ComparisonFinding]:
@@ -67,5 +68,5 @@ def compare_runs(
         return [compare_timings(left, right, rungs, force=force)]
     return [
         compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)
-        for sides in profile_pairs(left, right, settings, kernel_name, every=every)
+        for sides in profile_pairs(left, right, settings, kernel_name, every=None if every else every)
     ]

@@ -27,7 +27,8 @@ from profiler.analyse.ladder.ladder import (
 )
 from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline, highest_ceilings
 from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
-from profiler.analyse.recording.profile import choose_kernel, choose_kernels, timings_of
+from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
+from profiler.analyse.recording.profile import timings_of
 from profiler.ask.named.gpus import is_meant, no_such_gpu
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.references import newest, with_newest_times

@@ -12,13 +12,8 @@ from pathlib import Path
 import msgspec
 
 from profiler.analyse.causes.find import Diagnosis, diagnose
-from profiler.analyse.recording.profile import (
-    Profile,
-    choose_kernel,
-    match_kernels,
-    profile_kernel,
-    profile_timings,
-)
+from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
+from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
 from profiler.ask.named.ladders import work_of
@@ -55,9 +50,12 @@ def profile_all(run: Run, settings: Settings) -> list[Profile]:
 
 
 def profile_pairs(
-    before: Run, after: Run, settings: Settings, kernel_name: str | None, *, every: bool
+    before: Run, after: Run, settings: Settings, kernel_name: str | None, *, every: bool | None
 ) -> Iterator[tuple[Profile, Profile]]:
-    """Yields pairs of profiles to compare: the one kernel of each run, or `every` one that both have."""
+    """Yields pairs of profiles to compare: the one kernel of each run, or `every` one that both have.
+
+    If `every` is None, that is decided by how many both have.
+    """
     rungs = [work_of(run, settings) for run in (before, after)]
     for left, right in match_kernels(before, after, kernel_name, every):
         yield profile_rung(before, left, rungs[0]), profile_rung(after, right, rungs[1])

@@ -12,9 +12,10 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.kernel_choice import choose_kernels, match_kernels
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
-from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
+from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PairFindings, Report
 from profiler.ask.ladder import climb_ladder, find_roofline

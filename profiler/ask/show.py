@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from profiler.analyse.ladder.climb import derive_stalls
+from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
 from profiler.analyse.recording.overview import (
     RecordingOverview,
     SheetFinding,
@@ -12,7 +13,7 @@ from profiler.analyse.recording.overview import (
     derive_sheet,
     derive_timing_sheet,
 )
-from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
+from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named

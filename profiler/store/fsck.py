@@ -153,7 +153,7 @@ def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
         found += _checked(files.place, files.name, run.table, table)
     if not found:
         tables = {table: run.table(table) for table in TABLES}
-        for launch, how in islice(find_contradictions(tables), 1):
+        for launch, how in islice(find_contradictions(tables, manifest.ncu_version), 1):
             found.append(RunDamaged(f"launch {launch} contradicts itself: {how}"))
     return found
 

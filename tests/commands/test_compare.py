@@ -173,17 +173,18 @@ def test_the_schema_would_notice_a_missing_name_and_a_wrong_verdict(compare):
 # CSV and Markdown
 
 
-def test_all_without_a_common_name_says_what_to_do_instead(prof_here, recorded, make_run, tmp_path):
-    """Nobody gave a regular expression, so nobody is told how one is searched."""
-    one_each = prof_here("--runs", recorded.root, "compare", "5", "6", "--all")
-    assert one_each.returncode == 33
-    assert "no kernel name is common to both sides" in one_each.stderr
-    assert one_each.stderr.splitlines()[-1].strip().startswith("Leave --all out: ")
+def test_without_a_common_name_one_kernel_of_each_side_has_to_be_chosen(
+    prof_here, recorded, make_run, tmp_path
+):
+    assert prof_here("--runs", recorded.root, "compare", "5", "6", "--all").returncode == 0
 
     make_run({"kernel": "a"}, {"kernel": "b"}, name="two", root=tmp_path)
     make_run({"kernel": "c"}, name="one", root=tmp_path)
-    several = prof_here("--runs", tmp_path, "compare", "two", "one", "--all")
-    assert "Choose one of each side with --kernel-name REGEX instead." in several.stderr
+    for more in ((), ("--all",)):
+        several = prof_here("--runs", tmp_path, "compare", "two", "one", *more)
+        assert several.returncode == 32
+        assert "1 x b" in several.stderr
+        assert "Choose one of each side with -k PATTERN" in several.stderr
 
 
 def test_csv_has_a_row_for_every_metric_and_opcode_with_every_digit(compare):
@@ -255,14 +256,19 @@ def test_recordings_made_differently_are_refused_until_forced(prof_here, pair, d
     assert "**Caution:**" in page
 
 
-def test_an_unclear_choice_of_kernel_lists_them_and_a_pattern_settles_it(prof_here, store):
+def test_recordings_of_several_kernels_open_on_all_of_them_and_a_pattern_chooses_one(
+    prof_here, store, tmp_path
+):
     run = ["--runs", store.root, "compare", "several", "processes", "--force"]
-    unclear = prof_here(*run)
-    assert (unclear.returncode, unclear.stdout) == (32, "")
-    assert "3 x scale(float *, float)" in unclear.stderr
-    assert "6 x scale(float *, float)" in unclear.stderr
-    assert "--kernel-name" in unclear.stderr
-    assert prof_here(*run, "--kernel-name", "^scale").returncode == 0
+    every = prof_here(*run)
+    assert every.stdout == prof_here(*run, "--all").stdout
+    assert every.stdout.startswith("The 3 kernels that both have take ")
+    assert "\nscale " in every.stdout
+    assert prof_here(*run, "--kernel-name", "^scale").stdout.startswith(
+        "Which of several and processes is faster "
+    )
+    several = prof_here(*run, "--chart", tmp_path / "chart.svg")
+    assert (several.returncode, "--chart draws one pair" in " ".join(several.stderr.split())) == (2, True)
     assert prof_here(*run, "--kernel-name", "nothing").returncode == 33
     assert prof_here(*run, "--kernel-name", "(").returncode == 33
     assert prof_here(*run, "--all", "--format", "csv").returncode == 0

@@ -283,7 +283,7 @@ def test_calls_at_once_are_each_answered_as_if_alone(ask, reports):
 def test_an_error_of_prof_is_a_tool_error_with_message_exit_code_and_remedy(ask, prof_here, store):
     missing, ambiguous, broken = ask(
         ("show", {"source": 99}),
-        ("compare", {"before": "several", "after": "processes", "force": True}),
+        ("compare", {"before": "several", "after": "graph", "force": True}),
         ("show", {"source": "several", "kernel_name": "("}),
         runs=store.root,
     )
@@ -293,7 +293,7 @@ def test_an_error_of_prof_is_a_tool_error_with_message_exit_code_and_remedy(ask,
     assert told.stderr.startswith(f"prof: {failure['message']}\n")
     assert failure["remedy"] == "`list` shows what is recorded."
     assert failure_of(ambiguous)["exit_code"] == 32
-    assert "6 x scale" in " ".join(failure_of(ambiguous)["details"])
+    assert "3 x scale" in " ".join(failure_of(ambiguous)["details"])
     assert failure_of(broken)["exit_code"] == 33
 
 
@@ -357,13 +357,13 @@ def test_hostile_names_reach_the_agent_short_and_harmless(ask, hostile_store):
         ("show", {"source": hostile}),
         runs=hostile_store.root,
     )
-    assert [result.is_error for result in results] == [False, False, True, False, False, True]
+    assert [result.is_error for result in results] == [False, False, False, False, False, True]
     for index, result in enumerate(results):
         text = text_of(result)
         assert text.isascii()
         assert index == 1 or len(text) <= 8000
         assert not [c for c in set(text) - {"\n"} if unicodedata.category(c) == "Cc"]
-    assert failure_of(results[2])["exit_code"] == 32
+    assert text_of(results[2]) == text_of(results[0])
 
 
 def test_nothing_is_written(ask, recorded, reports, tmp_path):

@@ -22,8 +22,9 @@ from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
+from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
-from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.ladder import find_runs, gather_rungs
 from profiler.ask.listing import derive_listing
 from profiler.catalog.ladders.ladder import find_ladder

@@ -12,7 +12,8 @@ import vl_convert
 
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.profile import choose_kernel, profile_kernel
+from profiler.analyse.recording.kernel_choice import choose_kernel
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.ask.compare import compare
 from profiler.ask.named.settings import Settings

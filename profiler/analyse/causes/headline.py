@@ -8,8 +8,9 @@ from statistics import median
 from profiler.analyse.causes.cause import Cause, CodePlace, Headline, where_is
 from profiler.analyse.causes.find import Diagnosis
 from profiler.analyse.recording.doubts import is_part_of_step
+from profiler.analyse.recording.kernel_choice import brief_name
 from profiler.analyse.recording.kernel_names import base_name, plain_name
-from profiler.analyse.recording.profile import Profile, brief_name
+from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION
 from profiler.text import duration, short_place
 

@@ -132,9 +132,19 @@ class Code:
 
 
 def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:
-    """Reads the code; None where the recording holds no machine code of the kernel, or of the launches `among` its own."""
+    """Reads the code; None where the recording holds no machine code of the kernel, or of the launches `among` its own,
+    and where NVIDIA's reader could not disassemble it.
+    """
     like, launches = read_instructions(run, kernel, _COLUMNS, among)
-    return Code(_functions(like), launches, len(like)) if like else None
+    if not like or not any(labels_of(like[0], "opcode")):
+        return None
+    return Code(_functions(like), launches, len(like))
+
+
+def is_undecoded(run: Run, kernel: str, among: Collection[int] = ()) -> bool:
+    """Returns whether instructions were counted that NVIDIA's reader could not disassemble."""
+    like, _ = read_instructions(run, kernel, ("opcode",), among)
+    return bool(like) and not any(labels_of(like[0], "opcode"))
 
 
 def read_instructions(

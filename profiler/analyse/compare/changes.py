@@ -17,8 +17,9 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.comparable import find_cautions, find_two_gpus, refuse_obstacles, shares_text
 from profiler.analyse.compare.compare import derive_deltas, derive_side, derive_speedup, measured_ns
 from profiler.analyse.compare.headline import ratio_sentence
+from profiler.analyse.recording.kernel_choice import choose_kernels
 from profiler.analyse.recording.overview import summarise_timings
-from profiler.analyse.recording.profile import Profile, choose_kernels, profile_timings, require_metrics
+from profiler.analyse.recording.profile import Profile, profile_timings, require_metrics
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.errors import NotComparable
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from statistics import median
 
+from profiler.analyse.code.code import is_undecoded
 from profiler.analyse.recording.launch_shapes import mixed_shapes
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
@@ -39,6 +40,11 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: {mixed}")
     if (unread := profile.manifest.unread) and profile.code is None:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
+    if profile.run and profile.code is None and is_undecoded(profile.run, profile.kernel, profile.numbers):
+        lines.append(
+            f"{profile.label}: NVIDIA's reader cannot disassemble the code of this GPU any more: causes that are read "
+            "from instructions are left out"
+        )
     if profile.run and profile.run.reports_gone:
         gone = first_of(profile.run.reports_gone, _MOST_NAMED)
         lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")

@@ -27,7 +27,7 @@ from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
-from profiler.catalog.metrics import DURATION, HEADLINE, READY
+from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.text import counted, duration
@@ -215,14 +215,8 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
         hot_lines=_hot_lines(run, profile.kernel),
-        total_ns=_total_ns(profile),
+        total_ns=profile.total_ns,
     )
-
-
-def _total_ns(profile: Profile) -> float | None:
-    """Returns the time that the kernel took over all its launches; None where it is not recorded."""
-    took = profile.series.get(DURATION)
-    return took.mean * len(took.values) if took else None
 
 
 def derive_timing_sheet(run: Run, kernel: Kernel | None, how_to_profile: str) -> TimingSheet:

@@ -6,8 +6,6 @@ names and anything else under ncu's.
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,22 +16,19 @@ from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, TIMED_ALONE, Metric, nearest_hint
-from profiler.catalog.patterns import search_typed
-from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric, nearest_hint
+from profiler.errors import MetricNotFound
 from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from profiler.store.runs.manifest import KernelCount, Manifest
+    from profiler.store.runs.manifest import Manifest
     from profiler.store.runs.run import Run
 
 _RECORDED_AS = frozenset(name for metric in CATALOGUE for name in metric.ncu)
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
-_NAME_WIDTH = 200
-_PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 # Units that older versions of ncu wrote for the same quantity, as factors.
 _SCALE = {
@@ -84,71 +79,16 @@ class Profile:
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)
 
+    @property
+    def total_ns(self) -> float | None:
+        """The time that the kernel took over all its launches; None where it is not recorded."""
+        took = self.series.get(DURATION)
+        return took.mean * len(took.values) if took else None
+
     @cached_property
     def code(self) -> Code | None:
         """Its machine code, read once for all who ask; None where none is recorded."""
         return read_code(self.run, self.kernel, self.numbers) if self.run else None
-
-
-def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
-    """Returns the kernel names of each run that the pattern leaves, in order of first launch."""
-    chosen = []
-    for run in runs:
-        names = [kernel.name for kernel in matching_kernels(run, pattern)]
-        if not names:
-            near = nearest_words(pattern or "", [kernel.name for kernel in run.manifest.kernels])
-            raise KernelNotFound(
-                f"{run.label}: no kernel name matches '{pattern}'{near}", details=_listing(run)
-            )
-        chosen.append(names)
-    return chosen
-
-
-def nearest_words(pattern: str, names: Iterable[str]) -> str:
-    """Returns an ending for an error message: the words in these names that look most like the pattern."""
-    words = dict.fromkeys(word for name in names for word in re.findall(r"[^\W\d]\w{2,}", name))
-    whole_of = {part.lower(): word for word in words for part in (*_PART_OF_WORD.findall(word), word)}
-    near = difflib.get_close_matches(pattern.lower(), whole_of, n=3, cutoff=0.6)
-    found = dict.fromkeys(whole_of[part] for part in near)
-    return f"; nearest: {', '.join(found)}" if found else ""
-
-
-def choose_kernel(run: Run, pattern: str | None) -> str:
-    """Returns the one kernel meant, or raises an error that lists the candidates."""
-    ((name, *others),) = choose_kernels([run], pattern)
-    if others:
-        raise KernelAmbiguous(
-            f"{run.label}: holds {1 + len(others)} kernels",
-            details=_listing(run, pattern),
-            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time.",
-        )
-    return name
-
-
-def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> list[tuple[str, str]]:
-    """Returns which kernel of one run is compared with which of the other.
-
-    One kernel a side is a pair whatever the names, since a rung renames its kernel;
-    otherwise launches are matched by kernel name.
-    """
-    left, right = choose_kernels([before, after], pattern)
-    common = [name for name in left if name in right]
-    if every:
-        if not common:
-            alone = len(left) == len(right) == 1
-            raise KernelNotFound(
-                "no kernel name is common to both sides",
-                details=_both(before, after, pattern),
-                remedy="Leave --all out: one kernel a side is a pair whatever the names."
-                if alone
-                else "--all pairs kernels of the same name. Choose one of each side with --kernel-name REGEX instead.",
-            )
-        return [(name, name) for name in common]
-    if len(left) == len(right) == 1:
-        return [(left[0], right[0])]
-    if len(common) == 1:
-        return [(common[0], common[0])]
-    raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
 
 
 def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
@@ -338,31 +278,3 @@ def _near(name: str, profile: Profile) -> str:
     if name in BY_NAME and BY_NAME[name].ncu:
         return f"; record it with ncu --metrics {BY_NAME[name].ncu[0]}"
     return nearest_hint(name, [*profile.series, *profile.raw])
-
-
-def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
-    return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
-
-
-def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
-    """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
-    kernels = run.manifest.kernels
-    try:
-        found = search_typed(pattern or "", [kernel.name for kernel in kernels])
-    except ValueError as error:
-        raise KernelNotFound(str(error)) from None
-    return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]
-
-
-def _listing(run: Run, pattern: str | None = None) -> list[str]:
-    """Lists the kernels of a run with their launch counts, one a line."""
-    kernels = matching_kernels(run, pattern)
-    lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
-    if len(kernels) > 20:
-        lines.append(f"  and {len(kernels) - 20} more")
-    return lines
-
-
-def brief_name(name: str, width: int = _NAME_WIDTH) -> str:
-    """Cuts a template of thousands of characters, since an error is read on a terminal."""
-    return name if len(name) <= width else f"{name[: width - 1]}…"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.analyse.recording.profile import nearest_words
+from profiler.analyse.recording.kernel_choice import nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.settings import Settings

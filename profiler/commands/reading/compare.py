@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import ComparisonFinding
 
 
+_ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
+
+
 def compare(
     context: typer.Context,
     before: Annotated[
@@ -96,7 +99,7 @@ def compare(
         )
     picture = chart_file(chart, dark)
     if chart is not None and every:
-        raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
+        raise typer.BadParameter(_ONE_PAIR)
 
     from profiler.ask.compare import compare as ask
 
@@ -107,12 +110,14 @@ def compare(
         settings,
         kernel_name=kernel_name,
         nvtx=nvtx,
-        every=every,
+        every=every or None,
         metrics=metric or (),
         force=force,
         size=size,
         other_gpu=other_gpu,
     )
+    if chart is not None and len(comparisons) > 1:
+        raise typer.BadParameter(_ONE_PAIR)
     picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
     _print(comparisons, settings.format, every, full, tuple(metric or ()), brief)
     picture.report(settings)

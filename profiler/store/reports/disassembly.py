@@ -13,6 +13,8 @@ from profiler.store.tables.instruction_text import opcode_of, rebase
 
 LARGEST_FUNCTION_BYTES = 1 << 26
 _INSTRUCTION_BYTES = 16  # on every architecture since Volta
+# NVIDIA's reader answers so for code that it cannot disassemble, such as all of Volta since CUDA 13.
+_UNDECODED = ("???", "N/A")
 
 
 @dataclass
@@ -26,15 +28,18 @@ class Function:
 def walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
     """Yields the instructions of a function that the report did not count, found one after the other."""
     for address in range(start, start + LARGEST_FUNCTION_BYTES, _INSTRUCTION_BYTES):
-        if not (sass := action.sass_by_pc(address)):
+        if not (sass := _text(action, address)):
             return
         yield address, sass
 
 
 def disassemble(action: Any, starts: Sequence[int], start: int, known: Iterable[int]) -> Function:
-    """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known."""
+    """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known.
+
+    Their texts are empty if NVIDIA's reader cannot disassemble them; their counts and source lines still hold.
+    """
     sources = {name: text.splitlines() for name, text in action.source_files().items() if text}
-    found = {address: action.sass_by_pc(address) for address in sorted(known)} or dict(walk(action, start))
+    found = {address: _text(action, address) for address in sorted(known)} or dict(walk(action, start))
     last = max(found, default=start)
     rows = []
     for address, text in found.items():
@@ -56,6 +61,11 @@ def still_the_same(action: Any, starts: Sequence[int], start: int, function: Fun
         return True
     end = start + function.offsets[last]
     return all(
-        rebase(action.sass_by_pc(start + function.offsets[i]), starts, start, end) == function.rows[i][1]
+        rebase(_text(action, start + function.offsets[i]), starts, start, end) == function.rows[i][1]
         for i in sorted({last * step // 4 for step in range(5)})
     )
+
+
+def _text(action: Any, address: int) -> str:
+    sass: str = action.sass_by_pc(address)
+    return "" if sass.strip() in _UNDECODED else sass

@@ -27,7 +27,8 @@ _SOURCES, _SESSION, _PAYLOAD_SIZE, _PROCESS = 1, 3, 5, 6
 # SessionDetails fields.
 _CREATED, _DEVICE, _SOFTWARE, _COMMAND_LINE = 2, 6, 8, 11
 _ONCE = {_CREATED, 3, 4, 5, _COMMAND_LINE}  # also the host, the target and an empty message
-_VERSIONS = ("Nsight Compute Target", "CUDA Version")
+_NCU, _CUDA, _WINDOW = "Nsight Compute Target", "CUDA Version", "Nsight Compute Host"
+_COMMAND_LINE_SINCE = "2022"
 # The fields of a result that say which process launched it, and its number among the calls of that process.
 _RESULT_PROCESS, _RESULT_LAUNCH = 1, 2
 _NUMBERED = {2, 7, 9}  # results with these fields: kernels, ranges and graphs
@@ -88,8 +89,8 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
         results=walk.results,
         created=None if walk.created is None else datetime.fromtimestamp(walk.created, UTC),
         program=walk.programs[0] if walk.programs else "",
-        ncu_version=walk.software.get(_VERSIONS[0], "").split(" ")[0],
-        cuda_version=walk.software.get(_VERSIONS[1], ""),
+        ncu_version=walk.software.get(_NCU, "").split(" ")[0],
+        cuda_version=walk.software.get(_CUDA, ""),
         command_line=walk.command_line.strip(),
         devices=tuple(walk.devices),
         processes=len(walk.process_ids),
@@ -191,15 +192,23 @@ def _check_order(result: memoryview, walk: _Walk) -> None:
 def _check_complete(walk: _Walk, name: str) -> None:
     """Raises unless the report ends where it should: format 7 writes the session's details, command line last,
     after a result.
+
+    Versions before 2022 write no command line, nor does the window of Nsight Compute, and the first ones not even
+    their own version.
     """
     if walk.pending_sources:
         raise ReportDamaged(f"{name}: damaged or cut short: it ends with code that has no result")
     if walk.results == 0:
         raise ReportEmpty(f"{name}: the report holds no launches")
-    if walk.format_version >= 7 and not (walk.devices and walk.command_line):
+    if walk.format_version < 7:
+        return
+    software = walk.software
+    has_command_line = software.get(_NCU, "") >= _COMMAND_LINE_SINCE and _WINDOW not in software
+    if not (walk.devices and software) or (has_command_line and not walk.command_line):
         raise ReportDamaged(f"{name}: damaged or cut short: it ends before its session details")
-    if walk.format_version >= 7 and (missing := [one for one in _VERSIONS if not walk.software.get(one)]):
-        raise ReportDamaged(f"{name}: damaged: it does not say its {missing[0]}")
+    for what in (_CUDA, _NCU) if walk.command_line else (_CUDA,):
+        if not software.get(what):
+            raise ReportDamaged(f"{name}: damaged: it does not say its {what}")
 
 
 def _read_session(message: memoryview, walk: _Walk) -> None:

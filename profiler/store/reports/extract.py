@@ -130,7 +130,7 @@ def _require_consistent(files: Sequence[ReportFile], decoded: DecodedReport) -> 
     """Raises ReportDamaged when a launch contradicts itself."""
     launches = decoded.tables["launches"].select(["launch", "process"]).to_pylist()
     paths = dict(enumerate(file.path for file in files))
-    for launch, how in find_contradictions(decoded.tables):
+    for launch, how in find_contradictions(decoded.tables, files[0].envelope.ncu_version):
         process = next((row["process"] for row in launches if row["launch"] == launch), 0)
         raise ReportDamaged(f"{paths.get(process, files[0].path)}: damaged: in launch {launch}, {how}")
 

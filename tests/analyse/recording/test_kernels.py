@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from profiler.analyse.recording.profile import choose_kernel, match_kernels
+from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -36,7 +36,6 @@ def test_a_choice_that_is_not_clear_lists_every_kernel_with_its_launches(run_of)
         ["first"], ["2", "x", "a"], ["1", "x", "b"], ["second"], ["1", "x", "a"], ["1", "x", "b"],
     ]  # fmt: skip
     assert "-k PATTERN" in error.value.remedy
-    assert "--all" in error.value.remedy
 
 
 def test_kernels_without_a_common_name_are_not_guessed_at(run_of):
@@ -74,6 +73,24 @@ def test_every_common_kernel_is_paired_in_the_order_of_the_first_recording(run_o
     before, after = run_of("c", "a", "only here", "b"), run_of("a", "b", "c", "only there")
     assert match(before, after, every=True) == [("c", "c"), ("a", "a"), ("b", "b")]
     assert match(before, after, "[ab]", every=True) == [("a", "a"), ("b", "b")]
+
+
+def test_unless_one_pair_is_asked_for_all_common_kernels_are_meant(run_of):
+    before, after = run_of("c", "a", "only here"), run_of("a", "c", "only there")
+    assert match(before, after, every=None) == [("c", "c"), ("a", "a")]
+    assert match(run_of("naive"), run_of("tiled"), every=None) == [("naive", "tiled")]
+    with pytest.raises(KernelAmbiguous):
+        match(run_of("a", "b"), run_of("c", "d"), every=None)
+
+
+def test_a_kernel_with_other_template_arguments_is_the_counterpart_of_one_that_has_none(run_of):
+    before = run_of("cutlass()", "void gemm<128, 8>(float *)", "void copy<1>()", "void copy<2>()")
+    after = run_of("void gemm<128, 8, true>(float *, int)", "cutlass()", "void copy<3>()")
+    gemm = ("void gemm<128, 8>(float *)", "void gemm<128, 8, true>(float *, int)")
+    assert match(before, after, every=None) == [("cutlass()", "cutlass()"), gemm]
+    assert match(before, after, every=True) == [("cutlass()", "cutlass()")]
+    with pytest.raises(KernelAmbiguous):
+        match(before, after)
 
 
 def test_no_common_kernel_at_all_lists_both_sides(run_of):

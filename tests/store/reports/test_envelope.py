@@ -86,6 +86,26 @@ def test_a_cut_before_the_session_details_says_so() -> None:
         envelope_of(GRAPH[:39650])  # the end of the last block before the details
 
 
+def block_of(session: bytes) -> bytes:
+    """A block that holds nothing but details of the session, each a message shorter than 128 bytes."""
+    header = b"\x1a" + bytes([len(session)]) + session
+    return len(header).to_bytes(4, "little") + header
+
+
+def test_reports_without_a_command_line_are_whole_where_no_version_writes_one() -> None:
+    """Versions before 2022, and the window of Nsight Compute, which also writes the version of its host."""
+    without = GRAPH[:39650] + GRAPH[39943:]  # all but the block that holds the command line
+    with pytest.raises(ReportDamaged, match="it ends before its session details"):
+        envelope_of(without)
+
+    old = envelope_of(without.replace(b"2025.3.1.0", b"2021.3.1.0"))
+    assert (old.results, old.ncu_version, old.command_line) == (2, "2021.3.1.0", "")
+
+    host = b"\x0a\x13Nsight Compute Host" + b"\x12\x0a2025.3.1.0"
+    window = envelope_of(without + block_of(b"\x42" + bytes([len(host)]) + host))
+    assert (window.results, window.ncu_version) == (2, "2025.3.1.0")
+
+
 def test_a_cut_inside_a_block_says_how_much_is_missing() -> None:
     with pytest.raises(ReportDamaged, match=r"the block at byte 39,943 lacks its last 10 bytes"):
         envelope_of(GRAPH[:-10])

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
 from types import SimpleNamespace
 
 # private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
+from profiler.store.runs.run_store import open_report
+from profiler.store.tables.columns import labels_of
+
+_PROGRAM, _EXECUTABLE = 1, 4  # of a section of an ELF file
 
 
 def test_an_instruction_whose_count_is_missing_is_kept_without_one() -> None:
@@ -33,3 +39,41 @@ def test_a_workload_of_a_type_to_come_is_unknown() -> None:
     decoder._read_identity(_Launch(0, action), 0, 0)  # private: as above
 
     assert decoder.finish().tables["launches"].column("workload").to_pylist() == ["unknown"]
+
+
+def with_code_that_nobody_knows(report: bytes) -> bytes:
+    """The report with other bytes in place of its machine code, which NVIDIA's reader cannot disassemble either."""
+    elf = report.index(b"\x7fELF")
+    table, size, count = (
+        struct.unpack_from(form, report, elf + at)[0]
+        for form, at in (("<Q", 0x28), ("<H", 0x3A), ("<H", 0x3C))
+    )
+    sections = [struct.unpack_from("<IIQQQQ", report, elf + table + size * index) for index in range(count)]
+    spoiled = bytearray(report)
+    for _, kind, flags, _, offset, length in sections:
+        if kind == _PROGRAM and flags & _EXECUTABLE:
+            spoiled[elf + offset : elf + offset + length] = b"\xff" * length
+    return bytes(spoiled)
+
+
+def test_code_that_cannot_be_disassembled_keeps_its_counts_and_lines(
+    reports: Path, tmp_path: Path, prof_here
+):
+    """NVIDIA's reader prints ??? for the code of GPUs that it gave up, and N/A for what is no instruction."""
+    whole = (reports / "several.ncu-rep").read_bytes()
+    path = tmp_path / "volta.ncu-rep"
+    path.write_bytes(with_code_that_nobody_knows(whole))
+
+    read, expected = (
+        open_report(path).table("instructions"),
+        open_report(reports / "several.ncu-rep").table("instructions"),
+    )
+    assert set(labels_of(read, "opcode")) == set(labels_of(read, "sass")) == {""}
+    for column in ("executed", "samples", "line"):
+        assert read.column(column).equals(expected.column(column))
+
+    shown = prof_here("show", path, "-k", "offset")
+    assert "NVIDIA's reader cannot disassemble the code of this GPU any more" in " ".join(
+        shown.stdout.split()
+    )
+    assert prof_here("sass", path).returncode == 49

@@ -207,7 +207,7 @@ def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
         settings,
         kernel_name=given.kernel_name,
         nvtx=given.nvtx,
-        every=given.all,
+        every=given.all or None,
         metrics=given.metric,
         force=given.force,
         size=given.size,

@@ -1,0 +1,125 @@
+"""Chooses the kernels that a person means, and pairs those of two recordings.
+
+Runs and a pattern come in; names of kernels go out, or an error that lists what there is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from profiler.analyse.recording.kernel_names import base_name
+from profiler.catalog.patterns import search_typed
+from profiler.errors import KernelAmbiguous, KernelNotFound
+from profiler.store.runs.manifest import KernelCount
+from profiler.store.runs.run import Run
+
+_NAME_WIDTH = 200
+_PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
+
+
+def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
+    """Returns the kernel names of each run that the pattern leaves, in order of first launch."""
+    chosen = []
+    for run in runs:
+        names = [kernel.name for kernel in matching_kernels(run, pattern)]
+        if not names:
+            near = nearest_words(pattern or "", [kernel.name for kernel in run.manifest.kernels])
+            raise KernelNotFound(
+                f"{run.label}: no kernel name matches '{pattern}'{near}", details=_listing(run)
+            )
+        chosen.append(names)
+    return chosen
+
+
+def nearest_words(pattern: str, names: Iterable[str]) -> str:
+    """Returns an ending for an error message: the words in these names that look most like the pattern."""
+    words = dict.fromkeys(word for name in names for word in re.findall(r"[^\W\d]\w{2,}", name))
+    whole_of = {part.lower(): word for word in words for part in (*_PART_OF_WORD.findall(word), word)}
+    near = difflib.get_close_matches(pattern.lower(), whole_of, n=3, cutoff=0.6)
+    found = dict.fromkeys(whole_of[part] for part in near)
+    return f"; nearest: {', '.join(found)}" if found else ""
+
+
+def choose_kernel(run: Run, pattern: str | None) -> str:
+    """Returns the one kernel meant, or raises an error that lists the candidates."""
+    ((name, *others),) = choose_kernels([run], pattern)
+    if others:
+        raise KernelAmbiguous(
+            f"{run.label}: holds {1 + len(others)} kernels",
+            details=_listing(run, pattern),
+            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time.",
+        )
+    return name
+
+
+def match_kernels(before: Run, after: Run, pattern: str | None, every: bool | None) -> list[tuple[str, str]]:
+    """Returns which kernel of one run is compared with which of the other.
+
+    One kernel a side is a pair whatever the names, since a rung renames its kernel; otherwise kernels are matched by name.
+    `every` one of the same name is compared if it is True. If it is None, several are all compared, also those that
+    differ in their template arguments alone; if it is False, several are refused.
+    """
+    left, right = choose_kernels([before, after], pattern)
+    common = [name for name in left if name in right]
+    if every:
+        if not common:
+            raise KernelNotFound(
+                "no kernel name is common to both sides",
+                details=_both(before, after, pattern),
+                remedy="--all pairs kernels of the same name. Choose one of each side with --kernel-name REGEX instead.",
+            )
+        return [(name, name) for name in common]
+    if len(left) == len(right) == 1:
+        return [(left[0], right[0])]
+    pairs = [*((name, name) for name in common), *_of_one_base_name(left, right, common)]
+    if len(pairs) == 1 or (pairs and every is None):
+        return pairs
+    raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
+
+
+def _of_one_base_name(
+    left: Iterable[str], right: Iterable[str], common: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yields the kernels, of those without a counterpart, that each side has once by their function's name."""
+    alone = [_by_base_name(name for name in side if name not in common) for side in (left, right)]
+    for base, names in alone[0].items():
+        others = alone[1].get(base, ())
+        if len(names) == len(others) == 1:
+            yield names[0], others[0]
+
+
+def _by_base_name(names: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(base_name(name), []).append(name)
+    return found
+
+
+def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
+    return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
+
+
+def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
+    """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
+    kernels = run.manifest.kernels
+    try:
+        found = search_typed(pattern or "", [kernel.name for kernel in kernels])
+    except ValueError as error:
+        raise KernelNotFound(str(error)) from None
+    return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]
+
+
+def _listing(run: Run, pattern: str | None = None) -> list[str]:
+    """Lists the kernels of a run with their launch counts, one a line."""
+    kernels = matching_kernels(run, pattern)
+    lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
+    if len(kernels) > 20:
+        lines.append(f"  and {len(kernels) - 20} more")
+    return lines
+
+
+def brief_name(name: str, width: int = _NAME_WIDTH) -> str:
+    """Cuts a template of thousands of characters, since an error is read on a terminal."""
+    return name if len(name) <= width else f"{name[: width - 1]}…"
