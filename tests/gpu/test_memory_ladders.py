@@ -117,7 +117,9 @@ def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path: 
     def run(mode: str, since: int, *words: str) -> Finished:
         environment = {**os.environ, "FROM": str(since)}
         command = [program, "--mode", mode, "--json", *words]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
 
     assert run("check", 1000).returncode == DONE
     found = run("check", 1)

@@ -245,8 +245,11 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Found:
 def _under_way(sides: _Sides, fall: float) -> str:
     """Returns why the bandwidth changed, where the width of a thread's accesses and the warps moved it that way.
 
-    Bytes arrive at the rate of those under way divided by the time that one of them takes (Little's law).
+    Bytes arrive at the rate of those under way divided by the time that one of them takes (Little's law). Where blocks are copied
+    by the copy engine, the width of what threads load says nothing of that.
     """
+    if any(_means(sides, ("bulk_loads",)).get("bulk_loads", ())):
+        return ""
     names = ("load_width_bits", "active_warps")
     (width, wider), (warps, more) = (_means(sides, names).get(name, (0.0, 0.0)) for name in names)
     if not min(width, wider, warps, more) > 0:

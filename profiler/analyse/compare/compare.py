@@ -12,7 +12,7 @@ from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
 from profiler.analyse.compare.denominators import reference_shift
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import compare_causes, headline_of_pair
+from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair
 from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
@@ -27,6 +27,7 @@ from profiler.analyse.findings import (
     Side,
     Speedup,
 )
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -56,14 +57,15 @@ def compare_profiles(
     before, after, narrowed = pair_of_main_shapes(*(two_gpus or (before, after)))
     obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
     wanted = require_metrics(metrics, (before, after))
-    attribution, attribution_missing = attribute(before, after)
+    speedup = derive_speedup(before, after)
+    steps = _steps(before, after, speedup)
+    attribution, attribution_missing = (None, []) if steps else attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
     instructions = Instructions(
         compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
     )
-    speedup = derive_speedup(before, after)
     diagnosis = diagnose(after)
-    changed = compare_causes(diagnose(before), diagnosis)
+    changed = ChangedCauses(is_known=False) if steps else compare_causes(diagnose(before), diagnosis)
     return ComparisonFinding(
         schema_version=SCHEMA_VERSION,
         before=derive_side(before),
@@ -85,6 +87,7 @@ def compare_profiles(
             diagnosis.causes,
             changed,
             peaks_text(before, after) if two_gpus else None,
+            steps,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
@@ -94,6 +97,13 @@ def compare_profiles(
         causes_more=changed.more,
         causes_kept=changed.kept,
     )
+
+
+def _steps(before: Profile, after: Profile, speedup: Speedup | None) -> list[str]:
+    """Returns the sides that were timed as a step of several kernels, where it is those times that are compared."""
+    if speedup is None or speedup.basis == "profiled":
+        return []
+    return [side.label for side in (before, after) if is_part_of_step(side)]
 
 
 def _is_bound_by_memory(attribution: Attribution | None) -> bool:
