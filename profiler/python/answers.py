@@ -7,6 +7,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from profiler.analyse.findings import ComparisonFinding
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.overview import SheetFinding
 from profiler.present.document import Document
 
@@ -44,6 +45,27 @@ class Sheet(SheetFinding, frozen=True):
 
     def __repr__(self) -> str:
         return brief_text(self._document())
+
+    def _repr_html_(self) -> str:
+        return document_text(self._document())
+
+
+class Ladder(LadderSheet, frozen=True):
+    """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
+
+    @classmethod
+    def of(cls, sheet: LadderSheet) -> Self:
+        return cls(**_fields(sheet))
+
+    def _document(self) -> Document:
+        from profiler.present.documents.ladder import ladder_document
+
+        return ladder_document(self.ladder, ())
+
+    def __repr__(self) -> str:
+        from profiler.present.render import terminal
+
+        return terminal.document_text(self._document(), terminal.Window())
 
     def _repr_html_(self) -> str:
         return document_text(self._document())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import isfunction
 from itertools import product
@@ -30,7 +31,7 @@ class Options(TypedDict, total=False):
     bytes: int | Callable[..., int] | None
     flops: int | Callable[..., int] | None
     name: str | None
-    runs: str | Path
+    runs: RunStore | str | Path
     verify: bool
     tolerance: float | None
     profile: bool
@@ -45,7 +46,7 @@ def measure_one(
     function: Callable[..., Any],
     arguments: Sequence[Any],
     reference: Callable[..., Any] | None,
-    runs: str | Path,
+    runs: RunStore | str | Path,
     namespace: Mapping[str, Any],
     *,
     name: str | None,
@@ -57,7 +58,12 @@ def measure_one(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
             f"the function its own keywords with functools.partial({function_name(function)}, {unknown[0]}=...)"
         )
-    store = RunStore(runs)
+    for what, one in (("function", function), ("reference", reference)):
+        if not callable(one) and not (what == "reference" and one is None):
+            raise TypeError(
+                f"the {what} is {reprlib.repr(one)}, which cannot be called: give it and its arguments apart, as in measure(f, x)"
+            )
+    store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
     found = measure_function(function, arguments, reference, plan, store, namespace)
     run_id = RunId.parse(found.run_id)
@@ -72,7 +78,7 @@ def measure_sweep(
     arguments: Sequence[Any],
     reference: Callable[..., Any] | None,
     over: Mapping[str, Iterable[int]],
-    runs: str | Path,
+    runs: RunStore | str | Path,
     namespace: Mapping[str, Any],
     **options: Any,
 ) -> Sweep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import asdict
@@ -139,3 +140,14 @@ class Runs(RunStore):
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs in {self.root}>"
+
+
+def open_existing(location: str | Path) -> Runs:
+    """Returns the runs in a folder or at a URL, and raises RunNotFound if there is no such folder."""
+    runs = Runs(location)
+    if isinstance(runs.root, Path) and not runs.root.exists():
+        raise RunNotFound(
+            f"{runs.root}: no such folder",
+            remedy="`profiler.measure`, `prof collect` and `prof ingest` make a folder of runs.",
+        )
+    return runs

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """One measurement for each point, in the order of the values."""
 
@@ -64,6 +64,9 @@ class Sweep:
             )
         )
         return chart
+
+    def __repr__(self) -> str:
+        return str(self.to_pandas().to_string(index=False))
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(index=False))
