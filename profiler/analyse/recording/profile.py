@@ -33,6 +33,8 @@ _RECORDED_AS = frozenset(name for metric in CATALOGUE for name in metric.ncu)
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
 _NAME_WIDTH = 200
+# Of a file of machine code, which no other command reads.
+_ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 # Units that older versions of ncu wrote for the same quantity, as factors.
@@ -120,7 +122,9 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
         raise KernelAmbiguous(
             f"{run.label}: holds {1 + len(others)} kernels",
             details=_listing(run, pattern),
-            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time.",
+            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time."
+            if run.manifest.reports
+            else _ONE_OF_A_FILE,
         )
     return name
 
@@ -148,7 +152,11 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> 
         return [(left[0], right[0])]
     if len(common) == 1:
         return [(common[0], common[0])]
-    raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
+    raise KernelAmbiguous(
+        "which kernel to compare is not clear",
+        details=_both(before, after, pattern),
+        remedy=None if before.manifest.reports and after.manifest.reports else _ONE_OF_A_FILE,
+    )
 
 
 def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
