@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
-    from profiler.python.answers import Comparison, Ladder, Sheet
+    from profiler.python.answers import Comparison, Sheet, ShownLadder
     from profiler.python.measuring import Options
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.sweep import Sweep
@@ -151,15 +151,15 @@ def ladder(
     *,
     workload: Mapping[str, int] | None = None,
     gpu: str | None = None,
-) -> Ladder:
+) -> ShownLadder:
     """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
     Uses the runs of this `workload` and this `gpu`, a part of its name; by default those that most rungs have.
     """
     from profiler.ask.ladder import find_sheet
-    from profiler.python.answers import Ladder
+    from profiler.python.answers import ShownLadder
 
-    return Ladder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
+    return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
 
 
 def roofline(

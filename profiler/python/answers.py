@@ -50,7 +50,7 @@ class Sheet(SheetFinding, frozen=True):
         return document_text(self._document())
 
 
-class Ladder(LadderSheet, frozen=True):
+class ShownLadder(LadderSheet, frozen=True):
     """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
 
     @classmethod
