@@ -121,6 +121,11 @@ def test_completion_offers_what_there_is_to_use_and_nothing_else():
     assert repr(profiler.measure).startswith("<function profiler.measure;")
 
 
+def test_type_checkers_are_told_that_there_are_types():
+    """Without the marker of PEP 561 they take every answer of an installed package for Any."""
+    assert Path(profiler.__file__).with_name("py.typed").exists()
+
+
 @pytest.mark.parametrize(("given", "what"), [((3,), "function"), ((len, []), "reference")])
 def test_what_cannot_be_called_is_refused_before_anything_is_looked_for(given, what):
     function, *arguments = given
