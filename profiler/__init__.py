@@ -10,7 +10,8 @@
     runs = prof.open_runs("runs")
     prof.compare(runs["gemm-5"], runs["gemm-6"])
 
-Each function gives the answer of the command with its name. Importing this package imports nothing else of it.
+Each function gives the answer of the command with its name; `help(prof.measure)` has the options of `measure`. `runs` is a
+folder, a URL, or what `open_runs` returned. Importing this package imports nothing else of it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from profiler.analyse.ladder.climb import Climb, LadderSheet
+    from profiler import errors as errors
+    from profiler.analyse.ladder.climb import Climb
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
     from profiler.python.measuring import Options, Sweep
-    from profiler.python.recordings import Comparison, Measurement, Recording, Runs, Sheet
+    from profiler.python.recordings import Comparison, Measurement, Recording, Runs, Sheet, ShownLadder
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [
@@ -65,7 +67,7 @@ def measure(
     flops: int | Callable[..., int] | None = None,
     name: str | None = None,
     over: Mapping[str, Iterable[int]] | None = None,
-    runs: str | Path = "runs",
+    runs: RunStore | str | Path = "runs",
     **options: Any,
 ) -> Measurement | Sweep:
     """Verifies, times and profiles a function that launches CUDA kernels, and stores the result as a run.
@@ -98,9 +100,9 @@ def range(name: str) -> AbstractContextManager[None]:
 
 def open_runs(location: str | Path = "runs") -> Runs:
     """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `runs["gemm-6"]`, `len`, `.to_pandas()`."""
-    from profiler.python.recordings import Runs
+    from profiler.python.recordings import open_existing
 
-    return Runs(location)
+    return open_existing(location)
 
 
 def read(recording: Run | str | int | Path) -> Recording:
@@ -142,24 +144,34 @@ def compare(
 
 
 def ladder(
-    name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None, gpu: str | None = None
-) -> LadderSheet:
+    name: str,
+    runs: RunStore | str | Path = "runs",
+    *,
+    workload: Mapping[str, int] | None = None,
+    gpu: str | None = None,
+) -> ShownLadder:
     """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
     Uses the runs of this `workload` and this `gpu`, a part of its name; by default those that most rungs have.
     """
     from profiler.ask.ladder import find_sheet
+    from profiler.python.recordings import ShownLadder
 
-    return find_sheet(_climb(name, runs, workload, gpu))
+    return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
 
 
 def roofline(
-    name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None, gpu: str | None = None
+    name: str,
+    runs: RunStore | str | Path = "runs",
+    *,
+    workload: Mapping[str, int] | None = None,
+    gpu: str | None = None,
 ) -> Roofline:
     """Returns how close a ladder's rungs come to the limits of the GPU, as measured by the ladder `ceilings`."""
     from profiler.ask.ladder import find_roofline
 
-    return find_roofline(_climb(name, runs, workload, gpu), runs, _settings(name, runs))
+    store = _store_of(runs)
+    return find_roofline(_climb(name, store, workload, gpu), store, _settings(name, store))
 
 
 def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
@@ -167,6 +179,27 @@ def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None =
     from profiler.ask.show import find_lines
 
     return find_lines(_run_of(recording), kernel_name)
+
+
+def __dir__() -> list[str]:
+    """Returns what there is to use, for tab completion: nothing that this file imports for itself."""
+    return ["errors", *__all__]
+
+
+if not TYPE_CHECKING:  # which knows by itself what there is
+
+    def __getattr__(name: str) -> ModuleType:
+        if name != "errors":
+            raise AttributeError(f"profiler has no {name!r}; it has {', '.join(__all__)} and errors")
+        from importlib import import_module
+
+        return import_module("profiler.errors")
+
+
+def _store_of(runs: RunStore | str | Path) -> RunStore:
+    from profiler.store.runs.run_store import RunStore
+
+    return runs if isinstance(runs, RunStore) else open_runs(runs)
 
 
 def _run_of(recording: Run | str | int | Path) -> Run:
@@ -206,7 +239,9 @@ def _make_callable(package: str, function: Callable[..., Any]) -> None:
     """Makes a package callable, because importing it hides the function of the same name."""
     __import__(package)
     module = sys.modules[package]
-    module.__class__ = type("CallablePackage", (ModuleType,), {"__call__": staticmethod(function)})
+    shown = f"<function {package}; help({package}) says what it takes>"
+    members = {"__call__": staticmethod(function), "__repr__": lambda _: shown}
+    module.__class__ = type("CallablePackage", (ModuleType,), members)
     module.__doc__, module.__wrapped__ = function.__doc__, function  # type: ignore[attr-defined]
 
 

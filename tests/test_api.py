@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from html import unescape
@@ -87,6 +88,49 @@ def test_runs_have_a_length_and_are_walked_oldest_first(runs):
 def test_a_folder_without_runs_is_empty_and_still_a_store(tmp_path):
     empty = profiler.open_runs(tmp_path)
     assert (len(empty), list(empty), bool(empty)) == (0, [], True)
+
+
+def test_a_folder_that_does_not_exist_is_no_empty_one(tmp_path):
+    for ask in (
+        lambda: profiler.open_runs(tmp_path / "absent"),
+        lambda: profiler.ladder("gemm", tmp_path / "absent"),
+    ):
+        with pytest.raises(RunNotFound, match="absent: no such folder"):
+            ask()
+
+
+def test_every_argument_called_runs_takes_a_folder_or_what_open_runs_returned(runs):
+    sheets = [profiler.ladder("gemm", given) for given in (runs, runs.root, str(runs.root))]
+    assert len({repr(one) for one in sheets}) == 1
+    assert profiler.roofline("gemm", runs.root) == profiler.roofline("gemm", runs)
+
+
+def test_what_is_returned_shows_itself_in_a_line_or_as_its_command_does(runs):
+    assert repr(profiler.ladder("gemm", runs)).startswith("gemm: Matrix multiplication")
+    assert repr(profiler.roofline("gemm", runs)).startswith("<roofline of gemm on NVIDIA H200: ")
+    assert re.fullmatch(
+        r"<gemm 6: \d+ source lines, [\d,]+ samples>", repr(profiler.source_lines(runs["gemm-6"]))
+    )
+
+
+def test_completion_offers_what_there_is_to_use_and_nothing_else():
+    assert dir(profiler) == sorted(["errors", *profiler.__all__])
+    assert profiler.errors.RunNotFound is RunNotFound
+    with pytest.raises(AttributeError, match="it has compare, ladder, measure"):
+        profiler.meassure  # noqa: B018
+    assert repr(profiler.measure).startswith("<function profiler.measure;")
+
+
+def test_type_checkers_are_told_that_there_are_types():
+    """Without the marker of PEP 561 they take every answer of an installed package for Any."""
+    assert Path(profiler.__file__).with_name("py.typed").exists()
+
+
+@pytest.mark.parametrize(("given", "what"), [((3,), "function"), ((len, []), "reference")])
+def test_what_cannot_be_called_is_refused_before_anything_is_looked_for(given, what):
+    function, *arguments = given
+    with pytest.raises(TypeError, match=f"the {what} is .*cannot be called"):
+        profiler.measure(function, *arguments, reference=None if what == "function" else 3)
 
 
 def test_every_argument_that_names_a_recording_means_the_same(reports, recorded, monkeypatch):

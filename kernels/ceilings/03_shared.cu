@@ -48,11 +48,15 @@ class Shared : public Ceiling {
     }
     harness::Work work() const { return {double(sums_.count()) * rounds_ * ROWS * sizeof(uint4), "gbytes_per_s"}; }
 
-    // Every thread's sum: its column of 32 rows, as often as there are rounds.
     harness::Check check() {
-        sums_.fill_bytes(0xFF);
+        poison();
         launch();
         CUDA_CHECK(cudaGetLastError());
+        return check_last();
+    }
+    void poison() { sums_.fill_bytes(0xFF); }
+    // Every thread's sum: its column of 32 rows, as often as there are rounds.
+    harness::Check check_last() {
         std::vector<uint32_t> words(words_.count()), sums(sums_.count());
         CUDA_CHECK(cudaMemcpy(words.data(), words_.data(), words_.bytes(), cudaMemcpyDeviceToHost));
         CUDA_CHECK(cudaMemcpy(sums.data(), sums_.data(), sums_.bytes(), cudaMemcpyDeviceToHost));
@@ -67,6 +71,7 @@ class Shared : public Ceiling {
         if (wrong) check.wrong = std::to_string(wrong) + " threads whose words do not add up";
         return check;
     }
+    const harness::DeviceBuffer<uint32_t>& output() const { return sums_; }
 
   private:
     unsigned blocks_;

@@ -48,6 +48,10 @@ class DeviceCopy {
 
     Check check() {
         launch();
+        return check_last();
+    }
+    void poison() { out_.poison(); }
+    Check check_last() {
         Tally<unsigned long long> different;
         const auto bytes_of = [&](const GuardedBuffer<Element>& buffer) {
             return reinterpret_cast<const unsigned char*>(buffer.at(offset_));
@@ -57,6 +61,7 @@ class DeviceCopy {
         if (out_.changed_outside(offset_, count_)) found.wrong = "bytes written where nothing may be";
         return found;
     }
+    const GuardedBuffer<Element>& output() const { return out_; }
 
   private:
     size_t count_, offset_;

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <memory>
 
 #include "program.cuh"
@@ -51,7 +50,8 @@ __global__ void fill_rows(Element* out, size_t rows, uint32_t hidden, uint64_t s
 }
 
 struct RowsDifference {
-    unsigned long long worst;  // of all rows, as the bits of a double: those of positive doubles compare as they do
+    unsigned long long worst;          // of all rows, as the bits of a double
+    unsigned long long worst_element;  // in parts of what is allowed, likewise
     unsigned long long not_finite;
 };
 
@@ -79,27 +79,42 @@ struct OfMoments {
     }
 };
 
-// The error of a row: the norm of the differences by the norm of the magnitudes. The worst row is what counts.
+// The error of a row: the norm of the differences by the norm of the magnitudes. The worst row is what counts, and each element has a bound.
 template <class Operation, class Element>
 __global__ void __launch_bounds__(COMPARE_THREADS) compare_rows(Rows<Element> all, RowsDifference* out) {
     __shared__ double sums[2][COMPARE_THREADS / 32];
     for (size_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
         const Element* in = all.in + row * all.hidden;
         double difference_squared = 0, magnitude_squared = 0;
+        unsigned long long worst = 0;
         const auto of_row = Operation::statistics(in, all.hidden);
         for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) {
             const double gamma = all.gamma ? double(float(all.gamma[i])) : 1.0, beta = all.beta ? double(float(all.beta[i])) : 0.0;
             const Term expected = Operation::expected(double(float(in[i])), of_row, gamma, beta);
             const double value = double(float(all.out[row * all.hidden + i]));
             if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
+            worst = max(worst, bits_of(parts_of_allowed(value - expected.value, Operation::threshold, expected.magnitude)));
             difference_squared += (value - expected.value) * (value - expected.value);
             magnitude_squared += expected.magnitude * expected.magnitude;
         }
         difference_squared = block_sum<COMPARE_THREADS>(difference_squared, sums[0]);
         magnitude_squared = block_sum<COMPARE_THREADS>(magnitude_squared, sums[1]);
         const double error = magnitude_squared > 0 ? sqrt(difference_squared / magnitude_squared) : sqrt(difference_squared);
-        if (threadIdx.x == 0) atomicMax(&out->worst, (unsigned long long)__double_as_longlong(error));
+        if (threadIdx.x == 0) atomicMax(&out->worst, bits_of(error));
+        atomicMax(&out->worst_element, worst);
     }
+}
+
+template <class Operation, class Element>
+void judge_rows(Check& total, const Rows<Element>& rows, const std::string& where) {
+    Tally<RowsDifference> sums;
+    compare_rows<Operation><<<4096, COMPARE_THREADS>>>(rows, sums.data());
+    const RowsDifference found = sums.read();
+    const double error = from_bits(found.worst), worst_element = from_bits(found.worst_element);
+    total.not_finite += found.not_finite;
+    total.error = std::max(total.error, error);
+    total.worst_element = std::max(total.worst_element, worst_element);
+    if (found.not_finite || !(error <= total.threshold && worst_element <= 1)) total.wrong = "wrong result; " + where;
 }
 
 // One shape and alignment that a kernel is tried on; offsets in elements.
@@ -185,6 +200,13 @@ class Normalization {
         }
         return total;
     }
+    void poison() { out_.poison(); }
+    Check check_last() {
+        Check found{0, Operation::threshold};
+        judge(found, {rows_, hidden_, offset_, offset_, offset_});
+        return found;
+    }
+    const GuardedBuffer<Element>& output() const { return out_; }
 
   private:
     Rows<Element> arguments(const RowsCase& one) const {
@@ -194,25 +216,19 @@ class Normalization {
     }
 
     void add(Check& total, const RowsCase& one) {
-        const Rows<Element> rows = arguments(one);
-        out_.poison();
+        poison();
         ++total.cases;
-        const bool launched = rung_.launch(rows);
+        const bool launched = rung_.launch(arguments(one));
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
         if (!launched && ++total.refused && total.cases == 1) fail(UNSUPPORTED, "%s refuses %s", rung_.name, one.text().c_str());
+        judge(total, one, launched);
+    }
+
+    void judge(Check& total, const RowsCase& one, bool launched = true) {
         if (const auto bytes = out_.changed_outside(one.out_offset, launched ? one.rows * one.hidden : 0))
             total.wrong = std::to_string(bytes) + " bytes written where nothing may be; " + one.text();
-        if (!launched) return;
-        Tally<RowsDifference> sums;
-        compare_rows<Operation><<<4096, COMPARE_THREADS>>>(rows, sums.data());
-        const RowsDifference found = sums.read();
-        double error;
-        static_assert(sizeof error == sizeof found.worst, "the worst error is a double's bits");
-        std::memcpy(&error, &found.worst, sizeof error);
-        total.not_finite += found.not_finite;
-        total.error = std::max(total.error, error);
-        if (found.not_finite || !(error <= total.threshold)) total.wrong = "wrong result; " + one.text();
+        if (launched) judge_rows<Operation>(total, arguments(one), one.text());
     }
 
     Rung rung_;

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ class GuardedBuffer {
 
     T* at(size_t offset) const { return memory_.data() + GUARD + offset; }
     size_t capacity() const { return memory_.count() - 2 * GUARD - LARGEST_OFFSET; }
+    const T* data() const { return memory_.data(); }
+    size_t bytes() const { return memory_.bytes(); }
     void fill(uint64_t seed, float largest = 1) { fill_uniform(memory_.data(), memory_.count(), seed, largest); }
 
     // Every byte 0xFF: NaN in every floating-point type.
@@ -73,6 +76,23 @@ class GuardedBuffer {
 struct Term {
     double value, magnitude;
 };
+
+// How far an element is off, in parts of what it may be. `threshold` bounds the norm of all, by which errors are averaged. In one
+// element a dozen roundings may each be at its worst and go the same way: six times their root mean square, which a threshold is
+// at least 1.5 times of. Below 2^-126, FP32 may be taken for 0.
+__device__ inline double parts_of_allowed(double difference, double threshold, double magnitude) {
+    const double off = fabs(difference);
+    return off == 0 ? 0 : off / (threshold > 0 ? 4 * threshold * magnitude + 0x1p-126 : 0);
+}
+
+// Those of positive doubles compare as the doubles do.
+__device__ inline unsigned long long bits_of(double value) { return (unsigned long long)__double_as_longlong(value); }
+inline double from_bits(unsigned long long bits) {
+    double value;
+    static_assert(sizeof value == sizeof bits, "a double has 64 bits");
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 // The device's own copy, of so many bytes that reading and writing them adds up to `bytes`.
 class CopyReference {

@@ -139,17 +139,25 @@ class Program:
         return {"check": self.check, "time": self.time, "profile": self.profile}[self.options.mode]()
 
     def check(self) -> int:
-        """On memory that holds NaN: the allocator gives the next step the block that was just freed."""
-        poisoned = self.launch()
-        poisoned.fill_(math.nan)
-        del poisoned
+        self.poison()
         result = self.launch()
+        found = self.judge(result)
+        self.tell(found, f"relative error {found['relative_error']} (at most {found['threshold']:.3e})")
+        return self.verdict(found, "wrong result")
+
+    def poison(self) -> None:
+        """Fills a result with NaN: the allocator gives the next step the block that is freed here."""
+        self.launch().fill_(math.nan)
+
+    def judge(self, result: Tensor) -> dict[str, Any]:
         self.torch.cuda.synchronize()
         not_finite = self.operation.not_finite(result)
-        found = check_line(self.operation.error(result), self.operation.threshold, not_finite)
-        self.tell(found, f"relative error {found['relative_error']} (at most {found['threshold']:.3e})")
+        return check_line(self.operation.error(result), self.operation.threshold, not_finite)
+
+    @staticmethod
+    def verdict(found: Mapping[str, Any], what: str) -> int:
         if not found["ok"]:
-            print(f"error: wrong result: {found}", file=sys.stderr)
+            print(f"error: {what}: {found}", file=sys.stderr)
         return DONE if found["ok"] else MISMATCH
 
     def time(self) -> int:
@@ -170,24 +178,35 @@ class Program:
             torch.cuda.synchronize()
             return float(start.elapsed_time(stop)) * 1e6
 
+        last: list[Tensor] = []  # what the last launch computed
+
+        def poison() -> None:
+            last.clear()
+            self.poison()
+
         kernel_ns: list[float] = []
         reference_ns: list[float] = []
-        turns = ((kernel_ns, self.launch), (reference_ns, lambda: to.copy_(from_)))
+        turns: tuple[tuple[list[float], Callable[[], object], Callable[[], object]], ...] = (
+            (kernel_ns, poison, lambda: last.append(self.launch())),
+            (reference_ns, lambda: None, lambda: to.copy_(from_)),
+        )
         for repeat in range(-self.options.warmup, self.options.repeats):
             # Alternating which of the two goes first cancels what the first leaves behind: heat, clocks.
-            for times_ns, launch in turns if repeat % 2 == 0 else turns[::-1]:
+            for times_ns, prepare, launch in turns if repeat % 2 == 0 else turns[::-1]:
+                prepare()
                 time_ns = time_once_ns(launch)
                 if repeat >= 0:
                     times_ns.append(time_ns)
             if repeat >= 0 and self.options.json:
                 print(json.dumps(repeat_line(repeat, kernel_ns[-1], reference_ns[-1])))
         found = time_line(kernel_ns, reference_ns, self.operation.moved_bytes)
+        judged = self.judge(last[0])
         self.tell(
-            found,
+            {**found, **{name: figure for name, figure in judged.items() if name != "ok"}},
             f"median {found['kernel_median_ns'] / 1e3:.1f} us, {found['gbytes_per_s']} GB/s, "
             f"{found['reference_pct']} % of {REFERENCE}",
         )
-        return DONE
+        return self.verdict(judged, "wrong result of the last timed launch")
 
     def profile(self) -> int:
         torch, options = self.torch, self.options

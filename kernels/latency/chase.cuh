@@ -52,8 +52,12 @@ class Chase {
     }
 
     harness::Check check() {
-        end_.fill_bytes(0xFF);
+        poison();
         launch();
+        return check_last();
+    }
+    void poison() { end_.fill_bytes(0xFF); }
+    harness::Check check_last() {
         uint32_t expected = 0, found = 0;
         for (uint32_t i = 0; i < steps_; ++i) expected = next_line(expected, rung_.lines);
         CUDA_CHECK(cudaMemcpy(&found, end_.data(), sizeof found, cudaMemcpyDeviceToHost));
@@ -61,6 +65,7 @@ class Chase {
         if (found != expected * LINE) check.wrong = "the chain does not end where it must";
         return check;
     }
+    const harness::DeviceBuffer<uint32_t>& output() const { return end_; }
 
   private:
     Rung rung_;

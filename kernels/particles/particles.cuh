@@ -2,7 +2,6 @@
 // in memory: one array of structures, or an array for each of the six fields.
 #pragma once
 
-#include <cstring>
 #include <memory>
 
 #include "../harness/memcpy.cuh"
@@ -35,7 +34,7 @@ __global__ static void fill_particles(Particles particles, uint64_t seed) {
 }
 
 struct Found {
-    unsigned long long worst;  // error of a coordinate, as the bits of a double: those of positive doubles compare as they do
+    unsigned long long worst;  // error of a coordinate, as the bits of a double
     unsigned long long not_finite, velocities_changed;
 };
 
@@ -49,7 +48,7 @@ __global__ static void compare_and_poison(Particles particles, uint64_t seed, do
             if (f >= 3 && double(field) != start) atomicAdd(&found->velocities_changed, 1ull);
             const double magnitude = fabs(start) + fabs(moved), difference = fabs(double(field) - (start + moved));
             if (f < 3 && difference > 0)
-                atomicMax(&found->worst, (unsigned long long)__double_as_longlong(difference / magnitude));
+                atomicMax(&found->worst, harness::bits_of(difference / magnitude));
             field = __uint_as_float(0xFFFFFFFFu);
         }
 }
@@ -75,8 +74,7 @@ class Motion {
     Motion(const harness::Options& options, const Rung& rung)
         : rung_(rung), n_(options["n"]), offset_(options["offset"]), seed_(options.seed), bytes_(bytes(options)),
           memory_(floats_of(n_)) {
-        fill_particles<<<1024, 256>>>(particles({n_, offset_, 0}), seed_);
-        CUDA_CHECK(cudaGetLastError());
+        poison();
     }
 
     const char* precision() const { return "fp32"; }
@@ -98,6 +96,14 @@ class Motion {
         }
         return total;
     }
+    // In place: what is overwritten is drawn anew.
+    void poison() { draw({n_, offset_, 0}); }
+    harness::Check check_last() {
+        harness::Check found{0, THRESHOLD};
+        judge(found, {n_, offset_, 0});
+        return found;
+    }
+    const harness::GuardedBuffer<float>& output() const { return memory_; }
 
   private:
     static constexpr size_t SLACK = 32;  // floats between two of the six arrays, at least
@@ -125,22 +131,28 @@ class Motion {
                " floats, arrays out of step by " + std::to_string(one.out_offset);
     }
 
-    void add(harness::Check& total, const harness::Case& one) {
-        const Particles all = particles(one);
+    // Poison between and around the particles.
+    void draw(const harness::Case& one) {
         memory_.poison();
-        fill_particles<<<1024, 256>>>(all, seed_);
+        fill_particles<<<1024, 256>>>(particles(one), seed_);
         CUDA_CHECK(cudaGetLastError());
+    }
+
+    void add(harness::Check& total, const harness::Case& one) {
+        draw(one);
         ++total.cases;
-        const bool launched = rung_.launch(all);
+        const bool launched = rung_.launch(particles(one));
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
         if (!launched && ++total.refused && total.cases == 1) total.wrong = "refuses aligned particles";
+        judge(total, one, launched);
+    }
+
+    void judge(harness::Check& total, const harness::Case& one, bool launched = true) {
         harness::Tally<Found> tally;
-        compare_and_poison<<<1024, 256>>>(all, seed_, launched ? double(DT) : 0.0, tally.data());
+        compare_and_poison<<<1024, 256>>>(particles(one), seed_, launched ? double(DT) : 0.0, tally.data());
         const Found found = tally.read();
-        double error;
-        static_assert(sizeof error == sizeof found.worst, "the worst error is a double's bits");
-        std::memcpy(&error, &found.worst, sizeof error);
+        const double error = harness::from_bits(found.worst);
         total.not_finite += found.not_finite;
         total.error = std::max(total.error, error);
         if (!(error <= (launched ? THRESHOLD : 0))) total.wrong = "wrong positions; " + text_of(one);

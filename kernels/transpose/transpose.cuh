@@ -83,6 +83,13 @@ class Transposition {
         }
         return total;
     }
+    void poison() { out_.poison(); }
+    harness::Check check_last() {
+        harness::Check found{0, 0};
+        judge(found, {rows_, columns_, offset_, offset_});
+        return found;
+    }
+    const harness::GuardedBuffer<Element>& output() const { return out_; }
 
   private:
     Matrix arguments(const MatrixCase& one) const {
@@ -90,18 +97,21 @@ class Transposition {
     }
 
     void add(harness::Check& total, const MatrixCase& one) {
-        const Matrix matrix = arguments(one);
-        out_.poison();
+        poison();
         ++total.cases;
-        const bool launched = rung_.launch(matrix);
+        const bool launched = rung_.launch(arguments(one));
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
         if (!launched) total.wrong = "refuses " + one.text();
+        judge(total, one, launched);
+    }
+
+    void judge(harness::Check& total, const MatrixCase& one, bool launched = true) {
         if (const auto bytes = out_.changed_outside(one.out_offset, launched ? size_t(one.rows) * one.columns : 0))
             total.wrong = std::to_string(bytes) + " bytes written where nothing may be; " + one.text();
         if (!launched) return;
         harness::Tally<unsigned long long> misplaced;
-        count_misplaced<<<1024, 256>>>(matrix, misplaced.data());
+        count_misplaced<<<1024, 256>>>(arguments(one), misplaced.data());
         const double found = double(misplaced.read());
         total.error = std::max(total.error, found);
         if (found > 0) total.wrong = std::to_string(found) + " elements are not where they belong; " + one.text();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isfunction
@@ -34,7 +35,7 @@ class Options(TypedDict, total=False):
     bytes: int | Callable[..., int] | None
     flops: int | Callable[..., int] | None
     name: str | None
-    runs: str | Path
+    runs: RunStore | str | Path
     verify: bool
     tolerance: float | None
     profile: bool
@@ -49,7 +50,7 @@ def measure_one(
     function: Callable[..., Any],
     arguments: Sequence[Any],
     reference: Callable[..., Any] | None,
-    runs: str | Path,
+    runs: RunStore | str | Path,
     namespace: Mapping[str, Any],
     *,
     name: str | None,
@@ -61,7 +62,12 @@ def measure_one(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
             f"the function its own keywords with functools.partial({function_name(function)}, {unknown[0]}=...)"
         )
-    store = RunStore(runs)
+    for what, one in (("function", function), ("reference", reference)):
+        if not callable(one) and not (what == "reference" and one is None):
+            raise TypeError(
+                f"the {what} is {reprlib.repr(one)}, which cannot be called: give it and its arguments apart, as in measure(f, x)"
+            )
+    store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
     found = measure_function(function, arguments, reference, plan, store, namespace)
     run_id = RunId.parse(found.run_id)
@@ -76,7 +82,7 @@ def measure_sweep(
     arguments: Sequence[Any],
     reference: Callable[..., Any] | None,
     over: Mapping[str, Iterable[int]],
-    runs: str | Path,
+    runs: RunStore | str | Path,
     namespace: Mapping[str, Any],
     **options: Any,
 ) -> Sweep:
@@ -97,7 +103,7 @@ def measure_sweep(
     return Sweep(tuple(points))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """One measurement for each point, in the order of the values."""
 
@@ -148,6 +154,9 @@ class Sweep:
             )
         )
         return chart
+
+    def __repr__(self) -> str:
+        return str(self.to_pandas().to_string(index=False))
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(index=False))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from profiler.analyse.findings import ComparisonFinding
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.overview import SheetFinding
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
@@ -61,6 +63,20 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         from profiler.present.documents.recording import kernel_sections
 
         return Document(self.kernel, kernel_sections(self), opening=3)
+
+
+class ShownLadder(_Shown, LadderSheet, frozen=True):
+    """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
+
+    def _document(self) -> Document:
+        from profiler.present.documents.ladder import ladder_document
+
+        return ladder_document(self.ladder, ())
+
+    def __repr__(self) -> str:
+        from profiler.present.render import terminal
+
+        return terminal.document_text(self._document(), terminal.Window())
 
 
 def document_text(document: Document) -> str:
@@ -186,3 +202,14 @@ class Runs(RunStore):
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs in {self.root}>"
+
+
+def open_existing(location: str | Path) -> Runs:
+    """Returns the runs in a folder or at a URL, and raises RunNotFound if there is no such folder."""
+    runs = Runs(location)
+    if isinstance(runs.root, Path) and not runs.root.exists():
+        raise RunNotFound(
+            f"{runs.root}: no such folder",
+            remedy="`profiler.measure`, `prof collect` and `prof ingest` make a folder of runs.",
+        )
+    return runs

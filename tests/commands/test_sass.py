@@ -347,3 +347,13 @@ def test_two_files_stand_side_by_side_whatever_they_are_called(prof_here, cubin)
 def test_a_file_that_is_not_there_is_one_message(prof_here, tmp_path):
     done = prof_here("sass", tmp_path / "gone.cubin")
     assert (done.returncode, "no such file" in done.stderr) == (93, True)
+
+
+def test_of_a_file_with_several_kernels_one_is_to_be_chosen_by_what_reads_files(prof_here, cubin, tmp_path):
+    for name in ("a.cubin", "b.cubin"):
+        (tmp_path / "both").mkdir(exist_ok=True)
+        cubin(f"both/{name}", 4 if name == "a.cubin" else 128)
+    done = prof_here("sass", tmp_path / "both")
+    assert done.returncode == 32
+    assert "`prof check --sass` compares all" in done.stderr
+    assert "prof show" not in done.stderr

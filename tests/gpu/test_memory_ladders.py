@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ from profiler.measure.tools.toolchain import find_gpu, find_toolchain
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
 SMALL = {"n": 70_001, "rows": 37, "columns": 100, "tokens": 37, "hidden": 1000, "vocab": 500}
-DONE, UNSUPPORTED = 0, 3
+DONE, UNSUPPORTED, WRONG = 0, 3, 4
 
 Binaries = Callable[[str], dict[str, Path]]
 Finished = subprocess.CompletedProcess[str]
@@ -104,6 +105,31 @@ def test_every_rung_is_right(place: Path, binaries: Binaries, name: str) -> None
         cwd=place, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path: Path) -> None:
+    toolchain = find_toolchain()
+    program = tmp_path / "planted"
+    source = ROOT / "tests/gpu/planted_map.cu"
+    flags = ["-std=c++17", "-O3", f"-arch={find_gpu().arch}"]
+    subprocess.run([toolchain.nvcc, *flags, "-o", program, source], check=True, timeout=300)
+
+    def run(mode: str, since: int, *words: str) -> Finished:
+        environment = {**os.environ, "FROM": str(since)}
+        command = [program, "--mode", mode, "--json", *words]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    assert run("check", 1000).returncode == DONE
+    found = run("check", 1)
+    assert (found.returncode, json.loads(found.stdout)["worst_element"] > 1) == (WRONG, True)
+    words = ("--warmup", "2", "--repeats", "3")
+    assert run("time", 6, *words).returncode == DONE  # it would be in the launch after
+    found = run("time", 5, *words)
+    assert (found.returncode, "after the last timed launch" in found.stderr) == (WRONG, True)
+    found = run("repeat", 20, "--launches", "20")
+    assert (found.returncode, json.loads(found.stdout)["different_bytes"] > 0) == (WRONG, True)
 
 
 @each_ladder

@@ -245,8 +245,11 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Found:
 def _under_way(sides: _Sides, fall: float) -> str:
     """Returns why the bandwidth changed, where the width of a thread's accesses and the warps moved it that way.
 
-    Bytes arrive at the rate of those under way divided by the time that one of them takes (Little's law).
+    Bytes arrive at the rate of those under way divided by the time that one of them takes (Little's law). Where a copy engine
+    brings them, the width of the threads' loads says nothing of that.
     """
+    if any(_means(sides, ("bulk_loads",)).get("bulk_loads", ())):
+        return ""
     names = ("load_width_bits", "active_warps")
     (width, wider), (warps, more) = (_means(sides, names).get(name, (0.0, 0.0)) for name in names)
     if not min(width, wider, warps, more) > 0:
@@ -254,11 +257,10 @@ def _under_way(sides: _Sides, fall: float) -> str:
     gain = math.log(wider * more / (width * warps))
     if gain * -fall <= 0 or abs(gain) < _NOTABLE_GAIN or abs(fall) < _NOTABLE_GAIN:
         return ""
-    said = [
-        f"a load brings {wider:.3g} bits instead of {width:.3g}" if wider != width else "",
-        f"a scheduler has {more:.3g} active warps instead of {warps:.3g}",
-    ]
-    return f"bytes under way: {', and '.join(filter(None, said))}"
+    sides_of = {"a load brings {} bits": (width, wider), "a scheduler has {} active warps": (warps, more)}
+    told = {text: [f"{value:.3g}" for value in pair] for text, pair in sides_of.items()}
+    said = [f"{text.format(now)} instead of {was}" for text, (was, now) in told.items() if was != now]
+    return f"bytes under way: {', and '.join(said)}"
 
 
 # Quantities and their shares

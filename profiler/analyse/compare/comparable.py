@@ -13,7 +13,7 @@ from statistics import median
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import Side
-from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.analyse.recording.work import find_unlike_arithmetic
@@ -96,7 +96,12 @@ def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
 
 
 def _precision_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of unlike precision, since a result in less precision is not the same work done faster. Adds the verified error of each side."""
+    """Warns of unlike precision, since a result in less precision is not the same work done faster. Adds the verified error of each side.
+
+    One kernel of a step does not say in which precision the step computes.
+    """
+    if is_part_of_step(before) or is_part_of_step(after):
+        return []
     unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
     if unlike is None:
         return []

@@ -19,8 +19,9 @@ from profiler.analyse.compare.comparable import (
     refuse_obstacles,
 )
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import compare_causes, headline_of_pair
+from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
@@ -52,14 +53,15 @@ def compare_profiles(
     before, after, narrowed = pair_of_main_shapes(*(two_gpus or (before, after)))
     obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
     wanted = require_metrics(metrics, (before, after))
-    attribution, attribution_missing = attribute(before, after)
+    speedup = derive_speedup(before, after)
+    steps = _steps(before, after, speedup)
+    attribution, attribution_missing = (None, []) if steps else attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
     instructions = findings.Instructions(
         compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
     )
-    speedup = derive_speedup(before, after)
     diagnosis = diagnose(after)
-    changed = compare_causes(diagnose(before), diagnosis)
+    changed = ChangedCauses(is_known=False) if steps else compare_causes(diagnose(before), diagnosis)
     return findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -83,6 +85,7 @@ def compare_profiles(
             diagnosis.causes,
             changed,
             peaks_text(before, after) if two_gpus else None,
+            steps,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
@@ -92,6 +95,13 @@ def compare_profiles(
         causes_more=changed.more,
         causes_kept=changed.kept,
     )
+
+
+def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
+    """Returns the sides that were timed as a step of several kernels, where it is those times that are compared."""
+    if speedup is None or speedup.basis == "profiled":
+        return []
+    return [side.label for side in (before, after) if is_part_of_step(side)]
 
 
 def _is_bound_by_memory(attribution: findings.Attribution | None) -> bool:

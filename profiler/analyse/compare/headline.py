@@ -21,6 +21,9 @@ _SAME = 0.01
 _MOST_FACTORS = 2
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
+_ONE_KERNEL = (
+    "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
+)
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
@@ -103,6 +106,7 @@ def headline_of_pair(
     causes: Sequence[Cause],
     changed: ChangedCauses,
     peaks: str | None = None,
+    steps: Sequence[str] = (),
 ) -> Headline | None:
     """Returns the headline; None where neither side has a duration.
 
@@ -110,6 +114,7 @@ def headline_of_pair(
     A faster side is limited by what is new only if that comes first among its causes.
     `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
+    `steps` names the sides of which more was timed than the kernel that was profiled: its counters do not explain the times.
     """
     if speedup is None or times_ns is None:
         return None
@@ -128,6 +133,8 @@ def headline_of_pair(
     factors = _factors(attribution, is_faster=is_faster)
     changes = [_loads(instructions), factors] if peaks is None else [peaks]
     why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left])
+    if steps:
+        why = _ONE_KERNEL.format(" and ".join(steps))
     why = why or (_NO_CAUSE if changed.is_known else _NOT_KNOWN)
     return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
 

@@ -88,6 +88,10 @@ class Roofline(Struct, frozen=True):
     left_out: dict[int, str]
     schema_version: int = SCHEMA_VERSION
 
+    def __repr__(self) -> str:
+        rungs = len(self.points or self.streams)
+        return f"<roofline of {self.ladder} on {self.gpu}: {rungs} rungs, {len(self.ceilings)} ceilings>"
+
     def find(self, name: str) -> Ceiling | None:
         return next((ceiling for ceiling in self.ceilings if ceiling.name == name), None)
 

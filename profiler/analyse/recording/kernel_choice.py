@@ -16,6 +16,8 @@ from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run import Run
 
 _NAME_WIDTH = 200
+# Of a file of machine code, which no other command reads.
+_ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 
@@ -49,7 +51,9 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
         raise KernelAmbiguous(
             f"{run.label}: holds {1 + len(others)} kernels",
             details=_listing(run, pattern),
-            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time.",
+            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time."
+            if run.manifest.reports
+            else _ONE_OF_A_FILE,
         )
     return name
 
@@ -76,7 +80,11 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool | No
     pairs = [*((name, name) for name in common), *_of_one_base_name(left, right, common)]
     if len(pairs) == 1 or (pairs and every is None):
         return pairs
-    raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
+    raise KernelAmbiguous(
+        "which kernel to compare is not clear",
+        details=_both(before, after, pattern),
+        remedy=None if before.manifest.reports and after.manifest.reports else _ONE_OF_A_FILE,
+    )
 
 
 def _of_one_base_name(

@@ -54,6 +54,9 @@ class SourceLines(Struct, frozen=True):
     lines: list[SourceLine]
     schema_version: int = SCHEMA_VERSION
 
+    def __repr__(self) -> str:
+        return f"<{self.label}: {len(self.lines)} source lines, {self.samples:,} samples>"
+
     def to_pandas(self) -> pd.DataFrame:
         """One row a line."""
         import pandas as pd

@@ -425,6 +425,12 @@ def test_what_the_bandwidth_follows_is_said_where_accesses_widen(attributed, rec
     assert attributed(moving(), moving(gb_per_s=3600.0))[0].bandwidth_from == ""
 
 
+def test_where_the_copy_engine_brings_the_data_the_width_of_loads_explains_nothing(shipped_runs):
+    runs = [shipped_runs.find(number, "rmsnorm") for number in "23"]
+    found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    assert found.bandwidth_from == ""
+
+
 def test_of_accesses_as_wide_as_before_only_the_warps_are_said(recorded):
     run = recorded.find("1", "copy")
     before = profile_kernel(run, run.manifest.kernels[0].name)

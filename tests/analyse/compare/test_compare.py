@@ -227,3 +227,17 @@ def test_the_headline_comes_first_and_what_did_not_change_comes_last(gemm):
     assert names[:4] == ["duration_ns", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct"]
     settled = [delta.verdict in ("same", "unclear") for delta in compare_profiles(*gemm).metrics[7:]]
     assert settled == sorted(settled)
+
+
+def test_one_kernel_of_a_step_does_not_explain_the_time_of_the_step(profile_of):
+    """An activation of 16 us after a product that was not profiled, against both in one kernel."""
+    part = profile_of(*[{DURATION: 16_000.0, ISSUE: 46.0}] * 3, timings=[190_000.0] * 3, name="apart")
+    whole = profile_of(*[{DURATION: 181_000.0, ISSUE: 18.0}] * 3, timings=[181_000.0] * 3, name="fused")
+    for sides in ((part, whole), (whole, part)):
+        found = compare_profiles(*sides)
+        assert found.headline.why == (
+            "The counters do not say. They are of one kernel alone, which takes only a part of the time of apart."
+        )
+        assert (found.attribution, found.causes_gone, found.causes_kept) == (None, [], [])
+    untimed = profile_of(*[{DURATION: 181_000.0, ISSUE: 18.0}] * 3, name="fused")
+    assert "do not say" not in compare_profiles(part, untimed).headline.why  # there, kernels are compared

@@ -158,6 +158,19 @@ def test_the_rest_of_the_stalls_is_summed_and_full_shows_each(gemm, page):
     assert "others" not in full
 
 
+def test_a_dispatch_stall_that_counts_is_explained(recorded, page):
+    runs = [recorded.find(number, "gemm") for number in "56"]
+    found = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs)).attribution
+    assert found.stalls[0].name == "stall_dispatch"
+    said = "stall_dispatch: held back at dispatch, since operands of arithmetic share a register bank"
+    assert said in page(found)
+    same = [
+        msgspec.structs.replace(one, ratio=1.005) if one.name == "stall_dispatch" else one
+        for one in found.stalls
+    ]
+    assert said not in page(msgspec.structs.replace(found, stalls=same))
+
+
 def test_printed_parts_multiply_to_their_factor(gemm, page):
     rows = [line.split() for line in page(gemm.attribution).splitlines() if line.startswith("    ")]
     latency = next(one for one in gemm.attribution.factors[1].factors if one.name == "wait_per_issue")

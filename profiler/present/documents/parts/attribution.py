@@ -42,6 +42,7 @@ _PHRASES = {
 }
 # Factors that are sums, if they have no factors themselves, and the unit of their parts.
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
+_DISPATCH = "stall_dispatch"
 _MEANING = "the split is bookkeeping of where the time went, not a proof of what caused it"
 # Digits of the whole and of its factors, the fewest first.
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
@@ -154,8 +155,7 @@ def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row
         return Row(values[:columns])
 
     def effect(ratio: float, share: float) -> tuple[str, str]:
-        explains = abs(math.log(ratio)) >= SMALLEST_RELATIVE_EFFECT if ratio > 0 else True
-        return _ratio(ratio, digits), f"{round(100 * share, 1) + 0.0:,.1f} %" if explains else ""
+        return _ratio(ratio, digits), "" if _is_same(ratio) else f"{round(100 * share, 1) + 0.0:,.1f} %"
 
     def rows(factors: Sequence[findings.Factor], depth: int) -> Iterator[Row]:
         for factor in factors:
@@ -168,6 +168,11 @@ def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row
     product = math.prod(factor.ratio for factor in attribution.factors)
     whole = ("all", "", None, None, *effect(product, sum(factor.share for factor in attribution.factors)))
     return [*rows(attribution.factors, 0), Row(whole[:columns])]
+
+
+def _is_same(ratio: float) -> bool:
+    """Returns whether a factor is too close to 1x to explain anything."""
+    return ratio > 0 and abs(math.log(ratio)) < SMALLEST_RELATIVE_EFFECT
 
 
 def _leading(parts: Sequence[findings.Part], most: int | None) -> list[findings.Part]:
@@ -197,6 +202,10 @@ def attribution_notes(comparison: findings.ComparisonFinding, attribution: findi
     notes = [_closure(attribution), _MEANING]
     if attribution.bandwidth_from:
         notes.append(f"bandwidth: follows the {attribution.bandwidth_from}")
+    if any(part.name == _DISPATCH and not _is_same(part.ratio) for part in attribution.stalls[:MOST_PARTS]):
+        notes.append(
+            f"{_DISPATCH}: held back at dispatch, since operands of arithmetic share a register bank"
+        )
     if comparison.speedup and comparison.speedup.basis == "unprofiled":
         notes.append("these are factors of the duration under the profiler, not of the one without it")
     if not _has_shares(attribution):
