@@ -418,7 +418,7 @@ def recorded_once() -> Iterator[None]:
         patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
         for module in ("ask.profiles", "analyse.recording.main_shape"):
             patch.setattr(f"profiler.{module}.profile_kernel", _profiled_once)
-        patch.setattr("profiler.ask.diagnoses.diagnose", _diagnosed_once)
+        patch.setattr("profiler.ask.profiles.diagnose", _diagnosed_once)
         yield
 
 

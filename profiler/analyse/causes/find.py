@@ -67,7 +67,7 @@ Diagnose = Callable[[Profile], Diagnosis]
 def diagnose(profile: Profile) -> Diagnosis:
     """Returns the causes, what saves most first; none for a range or a graph, or without counters.
 
-    Questions call `ask.diagnoses.diagnose_once`, which keeps what this returns.
+    Questions call `ask.profiles.diagnose_once`, which keeps what this returns.
     """
     if profile.run is None or not profile.launches:
         return Diagnosis([], [])
