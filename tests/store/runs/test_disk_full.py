@@ -41,7 +41,7 @@ def fill(disk: Path, leave_bytes: int) -> Path:
 
 @pytest.mark.parametrize("left_kib", SPACES_KIB)
 def test_a_full_disk_ends_with_23_and_only_whole_runs(
-    reports: Path, disk: Path, tmp_path: Path, prof_here, left_kib: int
+    reports: Path, disk: Path, tmp_path: Path, prof, prof_here, left_kib: int
 ) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
@@ -50,7 +50,7 @@ def test_a_full_disk_ends_with_23_and_only_whole_runs(
     ballast = fill(disk, left_kib * KIB)
     runs = disk / "runs"
 
-    done = prof_here("--runs", runs, "ingest", folder)
+    done = prof("--runs", runs, "ingest", folder)  # it ends its reader, which is no other test's
 
     assert done.returncode == DiskFull.exit_code == 23, done.stderr
     complaint, remedy = done.stderr.splitlines()[-2:]
