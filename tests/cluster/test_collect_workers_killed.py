@@ -20,8 +20,6 @@ from threading import Thread
 
 import pytest
 
-from profiler.measure.devices.assign import Patience
-
 sys.path.insert(0, str(Path(__file__).parent))
 from farm import Farm, check_runs, programs_of, worker_pids
 
@@ -68,7 +66,6 @@ def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Fie
 def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
     """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
     monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=3.0))
     before = signal.getsignal(signal.SIGTERM)
     farm = field.farm
 
