@@ -106,7 +106,7 @@ def _reports(reports: Sequence[StoredReport]) -> str:
     )
 
 
-_MOST_STALLS = 5
+_MOST_STALLS, _LEAST_STALL = 5, 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
 _BUSY_PCT, _MOST_UNITS = 10.0, 2
 _GROUPS = tuple(dict.fromkeys(metric.group for metric in BY_NAME.values()))
@@ -117,7 +117,7 @@ def metric_sections(
 ) -> Iterator[Section]:
     """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
 
-    Unless `full`, only the longest stalls are shown, and those that belong to the headline.
+    Unless `full`, only stalls that cost time are shown: the longest, and those that belong to the headline.
     """
     first = [one for one in metrics if one.name in headline and one.name not in STALLS]
     first.sort(key=lambda one: headline.index(one.name))
@@ -126,8 +126,7 @@ def metric_sections(
     )
     if not full:
         first = [one for one in first if one.mean] + _busiest(metrics, headline)
-        stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
-        stalls = [*stalls[:_MOST_STALLS], *(one for one in stalls[_MOST_STALLS:] if one.name in headline)]
+        stalls = _longest(stalls, headline)
     shown = {one.name for one in (*first, *stalls)}
     others = [one for one in metrics if one.name not in shown]
     if first:
@@ -154,6 +153,13 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
         summary = counted(len(counters), "counter", "counters") + " by the names of Nsight Compute"
         instead = f"{summary}: --full --format csv lists them"
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters)], instead)
+
+
+def _longest(stalls: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
+    """Returns the longest stalls and those of the headline, without those too short to matter."""
+    least = _LEAST_STALL * sum(one.mean for one in stalls)
+    long = [one for one in stalls if one.mean >= least and one.name.removeprefix("stall_") not in READY]
+    return [*long[:_MOST_STALLS], *(one for one in long[_MOST_STALLS:] if one.name in headline)]
 
 
 def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
