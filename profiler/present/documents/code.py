@@ -15,6 +15,7 @@ from profiler.text import mean_count, number, short_place, shortened
 _NAME_WIDTH = 100
 _WORD_BITS = 32
 _MOST_OPCODES = 6
+_RARE = 0.005  # a turn: what a few warps do in thousands of turns is no part of a loop
 
 
 def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
@@ -79,6 +80,8 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
     for kind in kinds:
         found = [(side.get(kind), n) for side, n in zip(sides, steps, strict=True)]
         counts = [one.count / n if one else None for one, n in found]
+        if max(filter(None, counts), default=0.0) < _RARE:
+            continue
         rows.append(
             doc.Row((kind, *counts, _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])))
         )
@@ -90,10 +93,11 @@ def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
     counts = [{name: count / steps for name, count in opcodes.items()} for opcodes, steps in sides]
     names = list(dict.fromkeys(name for side in counts for name in side))
     names.sort(key=lambda name: (-max(side.get(name, 0.0) for side in counts), name))
-    more = f" and {len(names) - _MOST_OPCODES} more" if len(names) > _MOST_OPCODES else ""
+    shown = [name for name in names if max(side.get(name, 0.0) for side in counts) >= _RARE][:_MOST_OPCODES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     texts = [
         f"{name} {' -> '.join(dict.fromkeys(mean_count(side.get(name, 0.0)) for side in counts))}"
-        for name in names[:_MOST_OPCODES]
+        for name in shown
     ]
     return f"{', '.join(texts)}{more}"
 

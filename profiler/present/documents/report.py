@@ -29,7 +29,7 @@ from profiler.present.documents.recording import (
     profiled_facts,
     timing_section,
 )
-from profiler.text import shortened
+from profiler.text import short_gpu, shortened
 
 _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
@@ -45,13 +45,19 @@ _RECORDING_COLUMNS = (
     doc.Column("launches", "number"),
     doc.Column("kernel", folds=True),
 )
+_UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
 _REFUSED = "The two were not measured alike, so they are not compared."
 
 
-def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> doc.Document:
+def recordings_document(
+    kernels: Sequence[KernelFindings],
+    pairs: Sequence[PairFindings],
+    unrelated: Sequence[tuple[str, str]] = (),
+) -> doc.Document:
     """Returns the recordings that a user named, each with its share of the time and its step from the one before.
 
     Without steps, the kernel that takes most of the time comes first. Of two recordings, their step says all.
+    Neighbours that are `unrelated` are named.
     """
     after = {pair.after: pair for pair in pairs}
     is_pair = len(kernels) == 2 and len(pairs) == 1
@@ -69,9 +75,9 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
         run = by_time[0].run
         counted = run.manifest.has_counters
         answer = headline_of_index(run.label, index, list(sheets.values()), has_counters=counted)
-    return doc.Document(
-        "At a glance", [headline_blocks(answer), [doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)]]
-    )
+    notes = [doc.Text(_UNRELATED.format(*names)) for names in unrelated]
+    table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
+    return doc.Document("At a glance", [headline_blocks(answer), [table, *notes]])
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> doc.Document:
@@ -105,7 +111,7 @@ def _recording(
         took if counted else None,
         step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
-        _gpu(found) if many_gpus else "",
+        short_gpu(_gpu(found)) if many_gpus else "",
         sheet.launches if sheet else None,
         kernel if kernel not in (found.name, plain_name(found.name)) else "",
     )
