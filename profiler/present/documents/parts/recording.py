@@ -117,16 +117,19 @@ def metric_sections(
 ) -> Iterator[Section]:
     """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
 
-    Unless `full`, only stalls that cost time are shown: the longest, and those that belong to the headline.
+    Stalls that cost next to nothing are among the others. Unless `full`, only the longest are shown, and those of the headline.
     """
     first = [one for one in metrics if one.name in headline and one.name not in STALLS]
     first.sort(key=lambda one: headline.index(one.name))
     stalls = sorted(
         (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
     )
+    least = _LEAST_STALL * sum(one.mean for one in stalls)
+    stalls = [one for one in stalls if one.mean >= least]
     if not full:
         first = [one for one in first if one.mean] + _busiest(metrics, headline)
-        stalls = _longest(stalls, headline)
+        stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
+        stalls = [*stalls[:_MOST_STALLS], *(one for one in stalls[_MOST_STALLS:] if one.name in headline)]
     shown = {one.name for one in (*first, *stalls)}
     others = [one for one in metrics if one.name not in shown]
     if first:
@@ -153,13 +156,6 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
         summary = counted(len(counters), "counter", "counters") + " by the names of Nsight Compute"
         instead = f"{summary}: --full --format csv lists them"
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters)], instead)
-
-
-def _longest(stalls: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
-    """Returns the longest stalls and those of the headline, without those too short to matter."""
-    least = _LEAST_STALL * sum(one.mean for one in stalls)
-    long = [one for one in stalls if one.mean >= least and one.name.removeprefix("stall_") not in READY]
-    return [*long[:_MOST_STALLS], *(one for one in long[_MOST_STALLS:] if one.name in headline)]
 
 
 def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
