@@ -26,7 +26,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import timing_of
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.errors import KernelNotFound, MetricsMissing, NotComparable
+from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
@@ -153,10 +153,9 @@ def _named(
 
 def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:
     """Returns the kernels to compare: none where recordings of several kernels have none in common."""
-    several = not (_is_single(before) and _is_single(after))
     try:
-        return match_kernels(before, after, pattern, several)
-    except KernelNotFound:  # every run has kernels that the pattern leaves, as is known by now
+        return match_kernels(before, after, pattern, None)
+    except KernelAmbiguous:
         return []
 
 

@@ -18,6 +18,7 @@ from profiler.store.runs.run import Run
 _NAME_WIDTH = 200
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
+_ONE_OR_ALL = "Choose one of each side with -k PATTERN, or all that both have with --all."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 
@@ -83,7 +84,11 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool | No
     raise KernelAmbiguous(
         "which kernel to compare is not clear",
         details=_both(before, after, pattern),
-        remedy=None if before.manifest.reports and after.manifest.reports else _ONE_OF_A_FILE,
+        remedy=_ONE_OF_A_FILE
+        if not (before.manifest.reports and after.manifest.reports)
+        else _ONE_OR_ALL
+        if pairs
+        else None,
     )
 
 

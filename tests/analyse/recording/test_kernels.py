@@ -36,6 +36,7 @@ def test_a_choice_that_is_not_clear_lists_every_kernel_with_its_launches(run_of)
         ["first"], ["2", "x", "a"], ["1", "x", "b"], ["second"], ["1", "x", "a"], ["1", "x", "b"],
     ]  # fmt: skip
     assert "-k PATTERN" in error.value.remedy
+    assert "--all" in error.value.remedy, "both have two of them"
 
 
 def test_kernels_without_a_common_name_are_not_guessed_at(run_of):
