@@ -198,17 +198,20 @@ def _with_change(change: CauseChange) -> str:
 
 def _factors(attribution: Attribution | None, is_faster: bool) -> str:
     """Returns what changed most; what works against the change comes last, after `despite`."""
-    moved = main_factors(attribution)
+    moved = [one for one in _moved(attribution) if one.name in _FACTORS][:_MOST_FACTORS]
     for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
     against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
     return ", ".join([*for_it, *([f"despite {' and '.join(against)}"] if against else [])])
 
 
 def main_factors(attribution: Attribution | None) -> list[Factor]:
-    """Returns the factors that changed the time most."""
+    """Returns the factors that changed the time most, also such as `cycles`, for which a sentence has no words."""
+    return _moved(attribution)[:_MOST_FACTORS]
+
+
+def _moved(attribution: Attribution | None) -> list[Factor]:
     leaves = list(_leaves(attribution.factors)) if attribution else []
-    moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
-    return sorted(moved, key=lambda one: -abs(one.share))[:_MOST_FACTORS]
+    return sorted((one for one in leaves if abs(one.ratio - 1) >= _SAME), key=lambda one: -abs(one.share))
 
 
 def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:
