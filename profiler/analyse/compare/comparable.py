@@ -74,7 +74,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     if clocks[0] and clocks[1]:
         first, second = clocks[0].mean, clocks[1].mean
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = names_of_sides((before.label, after.label))
+            one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
 
@@ -112,7 +112,8 @@ def _precision_cautions(before: Profile, after: Profile) -> list[str]:
     facts = [side.manifest.provenance for side in (before, after)]
     errors = [one.relative_error if one else None for one in facts]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
-    (one, other), (first, second) = names_of_sides((before.label, after.label)), map(str.upper, unlike)
+    one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    first, second = map(str.upper, unlike)
     checked = ", each by its own check" if all(found) else ""
     return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
 

@@ -115,8 +115,13 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
 
 
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
-    """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
+    """Returns the kernels of a run in whose names the pattern is found; all of them without one.
+
+    A pattern that is a function's whole name means no function whose name only contains it.
+    """
     kernels = run.manifest.kernels
+    if whole := [kernel for kernel in kernels if base_name(kernel.name) == pattern]:
+        return whole
     try:
         found = search_typed(pattern or "", [kernel.name for kernel in kernels])
     except ValueError as error:

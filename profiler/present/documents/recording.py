@@ -80,7 +80,10 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     share = sum(one.share_pct or 0.0 for one in rest)
     more = f"{len(rest)} more kernels take {number(share)} % of the time together; --format json --full lists them."
     nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""
-    ask = f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything."
+    ask = (
+        f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything; "
+        "`prof compare` with two -k compares two of them."
+    )
     return [
         headline_blocks(recording.headline),
         [

@@ -50,6 +50,13 @@ def test_a_pattern_chooses_by_a_part_of_the_name(run_of):
     assert match(before, after, r"^init\(\)$") == [("init()", "init()")]
 
 
+def test_the_whole_name_of_a_function_means_no_longer_one_that_contains_it(run_of):
+    run = run_of("void ns::tile<4>(float *)", "tile_padded(float *)")
+    assert choose_kernel(run, "tile") == "void ns::tile<4>(float *)"
+    with pytest.raises(KernelAmbiguous):
+        choose_kernel(run, "til")
+
+
 def test_a_pattern_that_leaves_several_lists_only_those(run_of):
     run = run_of("gemm_a", "gemm_b", "init")
     with pytest.raises(KernelAmbiguous) as error:

@@ -64,8 +64,11 @@ KernelName = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Regular expression that chooses kernels; ignores case unless it holds a capital.",
+        description="Regular expression that chooses kernels by their names.",
     ),
+]
+OtherKernel = Annotated[
+    str, Meta(max_length=MOST_CHARACTERS, description="Of `after`, if another: two of one report.")
 ]
 Nvtx = Annotated[
     str,
@@ -107,6 +110,7 @@ class CompareInput(Input, frozen=True):
     after: Reference
     size: RunSize | None = None
     kernel_name: KernelName | None = None
+    other_kernel: OtherKernel | None = None
     nvtx: Nvtx | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
     metric: Annotated[list[str], Meta(description="Metrics to include, by prof's or ncu's name.")] = []
@@ -211,6 +215,7 @@ def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
         metrics=given.metric,
         force=given.force,
         size=given.size,
+        other_kernel=given.other_kernel,
     )
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric)
 
