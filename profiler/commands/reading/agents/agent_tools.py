@@ -64,7 +64,7 @@ KernelName = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Regular expression that chooses kernels by their names.",
+        description="Regular expression that chooses kernels.",
     ),
 ]
 OtherKernel = Annotated[
@@ -92,9 +92,7 @@ LadderName = Annotated[
 GpuName = Annotated[
     LongestText, Meta(description="Use only runs recorded on this GPU, by a part of its name such as h200.")
 ]
-Full = Annotated[
-    bool, Meta(description="Return everything, with every digit, instead of the most important 8 KB.")
-]
+Full = Annotated[bool, Meta(description="Return everything, instead of the most important 8 KB.")]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
