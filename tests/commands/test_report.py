@@ -120,6 +120,15 @@ def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_
     assert "At a glance" in page
 
 
+def test_a_total_is_shown_only_beside_another_time(report, make_run, tmp_path):
+    titles = re.compile("<th[^>]*>(?:<button[^>]*>)?total<")
+    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in ("one", "other")]
+    make_run(*launches, name="made", root=tmp_path)
+    _, once = report("made", runs=tmp_path)
+    _, again = report("3", "4", "5", "6")
+    assert (len(titles.findall(once)), len(titles.findall(again))) == (0, 1)
+
+
 def test_timings_alone_are_a_page_of_their_own(report):
     result, page = report("gemm-6-timed")
     assert result.returncode == 0

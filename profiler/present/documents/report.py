@@ -62,12 +62,13 @@ def recordings_document(
     after = {pair.after: pair for pair in pairs}
     is_pair = len(kernels) == 2 and len(pairs) == 1
     many_gpus = len({_gpu(one) for one in kernels}) > 1
+    repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     by_time = sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
     sheets = {one.anchor: one.sheet for one in by_time if one.sheet and not is_pair}
     index = index_of(sheets.values())
     entries = dict(zip(sheets, index, strict=True))
     rows = [
-        doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus=many_gpus))
+        doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus, repeated))
         for one in (kernels if pairs else by_time)
     ]
     answer = pairs[0].answer if is_pair else None
@@ -96,9 +97,13 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
 
 
 def _recording(
-    found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None, *, many_gpus: bool
+    found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None, many_gpus: bool, repeated: bool
 ) -> tuple[str | float | doc.Linked | None, ...]:
-    """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
+    """Returns the row of one recording.
+
+    The GPU of all of them stands above the views, so only differing ones are repeated. Where no kernel is launched again,
+    its time is its total.
+    """
     sheet, counted = found.sheet, found.run.manifest.has_counters
     took = profiled_duration_ns(sheet) or None
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
@@ -106,7 +111,7 @@ def _recording(
         doc.Linked(found.anchor, found.anchor),
         doc.Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
-        entry.total_ns if entry else None,
+        entry.total_ns if entry and repeated else None,
         (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
         took if counted else None,
         step,
