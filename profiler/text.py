@@ -77,6 +77,12 @@ def number(value: float | None) -> str:
     return f"{value:,.{max(0, 3 - magnitude)}f}"
 
 
+def mean_count(value: float | None) -> str:
+    """Returns a count, which may be a mean over warps, as `number` does; one that rounds to a whole number has no decimals."""
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if re.search(r"\d\.0+$", text) else text
+
+
 def clock(seconds: float) -> str:
     """Returns a duration such as 4:07 or 1:04:07."""
     minutes, second = divmod(round(seconds), 60)

@@ -19,7 +19,7 @@ _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
 DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 Kind = Literal[
-    "text", "number", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
+    "text", "number", "count", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
     "percent", "scientific", "ratio",
 ]  # fmt: skip
 

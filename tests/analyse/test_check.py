@@ -241,6 +241,14 @@ def test_kernels_of_different_names_are_a_caution(profile_of):
     assert any("different names: add and mul" in line for line in found.warnings)
 
 
+def test_that_names_differ_is_said_once(profile_of):
+    sides = (profile_of(*noisy(1000), kernel=name, workload=None) for name in ("add", "mul"))
+    found = check_pair("made", *sides, [SLOWER_2], chosen=True)
+    assert any("may differ: the workload" in line for line in found.warnings)
+    (line,) = [line for line in found.warnings if "add and mul" in line]
+    assert "different names" in line
+
+
 @pytest.mark.parametrize(
     ("names", "recorded", "chosen", "outcome"),
     [

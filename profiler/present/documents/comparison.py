@@ -102,7 +102,8 @@ def comparison_document(
         records = doc.Records(_HEADER, list(_timed_records(comparison)))
         return doc.Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
-    _, after = names_of_sides((comparison.before.label, comparison.after.label))
+    sides = (comparison.before, comparison.after)
+    _, after = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
     sections = [
         *_heading(comparison),
         [

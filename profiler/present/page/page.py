@@ -101,7 +101,9 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         sections = [headline_blocks(step), *document.sections]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
-        overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))
+        overview = View(
+            "ladder", "ladder", recordings_document(list(found.values()), compared, report.unrelated)
+        )
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),

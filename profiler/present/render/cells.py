@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from profiler.present.document import Cell, Column, KernelName, Kind, Linked, Marked, Nested, Table
-from profiler.text import duration, half_width, number, percent, relative, shortened, signed
+from profiler.text import duration, half_width, mean_count, number, percent, relative, shortened, signed
 
 _KERNEL_WIDTH, _LEAST_KERNEL_WIDTH = 110, 20
 
@@ -16,6 +16,7 @@ CHECK_WORDS = {True: "yes", False: "no", None: "unclear or not recorded"}
 _WORD_BITS = 32
 _FIGURES: dict[Kind, Callable[[float], str]] = {
     "number": number,
+    "count": mean_count,
     "change": signed,
     "duration": duration,
     "tenths": lambda value: f"{value:.1f}",

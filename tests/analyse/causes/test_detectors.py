@@ -116,6 +116,27 @@ def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
     assert names(global_memory.detect_narrow, load_with(sectors, opcode)) == found
 
 
+@pytest.mark.parametrize(
+    ("second", "accesses", "elements"),
+    [
+        ("LDG.E R6, [R8.64]", "4 bytes a thread, 128 bytes a request.", "4 neighbouring elements"),
+        (
+            "LDG.E.64 R6, [R8.64]",
+            "4 or 8 bytes a thread, 192 bytes a request on average.",
+            "several neighbouring",
+        ),
+    ],
+)
+def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
+    second, accesses, elements
+):
+    contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
+    wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
+    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
+    assert candidate.sentence.endswith(accesses)
+    assert elements in candidate.advice
+
+
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
 def test_accesses_whose_lanes_lie_apart_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
@@ -565,6 +586,14 @@ def test_a_launch_below_10_us_is_short(duration, found):
 def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "launch__sm_count": 132.0})
     assert names(launch.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
+def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
+    evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "launch__sm_count": 132.0})
+    tiny = replace(evidence, model=replace(evidence.model, starting=starting))
+    (candidate,) = launch.detect_small_grid(tiny)
+    assert candidate.saves == pytest.approx(saved)
 
 
 @pytest.mark.parametrize(("waves", "found"), [(1.9, []), (2.0, ["too-little-work-a-thread"])])
