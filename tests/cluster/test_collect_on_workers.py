@@ -356,7 +356,6 @@ def tls(certificates: dict[str, Path], name: str) -> list[str]:
 def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("profiler.cluster.connection.CONNECT_S", 2.0)
     files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
     words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
     own_cluster.start("--protocol", "tls", *words)
@@ -367,6 +366,7 @@ def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     assert done.returncode == 0, done.stderr
     assert len(check_runs(tmp_path / "runs")) == 4
 
+    monkeypatch.setattr("profiler.cluster.connection.CONNECT_S", 2.0)  # none of these will be let in
     plain = own_cluster.address.replace("tls://", "tcp://")
     for address, given in (
         (own_cluster.address, []),

@@ -35,7 +35,7 @@ from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0
 FIRST_ANSWER_S = 60.0
-_LATE_S = 2.0  # time for the other workers to answer, after the first one
+_LATE_S = 10.0  # time for the other workers to answer, after the first one
 _MOST_AT_A_TIME = 64
 _OCCUPIED_S = 0.2
 _LOOK_S = 0.5
