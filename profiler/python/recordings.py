@@ -13,7 +13,8 @@ from msgspec.structs import asdict
 
 from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.ladder.climb import LadderSheet
-from profiler.analyse.recording.overview import SheetFinding
+from profiler.analyse.recording.index import IndexEntry, index_of
+from profiler.analyse.recording.overview import RecordingOverview, SheetFinding
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
@@ -129,8 +130,6 @@ class Recording(Run):
         """
         import pandas as pd
 
-        from profiler.analyse.recording.index import IndexEntry, index_of
-
         found = pd.DataFrame(map(asdict, index_of(self)[:count]), columns=IndexEntry.__struct_fields__)
         return found.assign(kernel=[shortened(name, _NAME_WIDTH) for name in found["kernel"]])
 
@@ -144,13 +143,12 @@ class Recording(Run):
         return f"<{self.label}: {counted(len(self), 'kernel', 'kernels')}, {launches}>"
 
     def _repr_html_(self) -> str:
-        from profiler.analyse.recording import overview
         from profiler.ask.show import timing_of
         from profiler.present.documents.recording import recording_document
 
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, Settings()) if timed else None
-        recording = overview.RecordingOverview(self, list(self), timing)
+        recording = RecordingOverview(self, list(self), timing)
         return document_text(recording_document(recording, full=len(self) == 1))
 
 

@@ -28,11 +28,11 @@ from pyarrow.fs import LocalFileSystem
 from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.machine import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
+from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
-    from profiler.store.runs.manifest import Manifest
     from profiler.store.runs.run_store import Run, RunStore
 
 # A file and its row groups, None for all of them; or a table in memory.

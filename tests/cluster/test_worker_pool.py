@@ -171,7 +171,7 @@ def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(
 def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
     pool: WorkerPool, hire, eventually: Eventually, port: str
 ) -> None:
-    name = f"reborn-{port.split()[0]}"
+    name = f"reborn-{port.partition(' ')[0]}"
     worker = hire(name, *(["--worker-port", str(free_port())] if port == "its own" else []), nanny=True)
     pid = pool.call(worker, work.pid, timeout_s=10)
     with pytest.raises(WorkerLost):

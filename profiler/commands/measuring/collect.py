@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from profiler.catalog.presets import find_preset
 from profiler.commands.shared import cluster_options, options
 from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, Replay
+from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, NcuOptions, Replay, nvtx_words
 
 
 def collect(
@@ -146,8 +147,9 @@ def collect(
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     # Imported here, so that the help need not wait for what measures.
-    from profiler.catalog.presets import find_preset
     from profiler.commands.measuring.collect_targets import (
+        check_options,
+        collect_program_times,
         collect_targets,
         open_devices,
         profiled_targets,
@@ -156,13 +158,10 @@ def collect(
     )
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.dry_run import dry_run_lines
-    from profiler.measure.tools.ncu import NcuOptions, nvtx_words
 
     settings = options.settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
-        from profiler.commands.measuring.collect_targets import check_options, collect_program_times
-
         check_options(context)
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
