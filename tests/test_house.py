@@ -168,7 +168,7 @@ def test_questions_know_no_format_and_print_nothing(path):
 
 @every_module
 def test_commands_ask_and_compute_nothing(path):
-    """Of analysis they know the types of findings, and no function."""
+    """They may import the types of findings from analysis, and no function."""
     if room_of(path) not in ("commands", "__init__"):
         return
     for name in imports_of(path):

@@ -330,7 +330,7 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory, needs) -> dict[str, Path]:
-    """Of one authority, as `docs/cluster.md` makes them; `stranger` is signed by another."""
+    """Makes certificates of one authority, as `docs/cluster.md` does; `stranger` is signed by another."""
     needs("openssl")
     folder = tmp_path_factory.mktemp("tls")
     for name in ("ca", "other"):

@@ -42,7 +42,7 @@ regex = "."
 
 @pytest.fixture
 def here(tmp_path: Path) -> dict[str, Any]:
-    """Where to run: a folder with a ladder `scripts`, a `runs` folder, and a GPU on the PATH."""
+    """Returns where to run: a folder with a ladder `scripts`, a `runs` folder, and a GPU on the PATH."""
     folder = tmp_path / "kernels" / "scripts"
     folder.mkdir(parents=True)
     (folder / "ladder.toml").write_text(LADDER)

@@ -113,7 +113,7 @@ class Place:
         return SweepStore(self.folder / "runs")
 
     def tune(self, *words: object) -> subprocess.CompletedProcess[str]:
-        """In this process; every point once, each finalist in one process more."""
+        """Tunes in this process: every point once, each finalist in one process more."""
         return self.run(*self.words(*words), cwd=self.folder, env=self.environment)
 
     def start(self, *words: object, pace: float = 0.0) -> subprocess.Popen[str]:
@@ -283,7 +283,7 @@ def test_where_no_point_works_nothing_is_stored(place: Place) -> None:
 
 
 def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place: Place) -> None:
-    """Of each call that is killed, at most the measurement under way is lost."""
+    """A call that is killed loses at most the measurement under way."""
     rng, lost = random.Random(5), 0
     for number in range(4):
         before, kept = sum(place.timed().values()), place.kept()

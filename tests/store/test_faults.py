@@ -48,7 +48,7 @@ Place = Path | str
 
 @dataclass(frozen=True)
 class Operation:
-    """What to do, what it adds, and where; `prepare` makes the store of ten runs one that needs it."""
+    """A call that changes a store, how many runs it adds, and where. `prepare` makes it necessary in the store of ten runs."""
 
     run: Callable[[Place, Path], object]
     added: int = 0
@@ -170,7 +170,7 @@ def runs_of(place: Place) -> set[str]:
 
 
 def damaged_in(place: Place) -> set[str]:
-    """What is damaged, as `prof fsck` finds it."""
+    """Returns the names of what `prof fsck` finds damaged."""
     return {
         fault.name
         for fault in examine(RunStore(place), Examined())

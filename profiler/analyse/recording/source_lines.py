@@ -43,7 +43,7 @@ class SourceLine(Struct, frozen=True):
 
 
 class SourceLines(Struct, frozen=True):
-    """In the order of the source. `executed` and `samples` are of the whole kernel, also without a known line."""
+    """The lines in the order of the source. `executed` and `samples` count the whole kernel, also code without a known line."""
 
     label: str
     kernel: str

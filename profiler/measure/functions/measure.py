@@ -100,7 +100,7 @@ class _Function(Kernel):
 
 @dataclass(frozen=True)
 class _Survey:
-    """What the first process found, which also timed the function."""
+    """The findings of the first process, which also timed the function."""
 
     calls: int
     kernels: tuple[LaunchedKernel, ...]

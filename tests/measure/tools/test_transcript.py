@@ -168,7 +168,7 @@ def test_no_report_and_no_complaint_is_an_error_all_the_same() -> None:
 
 @pytest.mark.parametrize("code", [3, 4, 6, 7, 134])
 def test_only_a_rungs_exit_codes_have_meanings(code: int) -> None:
-    """In `python train.py`, exit code 3 does not mean a refused shape, and ncu reports an abort as 6."""
+    """Exit code 3 of `python train.py` does not mean a refused shape, and ncu reports an abort as 6."""
     said = ended(f"==ERROR== The application returned an error code ({code}).\n", exit_code=code)
     meanings = {3: errors.ShapeRefused, 4: errors.ResultWrong, 6: errors.DeviceMemoryFull}
 
