@@ -27,10 +27,10 @@ from typing import NoReturn
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
 from profiler.store.scratch import scratch_folder
+from profiler.text import brief_word
 
 _MOST_BYTES = 16 << 20
 _LAST_LINES = 8
-_LONGEST_LIST = 8
 _WAKE_S = 0.2
 _CLOSED_WAKE_S = 0.01
 
@@ -154,12 +154,6 @@ def command_details(command: Iterable[str], *texts: str) -> list[str]:
     """Returns the details of an error: the command with long lists cut, and the last lines that it printed."""
     lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
     return [f"  {shown(map(brief_word, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
-
-
-def brief_word(word: str) -> str:
-    """Returns the word with a long list cut: `--metrics` may name a hundred, which nobody reads in an error."""
-    names = word.split(",")
-    return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"
 
 
 def _read(
