@@ -11,7 +11,15 @@ import typer
 from profiler.catalog.presets import find_preset
 from profiler.commands.shared import cluster_options, options
 from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, NcuOptions, Replay, nvtx_words
+from profiler.measure.tools.ncu import (
+    LAUNCHES,
+    CacheControl,
+    ClockControl,
+    Graphs,
+    NcuOptions,
+    Replay,
+    nvtx_words,
+)
 
 
 def collect(
@@ -83,9 +91,11 @@ def collect(
         Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
     ] = "node",
     clock_control: Annotated[
-        Clock, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
+        ClockControl, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
     ] = "none",
-    cache_control: Annotated[Cache, typer.Option(help="Caches that ncu flushes before each pass.")] = "all",
+    cache_control: Annotated[
+        CacheControl, typer.Option(help="Caches that ncu flushes before each pass.")
+    ] = "all",
     ncu_option: Annotated[
         list[str] | None,
         typer.Option(
