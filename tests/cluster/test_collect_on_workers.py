@@ -319,9 +319,9 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
         client = farm.start(tmp_path / "runs", "--scheduler", own_cluster.address)
         eventually(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
         client.send_signal(how)
-        _, said = client.communicate(timeout=20)
+        _, said = client.communicate(timeout=60)
         assert client.returncode == code, said
-        eventually(lambda: not programs_of(farm.log), timeout_s=10)
+        eventually(lambda: not programs_of(farm.log), timeout_s=20)
         assert RunStore(tmp_path / "runs").ids() == []
 
 

@@ -90,7 +90,7 @@ def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
 
     verify.send_signal(signal.SIGINT)
 
-    shown, told = verify.communicate(timeout=20)
+    shown, told = verify.communicate(timeout=60)
     assert verify.returncode == 130
     assert "correct" in shown.splitlines()[1]
     assert "wrong" not in shown

@@ -712,7 +712,7 @@ def test_it_ends_although_a_call_hangs(tmp_path):
             server.wait(timeout=2)
         server.stdin.close()
         try:
-            assert server.wait(timeout=15) == 0
+            assert server.wait(timeout=60) == 0
             assert server.stderr.read() == b""
         finally:
             server.kill()
@@ -727,7 +727,7 @@ def test_it_ends_although_its_answers_are_not_read(recorded):
             server.wait(timeout=5)  # time enough for more than a pipe holds
         server.stdin.close()
         try:
-            assert server.wait(timeout=15) == 0
+            assert server.wait(timeout=60) == 0
         finally:
             server.kill()
 
@@ -759,7 +759,7 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
             os.kill(pid, signal.SIGSTOP)
         server.stdin.close()
         try:
-            assert server.wait(timeout=15) == 0
+            assert server.wait(timeout=60) == 0
         finally:
             for pid in readers:
                 os.kill(pid, signal.SIGKILL)
