@@ -45,7 +45,7 @@ class _Shown(Struct, frozen=True):
         return terminal.document_text(self._document().brief, terminal.Window())
 
     def _repr_html_(self) -> str:
-        return document_text(self._document())
+        return document_cell(self._document())
 
 
 class Comparison(_Shown, ComparisonFinding, frozen=True):
@@ -80,7 +80,7 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
         return terminal.document_text(self._document(), terminal.Window())
 
 
-def document_text(document: Document) -> str:
+def document_cell(document: Document) -> str:
     """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
     from profiler.present.page.cell import cell_html
 
@@ -149,7 +149,7 @@ class Recording(Run):
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, Settings()) if timed else None
         recording = RecordingOverview(self, list(self), timing)
-        return document_text(recording_document(recording, full=len(self) == 1))
+        return document_cell(recording_document(recording, full=len(self) == 1))
 
 
 @dataclass(repr=False)

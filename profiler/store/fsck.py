@@ -76,7 +76,9 @@ class Examined:
     unsealed: int = 0
 
 
-def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lambda: None) -> Iterator[Fault]:
+def examine_store(
+    store: RunStore, counts: Examined, advance: Callable[[], None] = lambda: None
+) -> Iterator[Fault]:
     """Reads everything, and yields what is wrong. Counts in `counts`, and calls `advance` for each folder that was read."""
     place = store.place
     for name in place.names():

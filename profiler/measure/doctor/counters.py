@@ -24,7 +24,7 @@ from profiler.errors import (
 )
 from profiler.measure.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measure.tools import probe
-from profiler.measure.tools.ncu import Ncu, judge
+from profiler.measure.tools.ncu import Ncu, recording_error
 from profiler.measure.tools.process import neutral_folder, run, shown
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
@@ -65,7 +65,7 @@ def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEO
             report = folder / "probe.ncu-rep"
             command = probe_command(ncu, report.name)
             done = run(command, timeout_s=timeout_s, folder=folder, environment=machine.environment)
-            error = judge(_PROBE_LABEL, done, _results_in(report), wanted=1)
+            error = recording_error(_PROBE_LABEL, done, _results_in(report), wanted=1)
     except ProfError as failure:
         error = failure
     except OSError as failure:

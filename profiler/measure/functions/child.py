@@ -167,10 +167,10 @@ def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Itera
     reference = _name(call.reference) if len(functions) > 1 else None
     summary = {"summary": True, "reference": reference, "runtime": _runtime()}
     timed = {"began": began, "ended": time.time()}
-    yield {**summary, **timed, "kernels": sorted(configuration(*one) for one in expected[0])}
+    yield {**summary, **timed, "kernels": sorted(kernel_with_shape(*one) for one in expected[0])}
 
 
-def configuration(name: str, shape: Sequence[int]) -> str:
+def kernel_with_shape(name: str, shape: Sequence[int]) -> str:
     """Returns a kernel with what an autotuner may choose of it; `shape` has the columns of `SHAPE`."""
     *sizes, static, dynamic, registers = shape
     grid, block = ("x".join(map(str, part)) for part in (sizes[:3], sizes[3:]))

@@ -196,7 +196,7 @@ class Transcript:
             self.launches, self.steps, self.passes = self.finished, 0, int(passes[1])
 
 
-def judge(
+def recording_error(
     label: str, finished: Finished, results: int | None, wanted: int | None, *, is_rung: bool = False
 ) -> ProfError | None:
     """Returns the error of a recording, or None. `results` is the number of launches in its report, None without one.

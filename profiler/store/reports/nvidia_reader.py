@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.reports.disassembly import LARGEST_FUNCTION_BYTES, Function, disassemble, still_the_same
+from profiler.store.reports.disassembly import (
+    LARGEST_FUNCTION_BYTES,
+    Function,
+    disassemble_function,
+    still_the_same,
+)
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
@@ -308,7 +313,7 @@ class _Decoder:
         key = (action.name(action.NameBase_MANGLED), start, len(known))
         function = self._functions.get(key)
         if function is None or not still_the_same(action, launch.starts, start, function):
-            function = self._functions[key] = disassemble(action, launch.starts, start, known)
+            function = self._functions[key] = disassemble_function(action, launch.starts, start, known)
         return function
 
     # Nsight Compute's own findings
