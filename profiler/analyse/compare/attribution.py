@@ -160,7 +160,7 @@ def _combined(side: Profile, names: Sequence[str], combine: Callable[..., float]
 
 
 def _by_tensor(sides: _Sides, bound: _Bound) -> Attributed:
-    """The work of the tensor pipe, in cycles, by how busy it is and by the clock."""
+    """Splits the speedup into the tensor pipe's work in cycles, how busy the pipe is, and the clock."""
     duration, used_pct = _read(sides, "duration_ns"), _read(sides, "tensor_pipe_pct")
     clock = _measured_clock(sides, duration) if duration else None
     if not (duration and used_pct and clock):

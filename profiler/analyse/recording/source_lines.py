@@ -58,7 +58,7 @@ class SourceLines(Struct, frozen=True):
         return f"<{self.label}: {len(self.lines)} source lines, {self.samples:,} samples>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a line."""
+        """Returns one row for each line."""
         import pandas as pd
 
         return pd.DataFrame([to_builtins(line) for line in self.lines]).set_index(["file", "line"])

@@ -136,7 +136,7 @@ def describe_setting(proc: Path) -> str:
 
 
 def _is_administrator(proc: Path) -> bool:
-    """True if this process has CAP_SYS_ADMIN: in a container it is not enough to be root."""
+    """Returns whether this process has CAP_SYS_ADMIN: in a container it is not enough to be root."""
     with suppress(OSError):
         mask = re.search(r"^CapEff:\s*([0-9a-f]+)", (proc / "self/status").read_text(), re.M)
         if mask:
@@ -176,7 +176,7 @@ def _process_names(proc: Path) -> set[str]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """True if nobody holds either kind of lock on the file; releases its own at once."""
+    """Returns whether nobody holds either kind of lock on the file; releases its own at once."""
     try:
         for lock in (fcntl.flock, fcntl.lockf):
             lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

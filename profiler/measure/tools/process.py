@@ -201,7 +201,7 @@ def _read(
 
 
 def _has_exited(pid: int) -> bool:
-    """True if the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
+    """Returns whether the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -286,7 +286,7 @@ def _start_guard() -> int:
 
 
 def _is_unread(pipe: int) -> bool:
-    """True if the process that read the other end of the pipe is gone."""
+    """Returns whether the process that read the other end of the pipe is gone."""
     poll = select.poll()
     poll.register(pipe, 0)
     return bool(poll.poll(0))
