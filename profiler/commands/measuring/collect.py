@@ -113,9 +113,7 @@ def collect(
         Path | None,
         typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds that one process may take.")
-    ] = 600.0,
+    timeout: options.TimeoutOption = 600.0,
     resume: Annotated[
         bool | None,
         typer.Option(
