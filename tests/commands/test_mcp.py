@@ -17,6 +17,7 @@ import time
 import unicodedata
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -143,23 +144,24 @@ def test_a_client_finds_six_tools_that_only_read_and_say_what_they_take_and_give
     assert sum(map(len, definitions)) < 12_000, "an agent pays for them in every conversation"
 
 
-def test_a_report_that_was_seen_is_answered_in_under_a_second(reports, monkeypatch, tmp_path):
+def test_a_report_that_was_seen_is_answered_sooner(reports, monkeypatch, tmp_path):
     monkeypatch.delenv("PROF_NO_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = str(reports / "triton_add_full.ncu-rep")
 
     async def session():
         async with serving(tmp_path, reports=[reports]) as client:
-            await client.call_tool("show", {"source": report})
-            began = time.perf_counter()
-            result = await client.call_tool("show", {"source": report})
-            return result, time.perf_counter() - began
+            moments = [time.perf_counter()]
+            for _ in range(2):
+                result = await client.call_tool("show", {"source": report})
+                moments.append(time.perf_counter())
+            return result, *(after - before for before, after in pairwise(moments))
 
-    result, took_s = asyncio.run(session())
+    result, first_s, second_s = asyncio.run(session())
     answer = json.loads(text_of(result))
     assert list(answer)[:2] == ["headline", "index"]
     assert {"where", "try", "saves_pct"} <= set(answer["kernels"][0]["causes"][0])
-    assert took_s < 1
+    assert second_s < first_s / 2
 
 
 def test_the_skill_file_names_commands_that_exist(prof_here, tmp_path):
