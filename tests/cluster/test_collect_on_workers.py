@@ -206,6 +206,23 @@ def test_without_a_gpu_to_offer_it_says_what_to_start(
 # When something dies, hangs, or comes late
 
 
+def test_a_worker_that_dies_when_it_is_first_asked_is_asked_again(
+    farm: Farm, own_cluster, collect, tmp_path: Path
+) -> None:
+    own_cluster.start()
+    farm.host("fragile", own_cluster.address, (3,))
+    tool = farm.folder / "fragile" / "bin" / "nvidia-smi"
+    died = tmp_path / "died"
+    tool.write_text(
+        f'#!/bin/sh\ntest -e "{died}" || {{ touch "{died}"; kill -9 $PPID; }}\n{tool.read_text()}'
+    )
+    done = collect("--scheduler", own_cluster.address, "--no-verify", "--repeats", 0)
+
+    assert done.returncode == 0, done.stderr
+    assert died.exists()
+    check_runs(tmp_path / "runs")
+
+
 @pytest.fixture(autouse=True)
 def quick(farm: Farm) -> Iterator[None]:
     """A test that wants a slow ncu says so before it starts a host."""
