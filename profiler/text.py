@@ -26,6 +26,7 @@ CI_COMMAND = re.compile(
 # Hexadecimal, or of PyTorch's letters and digits, of which a name that a person chose has no such length.
 _HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32,}|(?=[a-z]*[0-9])[a-z0-9]{40,})(?![0-9a-zA-Z])")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LONGEST_LIST = 8
 _TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
@@ -52,6 +53,12 @@ def shortened(text: str, width: int) -> str:
 def short_place(place: str) -> str:
     """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one."""
     return _HASH.sub(lambda match: f"{match[0][:8]}…", place)
+
+
+def brief_word(word: str) -> str:
+    """Returns a command's word with a long list cut: `--metrics` may name a hundred, which nobody reads in an error."""
+    names = word.split(",")
+    return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"
 
 
 def report_name(label: str) -> str:

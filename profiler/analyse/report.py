@@ -65,7 +65,7 @@ class PairFindings:
 
 
 @dataclass(frozen=True)
-class Report:
+class PageFindings:
     """A whole ladder with its sheet and roofline, or whatever recordings were named. `headline` metrics come first.
 
     `unrelated` are neighbouring recordings, by their titles, that have no kernel in common.

@@ -18,7 +18,7 @@ from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import find_source_lines
-from profiler.analyse.report import KernelFindings, PairFindings, Report
+from profiler.analyse.report import KernelFindings, PageFindings, PairFindings
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
@@ -36,10 +36,10 @@ _MOST_IN_TITLE = 3
 _MOST_IN_FULL = 24  # kernels with every metric on one page; with more, it would be tens of megabytes
 
 
-def report_ladder(settings: Settings, title: str | None) -> Report:
+def report_ladder(settings: Settings, title: str | None) -> PageFindings:
     """Returns every rung that has a run, and every step to the next rung."""
     climb = climb_ladder(settings)
-    return Report(
+    return PageFindings(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
         kernels=_rungs(climb, settings),
         pairs=map(_step, climb.steps),
@@ -58,7 +58,7 @@ def report_named(
     kernel_name: str | None,
     force: bool,
     nvtx: str | None = None,
-) -> Report:
+) -> PageFindings:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
 
     Two that are not comparable are an error; among several, their pair says why.
@@ -69,7 +69,7 @@ def report_named(
     anchors = _anchors(rungs, profiles)
     titles = [_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]
     matches = [_matches(*pair, kernel_name) for pair in pairwise(runs)]
-    return Report(
+    return PageFindings(
         title=title or _title_of_all(titles, " → " if all(matches) else ", "),
         kernels=_named(runs, rungs, profiles, anchors, settings),
         pairs=_pairs(runs, matches, profiles, anchors, force),

@@ -1,4 +1,4 @@
-"""What is a regression: worse beyond noise and beyond the limit; what noise hides is unclear."""
+"""A regression is worse beyond noise and beyond the limit; a result that noise hides is unclear."""
 
 from __future__ import annotations
 

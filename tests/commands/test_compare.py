@@ -322,7 +322,7 @@ def test_two_sides_are_needed(compare):
 
 
 def test_the_causes_of_a_comparison_are_those_that_went_came_and_remain(prof_here, recorded):
-    """What each is stands in `prof show` of the second side, and with --full."""
+    """`prof show` of the second side says what each cause is, and so does --full."""
     printed = prof_here("--runs", recorded.root, "compare", "4", "5").stdout
     below = printed.partition("causes, and the part of the time")[2]
     finding = json.loads(

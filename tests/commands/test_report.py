@@ -153,7 +153,7 @@ _RUNGS = ("copy", "plain", "wide", "library")
 
 @pytest.fixture
 def own_ladder(tmp_path, make_run, monkeypatch):
-    """Of somebody's program: two kernels that were profiled, between a copy and a library that were only timed."""
+    """Makes a ladder of somebody's program: two profiled kernels between a copy and a library that were only timed."""
     folder = tmp_path / "kernels" / "mine"
     folder.mkdir(parents=True)
     rungs = [_RUNG.format(number, name, number) for number, name in enumerate(_RUNGS)]
@@ -203,7 +203,7 @@ def test_a_rung_that_is_left_out_is_told_on_the_page_and_beside_it(report, own_l
 def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_their_workload(
     prof_here, report, reports, tmp_path
 ):
-    """What of the speedup is less work cannot be told then; the rest is."""
+    """The page cannot say then how much of the speedup is less work; it says the rest."""
     store = tmp_path / "runs"
     for number in ("5", "6"):
         path = reports / f"gemm_{number}.ncu-rep"

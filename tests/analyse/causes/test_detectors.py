@@ -156,7 +156,7 @@ def test_accesses_whose_lanes_lie_apart_and_atomics_stay_one_for_each_element_ho
     ("busy", "sectors", "gone"), [(0.1, 3200.0, 0.745), (0.9, 3200.0, 0.277), (0.9, 400.0, 0.75)]
 )
 def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_being_wide(busy, sectors, gone):
-    """Of 3,600 sectors, 2,800 are of no use: where memory is busy, they are what the loads wait for."""
+    """2,800 of 3,600 sectors are of no use: where memory is busy, the loads wait for them."""
     neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
     facts = {0: neighbours, 1: neighbours | {"sectors": sectors}, 2: {"waits": {"long_scoreboard": 90}}}
     lines = (LOAD, "STG.E [R8.64], R9", "FADD R5, R5, R4")
@@ -704,7 +704,7 @@ def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, f
 
 @pytest.mark.parametrize(("passes", "saved"), [(100.0, 0.5), (150.0, 1 / 6), (200.0, 0.0)])
 def test_passes_that_conflict_stay_when_other_lanes_take_the_place_of_idle_ones(passes, saved):
-    """Of 100 loads from shared memory, 16 lanes act."""
+    """16 lanes act in each of 100 loads from shared memory."""
     facts = {0: {"lanes": 32.0, "acting": 16.0, "passes": passes, "ideal_passes": 100.0}}
     evidence = evidence_of("LDS R4, [R2]", facts=facts, figures={"shared_of_l1_pct": 100.0})
     (candidate,) = lanes.detect_idle_lanes(evidence)

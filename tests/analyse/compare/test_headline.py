@@ -1,4 +1,4 @@
-"""What a comparison says first."""
+"""A comparison begins with one sentence of what changed, why, and what to do next."""
 
 from __future__ import annotations
 

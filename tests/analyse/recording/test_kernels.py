@@ -124,7 +124,7 @@ def test_very_many_and_very_long_names_stay_readable(run_of):
 
 def test_a_pattern_that_would_take_pythons_engine_forever_is_answered_at_once(run_of):
     run = run_of("void " + "gemm_kernel<float, 128, 128, 8>" * 10)
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(KernelNotFound, match="no kernel name matches"):
         match(run, run, "(.*)*(.*)*(.*)*(.*)*(.*)*Q")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

@@ -60,7 +60,7 @@ Reference = Annotated[
         examples=[6, "gemm-6", "before.ncu-rep"],
     ),
 ]
-KernelName = Annotated[
+KernelPattern = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
@@ -107,7 +107,7 @@ class CompareInput(Input, frozen=True):
     before: Reference
     after: Reference
     size: RunSize | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     other_kernel: OtherKernel | None = None
     nvtx: Nvtx | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
@@ -148,7 +148,7 @@ class LadderInput(Input, frozen=True):
 class ShowInput(Input, frozen=True):
     source: Reference
     size: RunSize | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
 
 
@@ -156,7 +156,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     before: Reference
     after: Reference | None = None
     size: RunSize | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
@@ -164,7 +164,7 @@ class SassInput(Input, frozen=True, kw_only=True):
 class CheckInput(Input, frozen=True, kw_only=True):
     baseline: Reference
     candidate: Reference | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
     max_slower_pct: (
         Annotated[

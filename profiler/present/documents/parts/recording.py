@@ -11,10 +11,9 @@ from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.overview import SheetMetric, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
-from profiler.measure.tools.process import brief_word
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table, Value
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
-from profiler.text import counted, duration, number, shortened, size, unit_for_people
+from profiler.text import brief_word, counted, duration, number, shortened, size, unit_for_people
 
 _HASH_CHARACTERS = 12
 _COMMAND_WIDTH = 300
