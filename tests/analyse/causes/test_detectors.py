@@ -535,23 +535,28 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
 
 
 @pytest.mark.parametrize(
-    ("stores", "loads", "saved"),
+    ("stores", "lanes_that_store", "loads", "saved"),
     [
-        (100, 100, 7 / 8),  # a value is stored and read once: it may stay in a register
-        (100, 200, (100 + 200 / 2) / 300 * 7 / 8),  # and read by a neighbour, by a shuffle
-        (100, 300, (100 + 300 / 3) / 400 * 7 / 8),  # on either side
-        (100, 400, 0.0),  # a tile: read by many
-        (200, 200, 0.0),  # stored by several accesses between two barriers
+        (100, 32, 100, 7 / 8),  # a value is stored and read once: it may stay in a register
+        (50, 32, 50, 7 / 8),  # between two barriers
+        (100, 32, 200, (100 + 200 / 2) / 300 * 7 / 8),  # and read by a neighbour, by a shuffle
+        (100, 32, 300, (100 + 300 / 3) / 400 * 7 / 8),  # on either side
+        (100, 32, 400, 0.0),  # a tile: read by many
+        (200, 16, 200, 0.0),  # stored by several accesses
+        (100, 8, 200, 0.0),  # a tree: in most of its steps, few threads store
     ],
 )
-def test_values_that_threads_exchange_between_barriers_stay_in_registers_without_them(stores, loads, saved):
+def test_values_that_threads_exchange_between_barriers_stay_in_registers_without_them(
+    stores, lanes_that_store, loads, saved
+):
     lines = (
         ("STS [R8], R4", stores),
         "BAR.SYNC.DEFER_BLOCKING 0x0",
         ("LDS R6, [R8+0x4]", loads),
         "FADD R6, R6, R7",
     )
-    (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}}))
+    facts = {0: {"acting": lanes_that_store}, 3: {"waits": {"barrier": 10}}}
+    (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 

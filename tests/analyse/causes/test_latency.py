@@ -57,9 +57,12 @@ def test_a_queue_for_another_unit_stays():
     assert queueing.speedup(Effect({"issue": 0.5})) == pytest.approx(1.0, rel=0.02)
 
 
-def test_who_waits_at_a_barrier_waits_as_much_less_as_the_block_is_done_sooner():
-    both = circle(waits={"barrier": 0.5, "wait": 0.5})
-    assert both.speedup(Effect(waits={"wait": 0.5})) == pytest.approx(2.0)
+def test_who_waits_at_a_barrier_waits_as_much_less_as_warps_take_shorter_turns():
+    waits = {"barrier": 0.4, "mio_throttle": 0.4, "wait": 0.2}
+    both = circle({"l1": 0.3}, waits).speedup(Effect(lighter={"mio_throttle": 0.5}, resources={"l1": 0.5}))
+    assert both == pytest.approx(1 / (0.2 + 0.2 + 0.2), rel=0.2)
+    alone = circle(waits=waits).speedup(Effect(waits={"wait": 0.5}))  # a latency is the same for all of them
+    assert alone == pytest.approx(1 / 0.9, rel=0.01)
 
 
 def test_the_next_warp_comes_no_sooner_however_short_the_one_before_it_is():

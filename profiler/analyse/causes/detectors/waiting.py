@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
+from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
@@ -23,9 +24,9 @@ _INSTRUCTION_BYTES = 16
 # Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
 # 128 and 64 results a cycle and SM).
 _RATES: Mapping[Kind, int] = {"fp32": 1, "integer": 2}
-# Values are exchanged where each thread stores one between two barriers, and no more than three read it: its own and those on
-# either side. Tiles are stored by many accesses, and read by many. Counts lie between these and the next whole ones.
-_ONE_STORE = 1.5
+# Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
+# those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
+_FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 
 
@@ -145,7 +146,10 @@ def _exchanging(evidence: Evidence) -> dict[Site, float]:
     read, written, barriers = (
         sum(site.executed for site in sites) for sites in (loads, stores, evidence.of("barrier"))
     )
-    if not read or read > _MOST_READERS * written or written > _ONE_STORE * barriers:
+    by_all = sum(site.executed * (site.acting or LANES) / LANES for site in stores)
+    if not read or read > _MOST_READERS * written or written > _MOST_STORES * barriers:
+        return {}
+    if by_all < _FEWEST_STORES * barriers:
         return {}
     own = min(1.0, written / read)
     return dict.fromkeys(stores, EIGHTFOLD) | dict.fromkeys(loads, EIGHTFOLD * own)

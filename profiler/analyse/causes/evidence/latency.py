@@ -90,7 +90,8 @@ class Circle:
     def _turn(self, effect: Effect, faster: float) -> float:
         """Returns the time of a turn with the change, where turns come so many times as often. Without both, it is 1."""
         fewer_issued = 1.0 - effect.resources.get(ISSUE, 0.0)
-        before, after = self.issuing, self.issuing * fewer_issued
+        queued_before, queued = self.issuing, self.issuing * fewer_issued
+        unloaded = 0.0
         for reason, share in self.waits.items():
             if reason == BARRIER:
                 continue
@@ -100,14 +101,13 @@ class Circle:
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
             latency = self.places.unloaded.get(reason, 0.0) if reason in _RESULTS else float(not units)
             work = min(requests, 1.0 - effect.lighter.get(reason, 0.0))
-            before += share
-            after += share * (
-                latency * requests + (1.0 - latency) * self._left_of_queue(units, work, effect, faster)
-            )
-        after += sum(self._added_queue(unit, effect, faster) for unit in self.busy if unit != LAUNCH)
-        # Who waits at a barrier waits for the rest of the block: as much shorter as that is done sooner.
+            unloaded += share * latency * requests
+            queued_before += share * (1.0 - latency)
+            queued += share * (1.0 - latency) * self._left_of_queue(units, work, effect, faster)
+        queued += sum(self._added_queue(unit, effect, faster) for unit in self.busy if unit != LAUNCH)
+        # Warps that leave a barrier together come to the next one apart by the turns that they take at units.
         barrier = self.waits.get(BARRIER, 0.0) * (1.0 - effect.waits.get(BARRIER, 0.0))
-        life = after + barrier * (after / before if before else 1.0)
+        life = unloaded + queued + barrier * (queued / queued_before if queued_before else 1.0)
         return life + self._empty(effect, faster, life)
 
     def _empty(self, effect: Effect, faster: float, life: float) -> float:
