@@ -703,10 +703,19 @@ def limited_by(block=256, waves=100.0, **limits):
 
 
 def test_more_warps_are_as_many_as_the_next_limit_allows_and_the_grid_has():
-    assert limited_by(blocks_by_registers=2.0).warps == 4  # 8 blocks of 8 warps fill an SM
-    assert limited_by(blocks_by_registers=2.0, blocks_by_shared=3.0).warps == 1.5
-    assert limited_by(blocks_by_registers=2.0, waves=1.2).warps == 1.2
-    assert limited_by(blocks_by_registers=2.0, waves=0.5).warps == 1
+    assert limited_by(blocks_by_shared=2.0).warps == 4  # 8 blocks of 8 warps fill an SM
+    assert limited_by(blocks_by_shared=2.0, blocks_by_registers=3.0).warps == 1.5
+    assert limited_by(blocks_by_shared=2.0, waves=1.2).warps == 1.2
+    assert limited_by(blocks_by_shared=2.0, waves=0.5).warps == 1
+
+
+@pytest.mark.parametrize(("loads", "reason", "warps"), [(1, "long_scoreboard", 4), (4, "long_scoreboard", 1), (1, "wait", 1)])  # fmt: skip
+def test_warps_that_take_the_registers_of_what_others_have_under_way_add_nothing_to_it(loads, reason, warps):
+    lines = [f"LDG.E R{4 + place}, [R2.64+{16 * place:#x}]" for place in range(loads)]
+    figures = {"blocks_by_registers": 2.0, "occupancy_limit_pct": 25.0, "waves": 100.0}
+    evidence = evidence_of(*lines, "FADD R9, R9, R4", facts={loads: {"waits": {reason: 9}}}, figures=figures)
+    (candidate,) = launch.detect_occupancy(evidence)
+    assert candidate.effect.warps == pytest.approx(warps)
 
 
 def test_another_size_of_blocks_changes_both_limits_that_it_sets():

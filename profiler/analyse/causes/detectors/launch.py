@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.waiting import find_lonely_loads
 from profiler.analyse.causes.evidence.dataflow import find_block_independent, find_repeated_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -202,9 +203,21 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
         if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
     ]
     full = _WARPS / math.ceil(threads / LANES)
-    more = min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0)
+    more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
+    if name == "registers-limit-occupancy":
+        more *= _waiting_alone(evidence)
     fewer_blocks = max(0.0, 1 - threads / ENOUGH_THREADS) if name == "block-too-small" else 0.0
-    return Effect({LAUNCH: fewer_blocks}, warps=max(1.0, more))
+    return Effect({LAUNCH: fewer_blocks}, warps=1 + more)
+
+
+def _waiting_alone(evidence: Evidence) -> float:
+    """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
+
+    Registers hold what a warp has under way. With fewer of them, more warps take the place of that; they add to it where it is little.
+    """
+    waiting = 1 - evidence.model.issuing - evidence.model.ready
+    alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")
+    return min(1.0, alone / waiting) if waiting > 0 else 0.0
 
 
 _LIMIT_ADVICE = {

@@ -69,6 +69,11 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+def find_lonely_loads(evidence: Evidence) -> list[Site]:
+    """Returns the loads from global memory that a warp issues alone or with few others before it waits."""
+    return [site for site in evidence.of("global load") if _under_way(evidence, site) < ENOUGH_LOADS]
+
+
 def _under_way(evidence: Evidence, site: Site) -> int:
     """Returns how many loads a warp issues around this one before it waits for any."""
     function = evidence.around(site)
