@@ -153,7 +153,10 @@ def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_bein
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
 
 
-@pytest.mark.parametrize(("address", "saved"), [("[R2.64+0x1]", 0.875), ("[R6.64+0x1]", 0.4375)])
+@pytest.mark.parametrize(
+    ("address", "saved"),
+    [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)],
+)
 def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address, saved):
     """A thread that takes 16 bytes at once has those beside each of them, too."""
     facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
@@ -695,10 +698,10 @@ def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
     assert names(launch.detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 100.0})) == []  # fmt: skip
 
 
-def limited_by(block=256, waves=100.0, **limits):
+def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
     """The effect of lifting the smallest limit, in blocks an SM, on blocks of so many threads."""
-    figures = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": 50.0, "waves": waves, **limits}
-    (candidate,) = launch.detect_occupancy(evidence_of(LOAD, block=block, figures=figures))
+    figures = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": limit_pct, "waves": waves}
+    (candidate,) = launch.detect_occupancy(evidence_of(LOAD, block=block, figures=figures | limits))
     return candidate.effect
 
 
@@ -719,10 +722,10 @@ def test_warps_that_take_the_registers_of_what_others_have_under_way_add_nothing
 
 
 def test_another_size_of_blocks_changes_both_limits_that_it_sets():
-    by_size = limited_by(block=704, launch__occupancy_limit_warps=2.0)
+    by_size = limited_by(68.75, 704, launch__occupancy_limit_warps=2.0)
     assert by_size.warps == pytest.approx(64 / 44)
     assert by_size.resources["launch"] == 0
-    small = limited_by(block=32, launch__occupancy_limit_warps=64.0)
+    small = limited_by(50.0, 32, launch__occupancy_limit_warps=64.0)
     assert (small.warps, small.resources["launch"]) == (
         2,
         7 / 8,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -17,6 +18,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
 _WIDEST_BITS = 128
+_OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 _OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic and atomics are done for each element, however wide it is loaded.
@@ -138,7 +140,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 
 def _base(site: Site) -> object:
     """Returns the registers of an address, without its offset: the places of one base are neighbours."""
-    return site.kind, site.instruction.text.partition("[")[2].partition("+0x")[0].rstrip("]")
+    return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]
 
 
 def _queued_behind_others(evidence: Evidence) -> float:

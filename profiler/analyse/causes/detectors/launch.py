@@ -19,9 +19,7 @@ _SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
 _MANY_WAVES = 10.0
 # With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
 _SOME_WAVES = 2.0
-# An SM holds 64 warps (CUDA C++ Programming Guide, "Compute Capability", of data center GPUs). How many blocks the size of a block
-# allows, two limits say, and another size changes both.
-_WARPS = 64
+# How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
@@ -202,7 +200,7 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
         for one, blocks in limits.items()
         if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
     ]
-    full = _WARPS / math.ceil(threads / LANES)
+    full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
     more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
     if name == "registers-limit-occupancy":
         more *= _waiting_alone(evidence)
