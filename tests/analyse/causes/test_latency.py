@@ -52,6 +52,15 @@ def test_a_queue_gets_shorter_for_all_when_less_is_asked_of_its_unit():
     assert 1.5 < queueing.speedup(Effect({"l1": 0.5})) < 1 / 0.45
 
 
+def test_a_queue_of_warps_that_come_together_is_long_enough_for_a_busier_unit():
+    """Load alone makes warps wait for less than half of an instruction each; these wait for eight."""
+    waits = {"wait": 0.3, "not_selected": 0.6}
+    together = circle({"issue": 0.4}, waits, 0.1).speedup(Effect(waits={"wait": 0.5}))
+    apart = circle({"issue": 0.4}, {"wait": 0.9}, 0.1).speedup(Effect(waits={"wait": 1 / 6}))
+    assert together == pytest.approx(1 / 0.85)
+    assert apart < together
+
+
 def test_a_queue_for_another_unit_stays():
     queueing = circle({"l1": 0.9, "issue": 0.1}, {"mio_throttle": 0.8, "wait": 0.2})
     assert queueing.speedup(Effect({"issue": 0.5})) == pytest.approx(1.0, rel=0.02)

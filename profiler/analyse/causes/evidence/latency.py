@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 ISSUE, LAUNCH = "issue", "launch"
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
@@ -131,10 +132,30 @@ class Circle:
         return after / before if before else work
 
     def _added_queue(self, unit: str, effect: Effect, faster: float) -> float:
-        """Returns the time by which waiting for a unit gets longer, where it becomes busier."""
-        work = self._work(unit, effect)
-        longer = self._queue(unit, faster * work) - self._queue(unit, self.busy.get(unit, 0.0))
-        return max(0.0, longer) * work / self._sharing(unit)
+        """Returns the time by which waiting for a unit gets longer, where it becomes busier.
+
+        A queue that is longer already than its load makes it, because warps come together, is long enough for some more.
+        """
+        work, busy = self._work(unit, effect), self.busy.get(unit, 0.0)
+        by_load = busy / self._sharing(unit) * self._queue(unit, busy)
+        before = max(by_load, self._queued.get(unit, 0.0))
+        after = work / self._sharing(unit) * self._queue(unit, faster * work)
+        return max(0.0, after - before * (1.0 - effect.resources.get(unit, 0.0)))
+
+    @cached_property
+    def _queued(self) -> dict[str, float]:
+        """Returns the time of a turn that is spent in the queue of each unit; of several, the busier have more of it."""
+        found: dict[str, float] = {}
+        for reason, share in self.waits.items():
+            units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
+            queued = share * (1.0 - self.places.unloaded.get(reason, 0.0) * (reason in _RESULTS))
+            weights = {
+                unit: self.busy.get(unit, 0.0) * self._queue(unit, self.busy.get(unit, 0.0)) for unit in units
+            }
+            for unit, weight in weights.items():
+                if weight:
+                    found[unit] = found.get(unit, 0.0) + queued * weight / sum(weights.values())
+        return found
 
     def _work(self, unit: str, effect: Effect) -> float:
         return self.busy.get(unit, 0.0) * (1.0 - effect.resources.get(unit, 0.0))
