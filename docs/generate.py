@@ -8,7 +8,7 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- output: prof compare 5 6 -->                       what the command prints
     <!-- output: prof compare 5 6 | first 20 lines -->      its first lines, long ones shortened; a last line counts the rest
     <!-- ladder: copy -->      one row a rung, as recorded, beside what was published
-    <!-- shapes: gemm -->      some rungs of a ladder at the shapes of `runs/shapes`
+    <!-- shapes: gemm on H200 -->  some rungs of a ladder at the shapes of `runs/shapes`
     <!-- ideas -->             every step about which somebody claimed something, of the ladders that move bytes
     <!-- best -->              the fastest rung of every ladder that moves bytes, beside PyTorch
     <!-- gpus: memory -->  every rung of such ladders that was timed on two GPUs
@@ -89,7 +89,7 @@ def _content(block: re.Match[str]) -> str:
     fill: dict[str, Callable[[], str]] = {
         "output": lambda: f"```text\n{_shown(block['what'])}\n```",
         "ladder": lambda: _ladder(block["what"]),
-        "shapes": lambda: recorded_tables.shapes_table(block["what"], RunStore(SHAPES)),
+        "shapes": lambda: recorded_tables.shapes_table(*block["what"].split(" on "), RunStore(SHAPES)),
         "ideas": lambda: recorded_tables.ideas_table(KERNELS, RunStore(RUNS)),
         "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
         "gpus": lambda: recorded_tables.gpus_table(block["what"], KERNELS, RunStore(RUNS)),

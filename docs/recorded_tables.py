@@ -68,9 +68,9 @@ def _both(reached: RungFinding | RungElsewhere | TimingSummary) -> str:
     return " / ".join(f"{one:.1f}" for one in known)
 
 
-def shapes_table(name: str, store: RunStore) -> str:
-    """One row a shape, in percent of the reference; empty where a rung refuses the shape."""
-    timed = recorded_timings(name, store)
+def shapes_table(name: str, gpu: str, store: RunStore) -> str:
+    """One row a shape, in percent of the reference on this GPU; empty where a rung refuses the shape or is not timed."""
+    timed = recorded_timings(name, gpu, store)
     ladder = read_ladder(find_ladder(name, ROOT))
     kernels = sorted({number for number, _ in timed})
     shapes = sorted({shape for _, shape in timed}, key=lambda shape: (math.prod(shape), shape))
@@ -85,14 +85,18 @@ def shapes_table(name: str, store: RunStore) -> str:
     return markdown_table(header, rows, right=range(1, len(header)))
 
 
-def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, ...]], TimingSummary]:
-    """The newest timings of every kernel and shape, as `prof time` and `prof collect` summarise them."""
+def recorded_timings(
+    name: str, gpu: str, store: RunStore
+) -> dict[tuple[int, tuple[int, ...]], TimingSummary]:
+    """The newest timings of every kernel and shape on this GPU, as `prof time` and `prof collect` summarise them."""
     summaries = {}
     for run_id in store.ids():
         run = store.open(run_id)
         manifest = run.manifest
         timings = run.table("timings")
         if manifest.ladder != name or manifest.workload is None or not timings.num_rows:
+            continue
+        if not any(gpu in one for one in manifest.gpus):
             continue
         summaries[manifest.kernel, tuple(manifest.workload.values())] = summarise(*times_of(timings))
     return summaries
@@ -208,18 +212,21 @@ def gpus_table(view: LadderView, kernels: Path, store: RunStore) -> str:
         for there in climb.finding.elsewhere:
             names |= dict.fromkeys(map(short_gpu, (climb.finding.gpu, there.gpu)))
             for one in there.kernels:
-                sides = (here[one.kernel], one)
-                speeds = (f"{side.gflops if view == 'compute' else side.gbytes_per_s:,.0f}" for side in sides)
+                sides = (here.get(one.kernel), one)
+                cells = chain(*(_speed_and_share(side, view) for side in sides))
                 rows.append(
-                    (
-                        climb.ladder.name,
-                        f"{one.kernel} {here[one.kernel].name}",
-                        *chain(*zip(speeds, map(_both, sides), strict=True)),
-                    )
+                    (climb.ladder.name, f"{one.kernel} {climb.ladder.kernel(one.kernel).name}", *cells)
                 )
     unit, of = ("GFLOP/s", "% of cuBLAS") if view == "compute" else ("GB/s", "% of the copy")
     header = ("ladder", "rung", *(title for gpu in names for title in (f"{gpu}: {unit}", of)))
     return markdown_table(header, rows, right=range(2, 6))
+
+
+def _speed_and_share(found: RungFinding | RungElsewhere | None, view: LadderView) -> tuple[str, str]:
+    """Returns a rung's speed on a GPU and its percentages of the reference; both empty if it was not timed there."""
+    if found is None:
+        return "", ""
+    return f"{found.gflops if view == 'compute' else found.gbytes_per_s:,.0f}", _both(found)
 
 
 def ideas_table(kernels: Path, store: RunStore) -> str:

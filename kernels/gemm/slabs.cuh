@@ -120,12 +120,26 @@ struct Ring {
         wgmma_commit();
     }
 
-    // Waits for the products and hands the stage back, to the producers of both blocks that wrote into it.
+    // Waits for the products and hands the stage back.
     __device__ __forceinline__ void release() {
         wgmma_wait<0>();
-        const int warp = threadIdx.x % 128 / 32;
-        if (threadIdx.x % 32 == 0 && warp < CLUSTER) barrier_arrive_at(empty + 8 * stage, warp);
+        hand_back(stage);
         advance();
+    }
+
+    // As `multiply` for the next slab, while the products of this one may still be under way; then hands back this one's stage.
+    __device__ __forceinline__ void multiply_next(float (&sum)[T::BN / 2], int consumer) {
+        const int before = stage;
+        advance();
+        multiply(sum, consumer, true);
+        wgmma_wait<1>();
+        hand_back(before);
+    }
+
+    // To the producers of both blocks that wrote into it.
+    __device__ __forceinline__ void hand_back(int done) const {
+        const int warp = threadIdx.x % 128 / 32;
+        if (threadIdx.x % 32 == 0 && warp < CLUSTER) barrier_arrive_at(empty + 8 * done, warp);
     }
 };
 #endif

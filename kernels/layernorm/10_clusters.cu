@@ -2,9 +2,9 @@
 //
 // Change from rung 8: each block of a cluster holds its share of the row in registers, finds the mean of the share and the
 // squares around that mean, and hands both to the other blocks through their shared memory. All add up the same numbers in
-// the same order.
-// Expect: nothing at 4096, where a cluster is one block. For wider rows the speed of rung 8 at 4096, less what the cluster's
-// barrier takes. Measured, that is a quarter and more, so a row takes as few blocks as can hold it: fences of memory are likely why, see NOTES.
+// the same order. Numbers are sent without a fence of memory.
+// Expect: nothing at 4096, where a cluster is one block. For wider rows the speed of rung 8 at 4096, less what waiting for each other
+// takes; a row takes as few blocks as can hold it.
 //
 //      row r, 65,536 floats:          | block 0: 16,384 | block 1: 16,384 | ... | block 3: 16,384 |    a cluster
 //      shared memory of each block:   | mean and squares of block 0 | of block 1 | ... | of block 3 |
@@ -22,33 +22,64 @@ struct Share {
     float mean, squares;  // squares of the distances from this mean
 };
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+__device__ inline uint32_t shared_address(const void* at) { return uint32_t(__cvta_generic_to_shared(at)); }
+
+// What the blocks of a cluster say to each other about their row. A number that is sent brings its bytes to the account of a barrier in
+// the shared memory where it arrives, so that who waits there needs no fence, and no block waits for those that only listen.
+struct Exchange {
+    Share shares[MOST_BLOCKS];
+    uint64_t arrived;
+
+    // Before anything else: the other blocks may send from when all of them have called this.
+    __device__ void open() {
+        const unsigned blocks = cooperative_groups::this_cluster().num_blocks();
+        if (blocks == 1) return;
+        if (threadIdx.x == 0) {
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&arrived)) : "memory");
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
+                         ::"r"(shared_address(&arrived)), "r"(unsigned(blocks * sizeof(Share))) : "memory");
+        }
+        __syncwarp();
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    }
+
+    // This block's share, to all of them and itself; and theirs.
+    __device__ void send(const Share& mine, unsigned rank, unsigned blocks) {
+        asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+        if (threadIdx.x < blocks)
+            asm volatile("{\n.reg .b32 to, barrier;\nmapa.shared::cluster.u32 to, %0, %4;\nmapa.shared::cluster.u32 barrier, %1, %4;\n"
+                         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [to], {%2, %3}, [barrier];\n}"
+                         ::"r"(shared_address(&shares[rank])), "r"(shared_address(&arrived)), "f"(mine.mean), "f"(mine.squares), "r"(threadIdx.x)
+                         : "memory");
+        asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n@!done bra again;\n}"
+                     ::"r"(shared_address(&arrived)) : "memory");
+    }
+};
+#else
+struct Exchange {
+    __device__ void open() {}
+};
+#endif
+
 // Of the whole row, from the shares of the cluster's blocks, each of which holds `width` floats, and the last what is left.
-__device__ inline Share share_with_cluster(Share mine, uint32_t hidden, uint32_t width) {
-    __shared__ Share shares[MOST_BLOCKS];
+__device__ inline Share share_with_cluster(Exchange& exchange, Share mine, uint32_t hidden, uint32_t width) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     const auto cluster = cooperative_groups::this_cluster();
     const uint32_t blocks = cluster.num_blocks();
     if (blocks == 1) return mine;
-    cluster.barrier_wait();  // every block of the cluster runs
-    if (threadIdx.x < blocks) *cluster.map_shared_rank(&shares[cluster.block_rank()], threadIdx.x) = mine;
-    cluster.sync();
+    exchange.send(mine, cluster.block_rank(), blocks);
     float sum = 0, squares = 0;
-    for (uint32_t b = 0; b < blocks; ++b) sum += shares[b].mean * float(min(width, hidden - b * width));
+    for (uint32_t b = 0; b < blocks; ++b) sum += exchange.shares[b].mean * float(min(width, hidden - b * width));
     const float mean = sum / float(hidden);
     for (uint32_t b = 0; b < blocks; ++b) {
-        const float distance = shares[b].mean - mean;
-        squares += shares[b].squares + distance * distance * float(min(width, hidden - b * width));
+        const float distance = exchange.shares[b].mean - mean;
+        squares += exchange.shares[b].squares + distance * distance * float(min(width, hidden - b * width));
     }
     return {mean, squares};
 #else
     return mine;
-#endif
-}
-
-__device__ inline void announce_to_cluster() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    const auto cluster = cooperative_groups::this_cluster();
-    if (cluster.num_blocks() > 1) cluster.barrier_arrive();
 #endif
 }
 
@@ -63,7 +94,8 @@ __global__ void __launch_bounds__(THREADS, blocks_an_sm(THREADS, COUNT, sizeof(V
 layernorm_10_clusters(Rows rows, uint32_t width) {
     constexpr uint32_t PER_VECTOR = sizeof(Vector) / sizeof(float);
     __shared__ float of_warps[2][THREADS / 32];
-    announce_to_cluster();
+    __shared__ Exchange exchange;
+    exchange.open();
     const uint32_t first = blockIdx.x * width, mine = min(width, rows.hidden - first), vectors = mine / PER_VECTOR;
     const size_t start = blockIdx.y * size_t(rows.hidden) + first;
     const Vector* in = reinterpret_cast<const Vector*>(rows.in + start);
@@ -79,7 +111,7 @@ layernorm_10_clusters(Rows rows, uint32_t width) {
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
         if (threadIdx.x + k * THREADS < vectors) squares += squares_of(v[k], local);
-    const Share row = share_with_cluster({local, harness::block_sum<THREADS>(squares, of_warps[1])}, rows.hidden, width);
+    const Share row = share_with_cluster(exchange, {local, harness::block_sum<THREADS>(squares, of_warps[1])}, rows.hidden, width);
     const Vector* gamma = reinterpret_cast<const Vector*>(rows.gamma + first);
     const Vector* beta = reinterpret_cast<const Vector*>(rows.beta + first);
     Vector* out = reinterpret_cast<Vector*>(rows.out + start);

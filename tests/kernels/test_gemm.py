@@ -150,3 +150,21 @@ def test_rung_16_sends_boxes_of_c_away_while_products_are_under_way(rung, arch: 
 def test_rung_17_multiplies_32_numbers_of_e4m3_at_once(rung, arch: str) -> None:
     products = {name for name in rung(17, arch).hot_loop({"QGMMA"}) if name.startswith("QGMMA")}
     assert products == {"QGMMA.64x256x32.F32.E4M3.E4M3"}
+
+
+@hopper
+def test_rung_18_reads_four_k_of_a_row_at_once_and_copies_nothing_itself(rung, arch: str) -> None:
+    found = rung(18, arch).hot_loop({"FFMA"})
+    assert found["FFMA"] == 1024  # 8 x 16 elements, 8 k
+    assert {name: count for name, count in found.items() if name.startswith("LDS")} == {"LDS.128": 48}
+    assert not {"LDGSTS", "LDG", "STS"} & {name.split(".")[0] for name in found}
+    assert "UTMALDG" in rung(18, arch).names
+
+
+@hopper
+def test_rung_19_multiplies_in_tiles_of_two_widths(rung, arch: str) -> None:
+    code = rung(19, arch)
+    assert {name for name in code.opcodes if name.startswith("HGMMA")} == {
+        "HGMMA.64x128x16.F32.BF16",
+        "HGMMA.64x256x16.F32.BF16",
+    }
