@@ -131,15 +131,21 @@ def compare(
     after: Run | str | int | Path,
     *,
     kernel_name: str | None = None,
+    other_kernel: str | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled."""
+    """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
+
+    With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    """
     from profiler.ask.compare import compare_runs
     from profiler.ask.named.settings import Settings
     from profiler.python.recordings import Comparison
 
     left, right = map(_run_of, (before, after))
-    (comparison,) = compare_runs(left, right, Settings(), kernel_name=kernel_name, force=force)
+    (comparison,) = compare_runs(
+        left, right, Settings(), kernel_name=kernel_name, other_kernel=other_kernel, force=force
+    )
     return Comparison.of(comparison)
 
 

@@ -26,6 +26,7 @@ from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOpti
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
+from profiler.text import shortened
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -211,8 +212,6 @@ def main() -> NoReturn:
 
 def _failure(error: Exception) -> ProfError:
     """Returns the error to report: a failure of the output, a current folder that is gone or a limit of this process explains every other error."""
-    from profiler.text import shortened
-
     if isinstance(error, _Unwritable):
         _discard_output()
         return OutputNotWritable(str(error.strerror), remedy="Check the disk or the program that it goes to.")
@@ -333,7 +332,6 @@ def _refuse_wrong_turn(words: list[str]) -> None:
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
     from profiler.store.remote.files import secrets_of, without_secrets
-    from profiler.text import shortened
 
     lines = [f"prof: {error.message}", *error.details]
     if error.remedy:

@@ -13,7 +13,7 @@ _FEW_MIB = 4096
 
 
 def require_memory(what: str, least_mib: int = _LEAST_MIB) -> None:
-    """Raise ResourcesShort when this process may use less memory (`ulimit -v`) than that. With little, NumPy gets one thread.
+    """Raises ResourcesShort when this process may use less memory (`ulimit -v`) than that. With little, NumPy gets one thread.
 
     Native libraries end the process when they get less, some with exit code 1, which means a regression.
     """
@@ -44,7 +44,7 @@ def available_cores() -> int:
 
 
 def leave_with_parent() -> None:
-    """End this process when its parent is gone; a thread of a child process runs this."""
+    """Ends this process when its parent is gone; a thread of a child process runs this."""
     import multiprocessing  # late: every command imports this module
 
     parent = multiprocessing.parent_process()

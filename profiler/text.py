@@ -26,6 +26,7 @@ CI_COMMAND = re.compile(
 # Hexadecimal, or of PyTorch's letters and digits, of which a name that a person chose has no such length.
 _HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32,}|(?=[a-z]*[0-9])[a-z0-9]{40,})(?![0-9a-zA-Z])")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LONGEST_LIST = 8
 _TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
@@ -54,6 +55,12 @@ def short_place(place: str) -> str:
     return _HASH.sub(lambda match: f"{match[0][:8]}…", place)
 
 
+def brief_word(word: str) -> str:
+    """Returns a command's word with a long list cut: `--metrics` may name a hundred, which nobody reads in an error."""
+    names = word.split(",")
+    return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"
+
+
 def report_name(label: str) -> str:
     """Returns the name of a report without its folders and its ending; any other label as it is."""
     return label.rpartition("/")[2].split(".ncu-rep")[0] if ".ncu-rep" in label else label
@@ -75,6 +82,12 @@ def number(value: float | None) -> str:
     if abs(value) < _TINY:
         return f"{value:.3e}"
     return f"{value:,.{max(0, 3 - magnitude)}f}"
+
+
+def mean_count(value: float | None) -> str:
+    """Returns a count, which may be a mean over warps, as `number` does; one that rounds to a whole number has no decimals."""
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if re.search(r"\d\.0+$", text) else text
 
 
 def clock(seconds: float) -> str:

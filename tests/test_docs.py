@@ -186,7 +186,7 @@ def test_every_option_of_every_verb_is_in_the_reference():
 
 
 def test_the_python_shown_runs(tmp_path, monkeypatch):
-    """In a folder with two reports, a third, the shipped runs and the shipped ladders; a page is one session."""
+    """Runs each page as one session, in a folder with three reports, the shipped runs and the shipped ladders."""
     sessions = [(page.name, "\n".join(found)) for page in PAGES if (found := blocks(page, "python"))]
     assert sessions
     for name, report in {"before": "gemm_5", "after": "gemm_6", "mine": "triton_matmul"}.items():

@@ -168,7 +168,7 @@ def test_questions_know_no_format_and_print_nothing(path):
 
 @every_module
 def test_commands_ask_and_compute_nothing(path):
-    """Of analysis they know the types of findings, and no function."""
+    """They may import the types of findings from analysis, and no function."""
     if room_of(path) not in ("commands", "__init__"):
         return
     for name in imports_of(path):
@@ -331,10 +331,31 @@ def test_a_folder_holds_few_enough_modules_to_be_read_at_a_glance():
     assert {str(folder): count for folder, count in folders.items() if count > 15} == {}
 
 
-def test_a_class_has_a_name_of_its_own():
+def types_named(source):
+    """The public classes of a module, and the types to which its top level gives a name."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Module(body=body):
+                for name in (one.targets[0].id for one in body if is_named(one)):
+                    if re.fullmatch("[A-Z][A-Za-z]*[a-z][A-Za-z]*", name):
+                        yield name
+
+
+def is_named(node):
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+
+
+def test_a_type_has_a_name_of_its_own():
     """A private one is known to its module alone."""
-    classes = (node.name for path in MODULES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef))  # fmt: skip
-    assert [name for name, count in Counter(classes).items() if count > 1 and not name.startswith("_")] == []
+    names = Counter(name for path in MODULES for name in types_named(path.read_text()))
+    assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
+
+
+def test_a_type_is_seen_as_a_class_and_as_a_name_for_another_type():
+    source = 'class A: ...\nKind = Literal["a"]\nValue = TypeVar("Value")\nLARGEST = 3\n_Private = int\nplain = 1\n'
+    assert set(types_named(source)) == {"A", "Kind", "Value"}
 
 
 def test_no_text_of_the_house_speaks_of_where_or_how_it_was_written():

@@ -1,4 +1,4 @@
-"""What the machine refuses is an error of its own: never a bug in prof, and never exit code 1, which means a regression."""
+"""Each refusal of the machine is an error of its own: never a bug in prof, and never exit code 1, which means a regression."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from profiler.text import (
     change_text,
     duration,
     half_width,
+    mean_count,
     number,
     printable,
     relative,
@@ -64,6 +65,14 @@ def test_a_long_name_keeps_its_start_and_its_end(text, width):
         start, end = short.split("…", 1) if printable(text).count("…") == 0 else (short[:3], short[-3:])
         assert printable(text).startswith(start)
         assert printable(text).endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(57.001, "57"), (21.9999, "22"), (8.002, "8.002"), (0.5, "0.5000"), (12345.6, "12,346"), (0.0, "0")],
+)
+def test_a_count_that_rounds_to_a_whole_number_has_no_decimals(value, shown):
+    assert mean_count(value) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What somebody accepted lets a check pass: a regression, a kernel that is gone, or another in its place.
+"""Lets a check pass that finds what somebody accepted: a regression, a kernel that is gone, or another in its place.
 
 A `CheckFinding` and accepted changes in; the finding out, which says of each by whom it was accepted, and why.
 """

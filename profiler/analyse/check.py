@@ -16,6 +16,7 @@ from profiler.analyse import findings
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
+from profiler.analyse.compare.comparable import other_work
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.compare.headline import main_factors
 from profiler.analyse.importance import Importance
@@ -168,6 +169,7 @@ def check_pair(
             shortened(plain_name(profile.kernel), _NAME_WIDTH) for profile in (before, after)
         )
         different = f"the kernels have different names: {names}"
+        warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
         if chosen or not _may_be_others(before, after):
             warnings.append(different)
         else:

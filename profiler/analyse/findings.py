@@ -292,7 +292,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a metric, indexed by its name."""
+        """Returns one row for each metric, indexed by its name."""
         import pandas as pd
 
         return pd.DataFrame([delta.row() for delta in self.metrics], columns=DELTA_COLUMNS).set_index("name")

@@ -65,8 +65,11 @@ class PairFindings:
 
 
 @dataclass(frozen=True)
-class Report:
-    """A whole ladder with its sheet and roofline, or whatever recordings were named. `headline` metrics come first."""
+class PageFindings:
+    """A whole ladder with its sheet and roofline, or whatever recordings were named. `headline` metrics come first.
+
+    `unrelated` are neighbouring recordings, by their titles, that have no kernel in common.
+    """
 
     title: str
     kernels: Iterable[KernelFindings]
@@ -75,3 +78,4 @@ class Report:
     roofline: Roofline | None = None
     others: tuple[str, ...] = ()
     headline: tuple[str, ...] = HEADLINE
+    unrelated: tuple[tuple[str, str], ...] = ()

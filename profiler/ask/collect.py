@@ -28,7 +28,7 @@ class Collected:
     rung: Kernel | None
 
 
-def summarise_timings(
+def summarise_just_timed(
     kernel: Kernel, workload: Mapping[str, int], timings: Sequence[Timing]
 ) -> TimingSummary:
     """Returns the times of a rung that was just timed, with its work per second."""

@@ -12,7 +12,7 @@ from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import suggesting_a_choice
-from profiler.ask.profiles import diagnose_once, profile_pairs
+from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
 from profiler.store.runs.run_store import Run
 
 
@@ -28,11 +28,13 @@ def compare(
     force: bool = False,
     size: str | int | None = None,
     other_gpu: str | None = None,
+    other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
 
     If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused.
-    With `other_gpu`, the second side is of that GPU, and only the first of the GPU of the settings.
+    With `other_gpu`, the second side is of that GPU, and only the first of the GPU of the settings. With `other_kernel`,
+    `kernel_name` chooses the kernel of the first side, and this that of the second.
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
     if other_gpu is None:
@@ -42,7 +44,14 @@ def compare(
         left, right = (open_named([one], of, timed=timed, size=size, nvtx=nvtx)[0] for one, of in sides)
     with suggesting_a_choice([(before, left), (after, right)], settings):
         return compare_runs(
-            left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force
+            left,
+            right,
+            settings,
+            kernel_name=kernel_name,
+            every=every,
+            metrics=metrics,
+            force=force,
+            other_kernel=other_kernel,
         )
 
 
@@ -60,13 +69,16 @@ def compare_runs(
     every: bool | None = False,
     metrics: Sequence[str] = (),
     force: bool = False,
+    other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
     """Returns the comparisons of two open runs, as `compare` does."""
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
         rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
-    return [
-        compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)
-        for sides in profile_pairs(left, right, settings, kernel_name, every=None if every else every)
-    ]
+    pairs = (
+        profile_pairs(left, right, settings, kernel_name, every=None if every else every)
+        if other_kernel is None
+        else [(profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel))]
+    )
+    return [compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once) for sides in pairs]

@@ -13,11 +13,12 @@ from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.kernel_choice import choose_kernels, match_kernels
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import find_source_lines
-from profiler.analyse.report import KernelFindings, PairFindings, Report
+from profiler.analyse.report import KernelFindings, PageFindings, PairFindings
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
@@ -25,7 +26,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import timing_of
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.errors import MetricsMissing, NotComparable
+from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
@@ -35,10 +36,10 @@ _MOST_IN_TITLE = 3
 _MOST_IN_FULL = 24  # kernels with every metric on one page; with more, it would be tens of megabytes
 
 
-def report_ladder(settings: Settings, title: str | None) -> Report:
+def report_ladder(settings: Settings, title: str | None) -> PageFindings:
     """Returns every rung that has a run, and every step to the next rung."""
     climb = climb_ladder(settings)
-    return Report(
+    return PageFindings(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
         kernels=_rungs(climb, settings),
         pairs=map(_step, climb.steps),
@@ -57,7 +58,7 @@ def report_named(
     kernel_name: str | None,
     force: bool,
     nvtx: str | None = None,
-) -> Report:
+) -> PageFindings:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
 
     Two that are not comparable are an error; among several, their pair says why.
@@ -66,10 +67,13 @@ def report_named(
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
     anchors = _anchors(rungs, profiles)
-    return Report(
-        title=title or _title_of_all([_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]),
+    titles = [_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]
+    matches = [_matches(*pair, kernel_name) for pair in pairwise(runs)]
+    return PageFindings(
+        title=title or _title_of_all(titles, " → " if all(matches) else ", "),
         kernels=_named(runs, rungs, profiles, anchors, settings),
-        pairs=_pairs(runs, profiles, anchors, kernel_name, force),
+        pairs=_pairs(runs, matches, profiles, anchors, force),
+        unrelated=tuple(pair for pair, names in zip(pairwise(titles), matches, strict=True) if not names),
     )
 
 
@@ -147,17 +151,24 @@ def _named(
         yield _kernel(anchors[place], name, rung, run, profile, timing, full=full)
 
 
+def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:
+    """Returns the kernels to compare: none where recordings of several kernels have none in common."""
+    try:
+        return match_kernels(before, after, pattern, None)
+    except KernelAmbiguous:
+        return []
+
+
 def _pairs(
     runs: Sequence[Run],
+    matches: Sequence[Sequence[tuple[str, str]]],
     profiles: dict[_Place, Profile],
     anchors: dict[_Place, str],
-    pattern: str | None,
     force: bool,
 ) -> Iterator[PairFindings]:
-    for (left, before), (right, after) in pairwise(enumerate(runs)):
-        several = not (_is_single(before) and _is_single(after))
-        for names in match_kernels(before, after, pattern, several):
-            one, other = (left, names[0]), (right, names[1])
+    for left, pairs in enumerate(matches):
+        for names in pairs:
+            one, other = (left, names[0]), (left + 1, names[1])
             sides = (profiles[one], profiles[other])
             try:
                 comparison = compare_profiles(*sides, force=force, diagnose=diagnose_once)
@@ -171,7 +182,7 @@ def _pairs(
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
     """Returns the title of a kernel: its own name if the run has several, else the rung's or the run's."""
-    return _title(run, rung) if _is_single(run) else shortened(kernel, _NAME_WIDTH)
+    return _title(run, rung) if _is_single(run) else shortened(plain_name(kernel), _NAME_WIDTH)
 
 
 def _title(run: Run, rung: Kernel | None) -> str:
@@ -182,10 +193,11 @@ def _title(run: Run, rung: Kernel | None) -> str:
     return manifest.name if run.stored else PurePath(run.label).name
 
 
-def _title_of_all(titles: Sequence[str]) -> str:
+def _title_of_all(titles: Sequence[str], between: str) -> str:
+    """Returns the titles, with an arrow `between` them only where each is compared with the one before."""
     if len(titles) <= _MOST_IN_TITLE:
-        return " → ".join(titles)
-    return f"{len(titles)} recordings: {titles[0]} → … → {titles[-1]}"
+        return between.join(titles)
+    return f"{len(titles)} recordings: {between.join((titles[0], '…', titles[-1]))}"
 
 
 # One kernel

@@ -77,7 +77,7 @@ class Metric:
 
     @property
     def is_counted(self) -> bool:
-        """True for a count, False for a time or a rate: equal launches have exactly equal counts."""
+        """Returns whether it is a count, and not a time or a rate: equal launches have exactly equal counts."""
         return self.fixed or not self.ncu or self.unit in ("inst", "wavefront", "sector", "byte")
 
     @property

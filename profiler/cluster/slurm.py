@@ -160,7 +160,7 @@ class _Queue:
         if refusals[0] is not None and None not in refusals:
             raise SlurmFailed("Slurm refuses the jobs", details=_indented(refusals[0].splitlines()))
 
-    def _check_some_live(self, states: Mapping[str, State]) -> None:
+    def _check_some_live(self, states: Mapping[str, JobState]) -> None:
         jobs = list(self.submitter.jobs.values())
         if not all(_is_over(job, states) for job in jobs):
             return
@@ -181,7 +181,7 @@ class _Queue:
         for job in jobs:
             del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
-            ending = Ending(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
+            ending = JobEnding(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
             goes_on = not ending.was_cancelled and self._in_vain <= self.workers
             self.say(f"{ending.text}; {'another takes its place' if goes_on else 'its place stays empty'}")
             lost += not goes_on
@@ -193,7 +193,7 @@ class _Queue:
             self.cluster.worker_spec.pop(name, None)
         self.cluster.scale(jobs=self.workers)
 
-    def _say_how_many_wait(self, states: Mapping[str, State]) -> None:
+    def _say_how_many_wait(self, states: Mapping[str, JobState]) -> None:
         waiting = [
             states[job.number]
             for job in list(self.submitter.jobs.values())
@@ -224,7 +224,7 @@ def _words(options: str) -> list[str]:
         raise SlurmFailed(f"--slurm {options!r}: {error}") from None
 
 
-def _is_over(job: WorkerJob, states: Mapping[str, State]) -> bool:
+def _is_over(job: WorkerJob, states: Mapping[str, JobState]) -> bool:
     return job.refusal is not None or job.number not in states
 
 
@@ -247,18 +247,18 @@ _OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
 
 
 @dataclass(frozen=True)
-class State:
+class JobState:
     state: str
     reason: str
 
 
 @dataclass(frozen=True)
-class Ending:
+class JobEnding:
     was_cancelled: bool
     text: str
 
 
-def read_states() -> dict[str, State] | None:
+def read_states() -> dict[str, JobState] | None:
     """Returns the states of all jobs of this user that are not over; None when Slurm does not answer."""
     answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
     if answer is None:
@@ -267,11 +267,11 @@ def read_states() -> dict[str, State] | None:
     for line in answer.splitlines():
         number, state, reason = (*line.split(None, 2), "", "")[:3]
         if state not in _OVER:
-            found[number] = State(state, reason)
+            found[number] = JobState(state, reason)
     return found
 
 
-def ending_of(number: str) -> Ending:
+def ending_of(number: str) -> JobEnding:
     """Returns how the job ended, as long as Slurm remembers it."""
     facts = _facts_of(number)
     state = facts.get("JobState", "")
@@ -280,7 +280,7 @@ def ending_of(number: str) -> Ending:
     if code != "0":
         how = f" with exit code {code}"
     said = _SAID.get(state, f"ended{how}")
-    return Ending(state == "CANCELLED", f"job {number} {said}")
+    return JobEnding(state == "CANCELLED", f"job {number} {said}")
 
 
 def log_of(number: str) -> Path:

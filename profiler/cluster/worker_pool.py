@@ -38,6 +38,7 @@ class Worker:
     gpus: int  # how many it advertises, as the resource GPU
     threads: int
     memory_bytes: int  # how much it may take; 0 means no limit
+    folder: str = ""  # its scratch folder, by which a process differs from the next one at the same address
 
 
 class Watch:
@@ -99,7 +100,13 @@ class Watch:
     def _look(self) -> None:
         if self._client.status != "running":
             raise ConnectionError(f"the connection is {self._client.status}")
-        found: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        scheduler: Any = self._client.scheduler
+        try:
+            # Client.scheduler_info would return what another thread may have replaced by a list without workers.
+            identity = self._client.sync(scheduler.identity, n_workers=-1)
+        except OSError:
+            return  # the next look, old_s, or the client's status shows whether the scheduler is gone
+        found: Mapping[str, Any] = identity["workers"]
         workers = {address: _worker_of(address, facts) for address, facts in found.items()}
         now = self._looked = time.monotonic()
         with self._changed:
@@ -138,6 +145,7 @@ def _worker_of(address: str, facts: Mapping[str, Any]) -> Worker:
         gpus=int(facts.get("resources", {}).get("GPU", 0)),
         threads=int(facts.get("nthreads", 1)),
         memory_bytes=int(facts.get("memory_limit") or 0),
+        folder=str(facts.get("local_directory", "")),
     )
 
 
@@ -174,7 +182,7 @@ class WorkerPool:
         self._client, self._close = client, close
         self._topic = f"prof-{uuid4().hex}"
         self._calls: dict[str, _Call] = {}
-        self._abandoned: set[str] = set()
+        self._abandoned: set[Worker] = set()
         self._withdrawing: list[ThreadFuture[Any]] = []
         client.subscribe_topic(self._topic, self._receive)
         self._watch = Watch(client, self._gone)
@@ -182,7 +190,7 @@ class WorkerPool:
     def available(self) -> list[Worker]:
         """Returns the workers that are connected and answer; raises SchedulerLost when the scheduler does not."""
         self._check_scheduler()
-        return [worker for worker in self._watch.workers() if worker.address not in self._abandoned]
+        return [worker for worker in self._watch.workers() if worker not in self._abandoned]
 
     def wait(self, timeout_s: float) -> None:
         """Waits until a worker came or left, or the time is up."""
@@ -207,7 +215,7 @@ class WorkerPool:
         self._check_scheduler()
         call = _Call(uuid4().hex, worker)
         self._calls[call.id] = call
-        if not self._watch.has(worker) or worker.address in self._abandoned:
+        if not self._watch.has(worker) or worker in self._abandoned:
             del self._calls[call.id]
             raise WorkerLost(f"worker {worker.name} is gone")
         future = self._client.submit(
@@ -280,7 +288,7 @@ class WorkerPool:
             return
         else:
             message = f"worker {worker.name} did not answer within {timeout_s:g} s"
-        self._abandoned.add(worker.address)
+        self._abandoned.add(worker)
         raise WorkerLost(f"{message} and is left alone from now on")
 
     def _check_scheduler(self) -> None:
@@ -296,7 +304,7 @@ class WorkerPool:
         if self._client.status != "running":  # Dask would wait for a new connection
             return
         address = call.worker.address
-        is_there = self._watch.has(call.worker) and address not in self._abandoned
+        is_there = self._watch.has(call.worker) and call.worker not in self._abandoned
 
         async def withdraw() -> None:
             await self._client.cancel([future], asynchronous=True, force=True)

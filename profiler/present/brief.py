@@ -183,7 +183,7 @@ class _Section:
         )
 
     def count_left_out(self, entries: int) -> None:
-        """Some findings count what they lack also beside the list itself."""
+        """Adds to a count beside the list, which some findings have, what the list lacks."""
         name = f"{self.name}_left_out"
         if name in self.holder.__struct_fields__:
             force_setattr(self.holder, name, getattr(self.holder, name) + entries)

@@ -18,8 +18,8 @@ from profiler.text import counted
 _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
 DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
-Kind = Literal[
-    "text", "number", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
+ValueKind = Literal[
+    "text", "number", "count", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
     "percent", "scientific", "ratio",
 ]  # fmt: skip
 
@@ -64,7 +64,7 @@ class Column(Struct, frozen=True):
     """
 
     title: str
-    kind: Kind = "text"
+    kind: ValueKind = "text"
     stays: int | None = None
     folds: bool = False
     prose: bool = False

@@ -71,11 +71,11 @@ def _measured(
     except ProfError as error:
         pytest.fail(f"{error}\n{error.remedy}", pytrace=False)
     if not update:
-        judge(baseline, runs)
+        fail_if_worse(baseline, runs)
     return found
 
 
-def judge(baseline: Path, runs: Path) -> None:
+def fail_if_worse(baseline: Path, runs: Path) -> None:
     """Compares the newest run in `runs` with its counterpart in the baseline; fails or is unclear as `prof check` says."""
     from profiler.ask.check import check
     from profiler.ask.named.settings import Settings

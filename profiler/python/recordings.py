@@ -13,7 +13,8 @@ from msgspec.structs import asdict
 
 from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.ladder.climb import LadderSheet
-from profiler.analyse.recording.overview import SheetFinding
+from profiler.analyse.recording.index import IndexEntry, index_of
+from profiler.analyse.recording.overview import RecordingOverview, SheetFinding
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
@@ -44,7 +45,7 @@ class _Shown(Struct, frozen=True):
         return terminal.document_text(self._document().brief, terminal.Window())
 
     def _repr_html_(self) -> str:
-        return document_text(self._document())
+        return document_cell(self._document())
 
 
 class Comparison(_Shown, ComparisonFinding, frozen=True):
@@ -79,7 +80,7 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
         return terminal.document_text(self._document(), terminal.Window())
 
 
-def document_text(document: Document) -> str:
+def document_cell(document: Document) -> str:
     """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
     from profiler.present.page.cell import cell_html
 
@@ -129,8 +130,6 @@ class Recording(Run):
         """
         import pandas as pd
 
-        from profiler.analyse.recording.index import IndexEntry, index_of
-
         found = pd.DataFrame(map(asdict, index_of(self)[:count]), columns=IndexEntry.__struct_fields__)
         return found.assign(kernel=[shortened(name, _NAME_WIDTH) for name in found["kernel"]])
 
@@ -144,14 +143,13 @@ class Recording(Run):
         return f"<{self.label}: {counted(len(self), 'kernel', 'kernels')}, {launches}>"
 
     def _repr_html_(self) -> str:
-        from profiler.analyse.recording import overview
         from profiler.ask.show import timing_of
         from profiler.present.documents.recording import recording_document
 
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, Settings()) if timed else None
-        recording = overview.RecordingOverview(self, list(self), timing)
-        return document_text(recording_document(recording, full=len(self) == 1))
+        recording = RecordingOverview(self, list(self), timing)
+        return document_cell(recording_document(recording, full=len(self) == 1))
 
 
 @dataclass(repr=False)

@@ -41,7 +41,7 @@ from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
-Kind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
+FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 _Read = TypeVar("_Read")
 UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
@@ -55,7 +55,7 @@ class Fault:
     files. An `unread` thing may be whole: the system does not let prof read it.
     """
 
-    kind: Kind
+    kind: FaultKind
     name: str  # of the run or the pack, relative to the runs; or a path
     found: str
     done: str = ""
@@ -76,7 +76,9 @@ class Examined:
     unsealed: int = 0
 
 
-def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lambda: None) -> Iterator[Fault]:
+def examine_store(
+    store: RunStore, counts: Examined, advance: Callable[[], None] = lambda: None
+) -> Iterator[Fault]:
     """Reads everything, and yields what is wrong. Counts in `counts`, and calls `advance` for each folder that was read."""
     place = store.place
     for name in place.names():
@@ -274,7 +276,7 @@ def _staging_left(store: RunStore) -> Iterator[Fault]:
             yield Fault("unread", str(root / STAGING_FOLDER), unreadable(error, STAGING_FOLDER).message)
 
 
-def _left_in(folders: Iterable[Path], kind: Kind) -> Iterator[Fault]:
+def _left_in(folders: Iterable[Path], kind: FaultKind) -> Iterator[Fault]:
     return (Fault(kind, str(folder), "a process that was killed left it") for folder in folders)
 
 
@@ -332,7 +334,7 @@ def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
     return error.changed(error.message.replace(f"{place.shown(name)}/", ""))
 
 
-def _fault(kind: Kind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
+def _fault(kind: FaultKind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
     if found:
         yield Fault(
             kind if all(map(is_damage, found)) else "unread",

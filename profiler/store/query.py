@@ -28,11 +28,11 @@ from pyarrow.fs import LocalFileSystem
 from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.machine import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
+from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
-    from profiler.store.runs.manifest import Manifest
     from profiler.store.runs.run_store import Run, RunStore
 
 # A file and its row groups, None for all of them; or a table in memory.
@@ -195,7 +195,7 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
 
 
 def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Dataset:
-    """One table of all runs, in the order of the runs: a query without ORDER BY shows it."""
+    """Returns one table of all runs, in the order of the runs: a query without ORDER BY shows it."""
     schema, files, format = arrow_schema(name), LocalFileSystem(), ds.ParquetFileFormat()
     parts: list[_Part] = []
     for part in _parts(store, runs, name):
@@ -226,7 +226,7 @@ def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Datas
 
 
 def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
-    """Each whole run's verified file and row groups. From a URL, many are fetched at a time.
+    """Yields each whole run's verified file and row groups. From a URL, many are fetched at a time.
 
     Where the table of a whole pack is damaged, each run's part of it may still be whole, and is read alone.
     """
@@ -242,7 +242,7 @@ def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
 
 
 def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
-    """One run's part of a table. It is read here, with care, where DuckDB would read it and write out long lists of text."""
+    """Returns one run's part of a table. It is read here, with care, where DuckDB would read it and write out long lists of text."""
     try:
         path, groups = run.parquet(name)
     except RunUnusable:
@@ -264,7 +264,7 @@ def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
 
 
 def _values(connection: duckdb.DuckDBPyConnection, column: pa.Array) -> list[Any]:
-    """A column as Python values, or as DuckDB's text for dates and times that Python cannot hold."""
+    """Returns a column as Python values, or as DuckDB's text for dates and times that Python cannot hold."""
     if not _BEYOND_PYTHON.search(str(column.type)):
         with suppress(OverflowError):  # a year past 9999, or infinity
             return [_plain(value) for value in column.to_pylist()]

@@ -33,7 +33,7 @@ _POLL_S = 0.02
 
 
 def repair(store: RunStore, faults: Sequence[fsck.Fault]) -> Iterator[fsck.Fault]:
-    """Repairs what `examine` found, and yields each fault with what was done about it."""
+    """Repairs what `examine_store` found, and yields each fault with what was done about it."""
     try:
         with alone(store.local), Staging(store.local) as staging:
             for fault in faults:

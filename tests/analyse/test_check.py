@@ -1,4 +1,4 @@
-"""What is a regression: worse beyond noise and beyond the limit; what noise hides is unclear."""
+"""A regression is worse beyond noise and beyond the limit; a result that noise hides is unclear."""
 
 from __future__ import annotations
 
@@ -239,6 +239,14 @@ def test_a_duration_that_is_not_above_zero_is_not_comparable(profile_of):
 def test_kernels_of_different_names_are_a_caution(profile_of):
     found = check(profile_of(*noisy(1000), kernel="add"), profile_of(*noisy(1000), kernel="mul"))
     assert any("different names: add and mul" in line for line in found.warnings)
+
+
+def test_that_names_differ_is_said_once(profile_of):
+    sides = (profile_of(*noisy(1000), kernel=name, workload=None) for name in ("add", "mul"))
+    found = check_pair("made", *sides, [SLOWER_2], chosen=True)
+    assert any("may differ: the workload" in line for line in found.warnings)
+    (line,) = [line for line in found.warnings if "add and mul" in line]
+    assert "different names" in line
 
 
 @pytest.mark.parametrize(

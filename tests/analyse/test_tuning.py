@@ -1,4 +1,4 @@
-"""What a sweep found: who wins and how surely, what each parameter is worth, what became of the rest."""
+"""A sweep finds which point wins and how surely, what each parameter is worth, and what became of the rest."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_how_sure_the_second_is_slower_is_told_over_processes() -> None:
 
 
 def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_each_other() -> None:
-    """Of the best, a few repeats were interrupted: by its mean, it would be the slower one."""
+    """A few repeats of the best point were interrupted: by its mean, it would be the slower one."""
     interrupted = point(
         A, repeats("final", *([1000.0 + n, 1001.0, 1002.0, 3000.0, 3001.0] for n in range(3)))
     )

@@ -1,4 +1,4 @@
-"""What is held against what: the same name and workload, the newest of each."""
+"""A recording is checked against the newest baseline of the same name and workload."""
 
 from __future__ import annotations
 

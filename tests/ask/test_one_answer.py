@@ -52,7 +52,7 @@ class Surfaces:
         return [self.store.find(number, ladder=self.ladder) for number in (self.before, self.after)]
 
     def step(self):
-        """What the ladder says of the two, which follow each other."""
+        """Returns the ladder's step between the two rungs, which follow each other."""
         (step,) = [
             step
             for step in climb_ladder(self.settings).steps

@@ -1,4 +1,4 @@
-"""What a cluster costs, in the parts from which `docs/cluster.md` works out what a large one would.
+"""Measures the parts of a cluster's cost from which `docs/cluster.md` works out that of a large one.
 
 `pytest -m campaign -s tests/benchmarks/test_cluster_costs.py` prints the figures. Workers are processes of this machine,
 on loopback: what a network adds is not in them.
@@ -161,7 +161,7 @@ def test_bytes_there_and_back(pool, megabytes: int) -> None:
 
 @pytest.mark.parametrize("runs", [0, 10_000, 100_000])
 def test_what_a_result_holds_and_what_its_commit_takes(many, tmp_path, runs: int) -> None:
-    """From the bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
+    """Times the way from bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
     store = RunStore(tmp_path / "source")
     assert {one.status for one in ingest_reports(many, store, IngestOptions())} == {"stored"}
     target, sizes, writes, commits = RunStore(tmp_path / "target"), [], [], []

@@ -46,9 +46,9 @@ def test_no_names_are_no_answers() -> None:
 
 @pytest.mark.parametrize("pattern", EXPONENTIAL)
 def test_no_pattern_takes_exponential_time(pattern: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert search_names(pattern, ["a" * 2000 + "!"] * 50) == [False] * 50
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _START_S = 60
 
 @dataclass
 class Cluster:
-    """What `dask scheduler` and `dask worker` start; ended with everything below it."""
+    """A cluster that `dask scheduler` and `dask worker` start; it ends with everything below it."""
 
     folder: Path
     words: Sequence[str] = ()  # for both, such as certificates

@@ -148,7 +148,7 @@ class Farm:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Of ncu, in their order; the last line may be cut off by a kill."""
+        """Returns the calls of ncu in their order; a kill may have cut off the last line."""
         return [
             json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line[-1] == "\n"
         ]
@@ -179,7 +179,7 @@ def worker_pids(host: subprocess.Popen[bytes]) -> list[int]:
 
 
 def programs_of(log: Path) -> list[int]:
-    """What lives of all that an ncu with this log has started, and it itself."""
+    """Returns the processes that live of an ncu with this log and of all that it started."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():

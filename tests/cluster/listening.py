@@ -12,7 +12,7 @@ _LISTENS = "0A"
 
 
 def listening_addresses(*pids: int) -> set[str]:
-    """Of TCP, without ports."""
+    """Returns the TCP addresses at which these processes listen, without ports."""
     sockets = {inode for pid in pids for inode in _sockets_of(pid)}
     found = set()
     for table in ("tcp", "tcp6"):

@@ -206,6 +206,23 @@ def test_without_a_gpu_to_offer_it_says_what_to_start(
 # When something dies, hangs, or comes late
 
 
+def test_a_worker_that_dies_when_it_is_first_asked_is_asked_again(
+    farm: Farm, own_cluster, collect, tmp_path: Path
+) -> None:
+    own_cluster.start()
+    farm.host("fragile", own_cluster.address, (3,))
+    tool = farm.folder / "fragile" / "bin" / "nvidia-smi"
+    died = tmp_path / "died"
+    tool.write_text(
+        f'#!/bin/sh\ntest -e "{died}" || {{ touch "{died}"; kill -9 $PPID; }}\n{tool.read_text()}'
+    )
+    done = collect("--scheduler", own_cluster.address, "--no-verify", "--repeats", 0)
+
+    assert done.returncode == 0, done.stderr
+    assert died.exists()
+    check_runs(tmp_path / "runs")
+
+
 @pytest.fixture(autouse=True)
 def quick(farm: Farm) -> Iterator[None]:
     """A test that wants a slow ncu says so before it starts a host."""
@@ -319,9 +336,9 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
         client = farm.start(tmp_path / "runs", "--scheduler", own_cluster.address)
         eventually(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
         client.send_signal(how)
-        _, said = client.communicate(timeout=20)
+        _, said = client.communicate(timeout=60)
         assert client.returncode == code, said
-        eventually(lambda: not programs_of(farm.log), timeout_s=10)
+        eventually(lambda: not programs_of(farm.log), timeout_s=20)
         assert RunStore(tmp_path / "runs").ids() == []
 
 
@@ -330,7 +347,7 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory, needs) -> dict[str, Path]:
-    """Of one authority, as `docs/cluster.md` makes them; `stranger` is signed by another."""
+    """Makes certificates of one authority, as `docs/cluster.md` does; `stranger` is signed by another."""
     needs("openssl")
     folder = tmp_path_factory.mktemp("tls")
     for name in ("ca", "other"):
@@ -356,7 +373,6 @@ def tls(certificates: dict[str, Path], name: str) -> list[str]:
 def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("profiler.cluster.connection.CONNECT_S", 2.0)
     files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
     words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
     own_cluster.start("--protocol", "tls", *words)
@@ -367,6 +383,7 @@ def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     assert done.returncode == 0, done.stderr
     assert len(check_runs(tmp_path / "runs")) == 4
 
+    monkeypatch.setattr("profiler.cluster.connection.CONNECT_S", 2.0)  # none of these will be let in
     plain = own_cluster.address.replace("tls://", "tcp://")
     for address, given in (
         (own_cluster.address, []),

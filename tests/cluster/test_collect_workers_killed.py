@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -72,10 +72,15 @@ def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
     def run(number: int, rng: random.Random, host_share: float) -> Counter[str]:
         farm.log.write_text("")
         kinds = ["host" if rng.random() < host_share else "worker" for _ in range(rng.choice((1, 1, 2)))]
-        moments_s = sorted(rng.uniform(0.2, 2.0) for _ in kinds)
-        started = time.monotonic()
+        # Most moments count from the first call of ncu, however long a loaded machine takes to come to it.
+        measures = rng.random() < 0.75
+        moments_s = sorted(rng.uniform(0.0, 1.2) for _ in kinds)
+        over = Event()
 
         def kill() -> None:
+            while measures and not farm.calls and not over.is_set():
+                time.sleep(0.01)
+            started = time.monotonic()
             for kind, moment_s in zip(kinds, moments_s, strict=True):
                 time.sleep(max(0.0, started + moment_s - time.monotonic()))
                 field.kill(rng, kind)
@@ -87,6 +92,7 @@ def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
             *farm.words(runs, "--no-verify", "--scheduler", field.address), cwd=farm.client,
             env=farm.environment(farm.client),
         )  # fmt: skip
+        over.set()
         killing.join()
         assert done.returncode == 0, f"trial {number}: {kinds} at {moments_s}: {done.stderr}"
         check_runs(runs)
@@ -99,7 +105,7 @@ def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
 
 
 def test_workers_killed_at_random_moments(field: Field, trial) -> None:
-    """Until a kill has met a measurement, as the first one does on a machine that is not too slow."""
+    """Kills until a kill has met a measurement, which the first one usually does."""
     rng = random.Random(17)
     seen: Counter[str] = Counter()
     for number in range(3):

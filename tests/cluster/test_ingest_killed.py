@@ -96,6 +96,10 @@ def gang(cluster) -> Gang:
 class Losses(IngestObserver):
     def __init__(self) -> None:
         self.reports: list[int] = []
+        self.at_work = Event()
+
+    def began(self, worker, reports: int, size_bytes: int) -> None:
+        self.at_work.set()
 
     def lost(self, worker, reports: int, error: ProfError) -> None:
         self.reports.append(reports)
@@ -106,6 +110,7 @@ def trial(gang: Gang, pool: WorkerPool, folder: Path, runs: Path, rng: random.Ra
     losses, over = Losses(), Event()
 
     def kill() -> None:
+        losses.at_work.wait(60)
         for _ in range(rng.choice((1, 1, 2))):
             if not over.wait(rng.uniform(0.0, 0.8)):
                 gang.kill(rng)
@@ -141,7 +146,7 @@ def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp
     seen = campaign(gang, folder, tmp_path, trials=1, seed=30)
     print(dict(seen))
 
-    eventually(lambda: not gang.left_behind(), timeout_s=15)
+    eventually(lambda: not gang.left_behind())
     assert seen["workers_lost"] >= 1, f"the kills met nobody at work: {seen}"
 
 

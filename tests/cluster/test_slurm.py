@@ -61,7 +61,7 @@ def nothing_left(variables: dict[str, str], eventually: Eventually) -> Callable[
 
 
 def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Eventually, nothing_left) -> None:
-    """Of three, one has to wait; what the user says to sbatch overrules what we say."""
+    """One of three has to wait; what the user says to sbatch overrules what we say."""
     said: list[str] = []
     options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
     with start_slurm_workers(options, 3, say=said.append) as pool:
@@ -258,7 +258,7 @@ class Here:
 
     @property
     def gpus(self) -> list[str]:
-        """Where each call of ncu measured."""
+        """Returns the GPU of each call of ncu."""
         lines = self.log.read_text().splitlines(keepends=True)
         return [json.loads(line)["environment"]["CUDA_VISIBLE_DEVICES"] for line in lines if line[-1] == "\n"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import dask
 import pytest
 
 from profiler.cluster import connection, worker_pool as module
@@ -43,8 +45,8 @@ def hire(cluster, pool: WorkerPool, eventually: Eventually):
     """Starts a worker and waits until it is there."""
     processes = []
 
-    def start(name: str, **words) -> Worker:
-        processes.append(cluster.worker(name, **words))
+    def start(name: str, *words: str, **options) -> Worker:
+        processes.append(cluster.worker(name, *words, **options))
         eventually(lambda: name in [worker.name for worker in pool.available()])
         return worker_called(pool, name)
 
@@ -62,6 +64,11 @@ def steady(cluster, pool: WorkerPool) -> Worker:
     while "steady" not in [worker.name for worker in pool.available()] and time.monotonic() < deadline:
         pool.wait(0.2)
     return worker_called(pool, "steady")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def test_a_member_says_who_it_is(steady: Worker) -> None:
@@ -148,16 +155,30 @@ def test_a_worker_that_dies_takes_its_call_with_it(pool: WorkerPool, hire, how: 
         pool.call(worker, work.add, 1, 1, timeout_s=5)
 
 
-def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
-    pool: WorkerPool, hire, eventually: Eventually
+def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(
+    cluster, steady: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = hire("reborn", nanny=True)
+    """Dask's client keeps a list of workers for itself, and empties it every two seconds; here all the time."""
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+    with (
+        dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
+        connect(cluster.address) as mine,
+    ):
+        assert mine.call(steady, work.sleep, 2, timeout_s=30) == "awake"
+
+
+@pytest.mark.parametrize("port", ["any", "its own"])
+def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
+    pool: WorkerPool, hire, eventually: Eventually, port: str
+) -> None:
+    name = f"reborn-{port.partition(' ')[0]}"
+    worker = hire(name, *(["--worker-port", str(free_port())] if port == "its own" else []), nanny=True)
     pid = pool.call(worker, work.pid, timeout_s=10)
     with pytest.raises(WorkerLost):
         pool.call(worker, work.sleep, 30, timeout_s=60, on_message=lambda _: os.kill(pid, signal.SIGKILL))
-    eventually(lambda: "reborn" in [one.name for one in pool.available()])
-    again = worker_called(pool, "reborn")
-    assert again != worker
+    eventually(lambda: name in [one.name for one in pool.available() if one != worker])
+    again = worker_called(pool, name)
+    assert (again.address == worker.address) == (port == "its own")
     assert pool.call(again, work.add, 1, 2, timeout_s=10) == 3
 
 

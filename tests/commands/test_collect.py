@@ -80,7 +80,7 @@ class Here:
         return self.collect("--ladder", "scripts", *quick, *words)
 
     def replay(self, *names: str, pace: float = 0.0) -> None:
-        """From now on: one transcript a call of ncu, the last for all that follow."""
+        """Sets what ncu replays from now on: one transcript a call, the last for all that follow."""
         self.log.write_text("")
         self.setenv("FAKE_NCU", ",".join(names))
         self.setenv("FAKE_NCU_PACE", str(pace))
@@ -106,7 +106,7 @@ class Here:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Of ncu alone."""
+        """Returns the calls of ncu alone."""
         return [call for call in self.started if "folder" in call]
 
     @property

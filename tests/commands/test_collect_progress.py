@@ -237,7 +237,7 @@ with CollectProgress(steps, 5, 1, 14, settings) as progress:
 
 
 def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
-    """What a person sees whose terminal is this process."""
+    """Returns what a person sees whose terminal is this process."""
     ours, theirs = pty.openpty()
     environment = {
         **os.environ,

@@ -274,6 +274,16 @@ def test_recordings_of_several_kernels_open_on_all_of_them_and_a_pattern_chooses
     assert prof_here(*run, "--all", "--format", "csv").returncode == 0
 
 
+def test_two_kernels_of_one_report_are_compared_and_called_by_their_own_names(prof_here, reports):
+    report = reports / "several.ncu-rep"
+    result = prof_here("compare", report, "-k", "scale", "-k", "offset", "--brief")
+    assert result.returncode == 0
+    assert {"scale", "offset"} <= set(result.stdout.splitlines()[0].split())
+    assert "the first" not in result.stdout
+    three = prof_here("compare", report, *("-k", "a") * 3)
+    assert (three.returncode, "at most twice" in three.stderr) == (2, True)
+
+
 def test_a_metric_can_be_asked_for_by_our_name_and_by_ncus(compare):
     ours = compare("5", "6", "--metric", "l2_hit_pct").stdout
     ncus = compare("5", "6", "--metric", BY_NAME["l2_hit_pct"].ncu[0]).stdout
@@ -312,7 +322,7 @@ def test_two_sides_are_needed(compare):
 
 
 def test_the_causes_of_a_comparison_are_those_that_went_came_and_remain(prof_here, recorded):
-    """What each is stands in `prof show` of the second side, and with --full."""
+    """`prof show` of the second side says what each cause is, and so does --full."""
     printed = prof_here("--runs", recorded.root, "compare", "4", "5").stdout
     below = printed.partition("causes, and the part of the time")[2]
     finding = json.loads(

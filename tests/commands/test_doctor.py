@@ -1,4 +1,4 @@
-"""What `prof doctor` prints, for people and for programs, and its exit code."""
+"""`prof doctor` prints what works, for people and for programs, and its exit code says so too."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ regex = "."
 
 @pytest.fixture
 def here(tmp_path: Path) -> dict[str, Any]:
-    """Where to run: a folder with a ladder `scripts`, a `runs` folder, and a GPU on the PATH."""
+    """Returns where to run: a folder with a ladder `scripts`, a `runs` folder, and a GPU on the PATH."""
     folder = tmp_path / "kernels" / "scripts"
     folder.mkdir(parents=True)
     (folder / "ladder.toml").write_text(LADDER)
@@ -90,7 +90,7 @@ def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
 
     verify.send_signal(signal.SIGINT)
 
-    shown, told = verify.communicate(timeout=20)
+    shown, told = verify.communicate(timeout=60)
     assert verify.returncode == 130
     assert "correct" in shown.splitlines()[1]
     assert "wrong" not in shown

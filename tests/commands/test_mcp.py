@@ -17,6 +17,7 @@ import time
 import unicodedata
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -143,23 +144,24 @@ def test_a_client_finds_six_tools_that_only_read_and_say_what_they_take_and_give
     assert sum(map(len, definitions)) < 12_000, "an agent pays for them in every conversation"
 
 
-def test_a_report_that_was_seen_is_answered_in_under_a_second(reports, monkeypatch, tmp_path):
+def test_a_report_that_was_seen_is_answered_sooner(reports, monkeypatch, tmp_path):
     monkeypatch.delenv("PROF_NO_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = str(reports / "triton_add_full.ncu-rep")
 
     async def session():
         async with serving(tmp_path, reports=[reports]) as client:
-            await client.call_tool("show", {"source": report})
-            began = time.perf_counter()
-            result = await client.call_tool("show", {"source": report})
-            return result, time.perf_counter() - began
+            moments = [time.perf_counter()]
+            for _ in range(2):
+                result = await client.call_tool("show", {"source": report})
+                moments.append(time.perf_counter())
+            return result, *(after - before for before, after in pairwise(moments))
 
-    result, took_s = asyncio.run(session())
+    result, first_s, second_s = asyncio.run(session())
     answer = json.loads(text_of(result))
     assert list(answer)[:2] == ["headline", "index"]
     assert {"where", "try", "saves_pct"} <= set(answer["kernels"][0]["causes"][0])
-    assert took_s < 1
+    assert second_s < first_s / 2
 
 
 def test_the_skill_file_names_commands_that_exist(prof_here, tmp_path):
@@ -330,7 +332,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
 
 def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
-    """In this process, where one can be made."""
+    """Runs in this process, where a bug can be made."""
     from profiler.commands.reading.agents import agent_tools
     from profiler.commands.shared.options import VerbSettings
 
@@ -712,7 +714,7 @@ def test_it_ends_although_a_call_hangs(tmp_path):
             server.wait(timeout=2)
         server.stdin.close()
         try:
-            assert server.wait(timeout=15) == 0
+            assert server.wait(timeout=60) == 0
             assert server.stderr.read() == b""
         finally:
             server.kill()
@@ -727,7 +729,7 @@ def test_it_ends_although_its_answers_are_not_read(recorded):
             server.wait(timeout=5)  # time enough for more than a pipe holds
         server.stdin.close()
         try:
-            assert server.wait(timeout=15) == 0
+            assert server.wait(timeout=60) == 0
         finally:
             server.kill()
 
@@ -759,7 +761,7 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
             os.kill(pid, signal.SIGSTOP)
         server.stdin.close()
         try:
-            assert server.wait(timeout=15) == 0
+            assert server.wait(timeout=60) == 0
         finally:
             for pid in readers:
                 os.kill(pid, signal.SIGKILL)

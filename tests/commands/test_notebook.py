@@ -125,7 +125,7 @@ def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, r
 
 
 def executed(path):
-    """What its cells show, as text."""
+    """Returns what the notebook's cells show, as text."""
     script = (
         "import sys, nbformat; from nbclient import NotebookClient\n"
         "path = sys.argv[1]; notebook = nbformat.read(path, as_version=4)\n"
@@ -229,7 +229,7 @@ def test_options_that_do_not_go_together_are_refused(in_mine, mine, arguments):
 
 
 def test_the_shipped_ones_are_listed_with_their_files(prof_here, tmp_path, monkeypatch):
-    """From anywhere, where prof runs from its checkout."""
+    """They are listed from any folder, where prof runs from its checkout."""
     monkeypatch.chdir(tmp_path)
     rows = json.loads(prof_here("notebook", "--format", "json").stdout)
     assert {row["name"] for row in rows} == set(SHIPPED)

@@ -96,18 +96,37 @@ def test_of_several_recordings_the_page_opens_with_where_the_time_goes(report):
 def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_some(report, reports):
     _, page = report(reports / "several.ncu-rep")
     assert headings(page)[1:] == [
-        "scale(float *, float)",
-        "offset(float *, float)",
-        "calls_a_function(float *)",
+        "scale",
+        "offset",
+        "calls_a_function",
     ]
     _, page = report(reports / "several.ncu-rep", "--kernel-name", "scale")
-    assert headings(page) == ["scale(float *, float)"]
+    assert headings(page) == ["scale"]
 
 
 def test_of_several_kernels_those_are_compared_that_both_have(report, reports):
     result, page = report(reports / "several.ncu-rep", reports / "several.ncu-rep")
     assert result.stderr.endswith(": 6 kernels, 3 comparisons\n")
     assert anchors(page)[-3:] == ["1-4", "2-5", "3-6"]
+
+
+def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_can(report, reports):
+    files = [reports / f"{name}.ncu-rep" for name in ("several", "graph", "triton_matmul")]
+    result, page = report(*files, "--force")
+    assert result.returncode == 0
+    several, graph, matmul = (file.name for file in files)
+    assert f"<h1>{several}, {graph}, {matmul}</h1>" in page  # an arrow stands between what is compared
+    assert f"{several} and {graph} have no kernel of the same name, so they are not compared." in page
+    assert "At a glance" in page
+
+
+def test_a_total_is_shown_only_beside_another_time(report, make_run, tmp_path):
+    titles = re.compile("<th[^>]*>(?:<button[^>]*>)?total<")
+    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in ("one", "other")]
+    make_run(*launches, name="made", root=tmp_path)
+    _, once = report("made", runs=tmp_path)
+    _, again = report("3", "4", "5", "6")
+    assert (len(titles.findall(once)), len(titles.findall(again))) == (0, 1)
 
 
 def test_timings_alone_are_a_page_of_their_own(report):
@@ -134,7 +153,7 @@ _RUNGS = ("copy", "plain", "wide", "library")
 
 @pytest.fixture
 def own_ladder(tmp_path, make_run, monkeypatch):
-    """Of somebody's program: two kernels that were profiled, between a copy and a library that were only timed."""
+    """Makes a ladder of somebody's program: two profiled kernels between a copy and a library that were only timed."""
     folder = tmp_path / "kernels" / "mine"
     folder.mkdir(parents=True)
     rungs = [_RUNG.format(number, name, number) for number, name in enumerate(_RUNGS)]
@@ -184,7 +203,7 @@ def test_a_rung_that_is_left_out_is_told_on_the_page_and_beside_it(report, own_l
 def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_their_workload(
     prof_here, report, reports, tmp_path
 ):
-    """What of the speedup is less work cannot be told then; the rest is."""
+    """The page cannot say then how much of the speedup is less work; it says the rest."""
     store = tmp_path / "runs"
     for number in ("5", "6"):
         path = reports / f"gemm_{number}.ncu-rep"

@@ -198,7 +198,7 @@ class Terminal:
         """Its exit code, once it has ended by itself."""
         try:
             self.read_until("\0")
-            return self.child.wait(timeout=5)
+            return self.child.wait(timeout=60)
         finally:
             self.child.kill()
             self.child.wait()

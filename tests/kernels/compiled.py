@@ -58,7 +58,7 @@ class _Recording(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Sources:
-    """What is compiled in one call: rungs, each in a namespace where there are several, or any other source."""
+    """The sources of one call of the compiler: rungs, each in a namespace if there are several, or any other source."""
 
     name: str
     paths: Sequence[Path]

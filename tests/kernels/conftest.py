@@ -159,7 +159,7 @@ def architectures(ladder_name: str) -> tuple[str, ...]:
 
 @pytest.hookimpl(tryfirst=True)  # before those that are not to run are taken out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is compiled for another architecture than the suite's is for campaigns."""
+    """Leaves tests that compile for another architecture than the suite's to campaigns."""
     for item in items:
         given = getattr(item, "callspec", None)
         arch = given and (given.params.get("arch") or given.params.get("any_arch"))

@@ -22,7 +22,7 @@ LARGEST_K_OF_FP8 = 333  # of those tried, at which one lost product shows
 
 @pytest.fixture(scope="module", params=[4096, pytest.param(16384, marks=pytest.mark.campaign)])
 def judged(request: pytest.FixtureRequest, compiler: Compiler) -> list[dict[str, Any]]:
-    """What the program found, one row for each precision, k up to the largest, and error; campaigns go further."""
+    """Returns what the program found: a row for each precision, k up to the largest, and error. Campaigns go further."""
     program = bounds_program(request.param)
 
     def run_it() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What tests of documents ask of their blocks, and tests of charts of a spec."""
+"""Fixtures that look into the blocks of a document, and into the spec of a chart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def parts_of():
-    """Of a spec, itself and all that it is composed of."""
+    """Yields a chart's spec and every spec that it is composed of."""
     return _parts_of
 
 

@@ -274,7 +274,7 @@ def test_the_ceiling_of_l2_is_drawn_only_where_bytes_through_it_were_counted(row
 
 
 def place_of(row, frame):
-    """Where the number of a point stands, in pixels."""
+    """Returns where the number of a point stands, in pixels."""
     x, y = frame.pixel(row["x"], row["y"])
     return x + row["dx"], y + row["dy"]
 

@@ -66,7 +66,7 @@ SIZE = {"m": 4096, "n": 4096, "k": 4096}
 
 @singledispatch
 def phrases(block: Block, on_page: bool) -> Iterator[str]:
-    """What a block must say, on a page or in the formats that are text alone."""
+    """Yields what a block must say, on a page or in the formats that are text alone."""
     raise NotImplementedError(type(block))
 
 

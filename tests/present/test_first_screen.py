@@ -86,6 +86,18 @@ def test_rules_of_nsight_compute_come_without_markup_by_their_estimate(prof_here
     assert "https://" not in text
 
 
+def test_a_stall_of_less_than_a_hundredth_is_no_row_of_the_first_screen(reports):
+    recording = show(str(reports / "triton_matmul.ncu-rep"), Settings())
+    (sheet,) = recording.sheets
+    stalls = {one.name: one.mean for one in sheet.metrics if one.name.startswith("stall_")}
+    rows = document_text(recording_document(recording), Window()).split("\n")
+    shown = {name for name in stalls if any(row.startswith(f"{name} ") for row in rows)}
+    small = {name for name, mean in stalls.items() if mean < 0.01 * sum(stalls.values())}
+    assert shown
+    assert small
+    assert not shown & small
+
+
 def test_a_warp_that_is_ready_does_not_wait(prof_here, reports):
     (sheet,) = json.loads(prof_here("show", reports / "triton_add_full.ncu-rep", "--format", "json").stdout)[
         "kernels"

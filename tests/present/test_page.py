@@ -81,7 +81,7 @@ class Document(HTMLParser):
 
 @pytest.fixture(scope="session")
 def html(once, prof, recorded):
-    """What `prof report 5 6` writes."""
+    """Returns the page that `prof report 5 6` writes."""
 
     def fill(folder):
         result = prof("report", "5", "6", "-o", folder / "pair.html", "--runs", recorded.root)

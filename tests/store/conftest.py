@@ -74,7 +74,7 @@ def s3() -> Iterator[Callable[[], str]]:
 
 @pytest.fixture(autouse=True, scope="session")
 def state_at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is under way for runs at a URL is kept in a folder of this test session."""
+    """Keeps what is under way for runs at a URL in a folder of this test session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.compute
 import pyarrow.parquet
 
-from profiler.store.fsck import Examined, examine
+from profiler.store.fsck import Examined, examine_store
 from profiler.store.repair import repair
 from profiler.store.runs.run_store import RunStore
 
@@ -53,7 +53,7 @@ def main(source: Path, folder: Path, step: int) -> None:
         child = os.fork()
         if not child:
             store = RunStore(copy)
-            found = list(examine(store, Examined()))
+            found = list(examine_store(store, Examined()))
             end_at(change)
             list(repair(store, found))
             os._exit(0)

@@ -25,7 +25,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from profiler.errors import ProfError, RunDamaged
-from profiler.store.fsck import Examined, examine
+from profiler.store.fsck import Examined, examine_store
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.repair import repair
 from profiler.store.reports.extract import extract_report
@@ -48,7 +48,7 @@ Place = Path | str
 
 @dataclass(frozen=True)
 class Operation:
-    """What to do, what it adds, and where; `prepare` makes the store of ten runs one that needs it."""
+    """A call that changes a store, how many runs it adds, and where. `prepare` makes it necessary in the store of ten runs."""
 
     run: Callable[[Place, Path], object]
     added: int = 0
@@ -91,7 +91,7 @@ def sweep(place: Place, reports: Path) -> None:
 
 def mend(place: Place, reports: Path) -> None:
     store = RunStore(place)
-    list(repair(store, list(examine(store, Examined()))))
+    list(repair(store, list(examine_store(store, Examined()))))
 
 
 def damage(runs: Path) -> None:
@@ -170,10 +170,10 @@ def runs_of(place: Place) -> set[str]:
 
 
 def damaged_in(place: Place) -> set[str]:
-    """What is damaged, as `prof fsck` finds it."""
+    """Returns the names of what `prof fsck` finds damaged."""
     return {
         fault.name
-        for fault in examine(RunStore(place), Examined())
+        for fault in examine_store(RunStore(place), Examined())
         if fault.is_wrong and fault.kind != "left"
     }
 
@@ -286,10 +286,10 @@ def test_examining_a_store_ends_with_no_error_of_the_system_whichever_call_fails
         shutil.rmtree(run)
     (place / ".staging" / "left").mkdir(parents=True)
     with injected(Faults(tmp_path)) as counting:
-        assert [fault.kind for fault in examine(RunStore(place), Examined())] == ["left"]
+        assert [fault.kind for fault in examine_store(RunStore(place), Examined())] == ["left"]
     for at in range(1, counting.count + 1):
         with injected(Faults(tmp_path, "EIO", at)), suppress(ProfError):
-            list(examine(RunStore(place), Examined()))
+            list(examine_store(RunStore(place), Examined()))
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from profiler.errors import StoreDamaged
 from profiler.store import fsck, scratch
-from profiler.store.fsck import Examined, Fault, examine
+from profiler.store.fsck import Examined, Fault, examine_store
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.repair import repair
@@ -63,12 +63,12 @@ def packed(loose: RunStore) -> RunStore:
 
 
 def faults(store: RunStore) -> list[Fault]:
-    return list(examine(RunStore(store.root), Examined()))
+    return list(examine_store(RunStore(store.root), Examined()))
 
 
 def mended(store: RunStore) -> list[Fault]:
     store = RunStore(store.root)
-    return list(repair(store, list(examine(store, Examined()))))
+    return list(repair(store, list(examine_store(store, Examined()))))
 
 
 def flip(path: Path, place: float = 0.5) -> None:
@@ -93,7 +93,7 @@ def whole_runs(store: RunStore) -> set[str]:
 
 def test_shipped_runs_are_whole(shipped_runs):
     counts = Examined()
-    assert list(examine(shipped_runs, counts)) == []
+    assert list(examine_store(shipped_runs, counts)) == []
     assert counts.runs == len(shipped_runs.ids())
     assert counts.sweeps == len(shipped_runs.sweep_ids())
     assert counts.packs == len(list(shipped_runs.root.glob("pack-*")))
@@ -101,7 +101,7 @@ def test_shipped_runs_are_whole(shipped_runs):
 
 def test_a_pack_is_read_to_its_last_run(packed):
     counts = Examined()
-    assert list(examine(packed, counts)) == []
+    assert list(examine_store(packed, counts)) == []
     assert (counts.runs, counts.packs, counts.sweeps) == (FEW, 1, 1)
 
 
@@ -252,12 +252,12 @@ def test_a_pack_at_a_url_is_repaired_too(packed):
     system.put(f"{packed.root}/", f"{prefix}/", recursive=True)
     store = RunStore(url)
 
-    (fault,) = repair(store, list(examine(store, Examined())))
+    (fault,) = repair(store, list(examine_store(store, Examined())))
 
     assert fault.done.startswith(f"{FEW} of its runs are in pack-")
     after = RunStore(url)
     assert len(after.ids()) == FEW
-    assert list(examine(after, Examined())) == []
+    assert list(examine_store(after, Examined())) == []
     assert system.exists(f"{prefix}/damaged/{fault.name}/{PACK_FILE}")
     assert system.exists(f"{prefix}/damaged/{fault.name}.txt")
 
@@ -269,13 +269,13 @@ def test_an_upload_that_never_ended_is_set_aside_once_nobody_can_be_at_it(loose,
     run_id = str(loose.ids()[0])
     system.rm(f"{prefix}/{run_id}/{MANIFEST_FILE}")
     store = RunStore(url)
-    assert list(examine(store, Examined())) == []  # it may be under way
+    assert list(examine_store(store, Examined())) == []  # it may be under way
 
     monkeypatch.setattr(fsck, "UPLOAD_DAYS", 0)
-    (fault,) = repair(store, list(examine(store, Examined())))
+    (fault,) = repair(store, list(examine_store(store, Examined())))
 
     assert (fault.kind, fault.name) == ("left", run_id)
-    assert list(examine(RunStore(url), Examined())) == []
+    assert list(examine_store(RunStore(url), Examined())) == []
     assert system.exists(f"{prefix}/damaged/{run_id}/metrics.parquet")
 
 
@@ -319,22 +319,22 @@ def test_the_claim_of_a_killed_upload_is_set_aside_and_that_of_a_living_one_is_n
     store = RunStore(f"memory://claims-{next(NAMES)}")
     claim = ".claims/20261122t012549z-0123456789ab"
     store.place.put(claim, b"20261122t012549z-gemm-5-0123456789ab")
-    assert list(examine(store, Examined())) == []
+    assert list(examine_store(store, Examined())) == []
 
     monkeypatch.setattr(fsck, "CLAIM_S", 0)
-    (fault,) = repair(store, list(examine(store, Examined())))
+    (fault,) = repair(store, list(examine_store(store, Examined())))
 
     assert (fault.kind, fault.name) == ("left", claim)
     assert fault.done == f"set aside as {store.root}/damaged/{claim}"
     assert store.place.listing("") == [f"damaged/{claim}"]
-    assert list(examine(store, Examined())) == []
+    assert list(examine_store(store, Examined())) == []
 
 
 def test_a_claim_that_its_client_has_removed_meanwhile_is_left_alone(monkeypatch):
     store = RunStore(f"memory://claims-{next(NAMES)}")
     store.place.put(".claims/20261122t012549z-0123456789ab", b"")
     monkeypatch.setattr(fsck, "CLAIM_S", 0)
-    found = list(examine(store, Examined()))
+    found = list(examine_store(store, Examined()))
     store.place.remove([found[0].name])
     (fault,) = repair(store, found)
     assert fault.done == "left alone: somebody goes on with it"
@@ -381,7 +381,7 @@ def test_a_folder_that_is_new_or_has_another_name_is_nobodys_leftover(temporary,
 
 @pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, temporary, tmp_path, step):
-    """At each change of the disk in turn, or at every twelfth. The next repair then ends what that one began."""
+    """Kills it at each change of the disk in turn, or at every twelfth. The next repair then ends what that one began."""
     kept = whole_runs(packed)
     flip(pack_in(packed) / PACK_FILE)
     shutil.copytree(packed.root, tmp_path / "copy")

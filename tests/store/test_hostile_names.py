@@ -530,7 +530,7 @@ def test_a_link_to_sweeps_elsewhere_is_named_and_never_followed(runs, tmp_path, 
 
 
 def test_a_report_that_is_a_link_is_whole_in_its_pack(recorded, tmp_path):
-    """From the folder of a pack, a relative link would lead elsewhere, and the run's own folder is removed."""
+    """A relative link would lead elsewhere from the folder of a pack, and the run's own folder is removed."""
     root, beside = tmp_path / "linked", tmp_path / "reports"
     beside.mkdir()
     folders = [path.parent for path in recorded.root.glob("*/run.json")]

@@ -217,7 +217,7 @@ def test_the_commit_itself_compares_whole_hashes(alike, loose, tmp_path):
 
 
 def test_a_client_that_uploads_such_a_report_meanwhile_is_refused(alike, loose, tmp_path, s3, monkeypatch):
-    """Of two that upload at once, none hides the other: the later one takes its own away."""
+    """When two upload at once, neither hides the other: the later one takes its own away."""
     stored = RunStore(tmp_path / "other")
     list(ingest_reports([alike], stored, IngestOptions()))
     (run_id,) = stored.ids()

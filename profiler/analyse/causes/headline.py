@@ -18,17 +18,20 @@ _NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
-_RECORD_IT = "Record it with `prof collect --preset source{}`."
-_ANY_PROGRAM = " --name NAME -- PROGRAM"
+RECORD_IT = "Record it with `prof collect --preset source{}`."
+ANY_PROGRAM = " --name NAME -- PROGRAM"
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
-def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline | None:
-    """Returns the headline of one recording; None without a duration. `launches` are all those that the profile is some of."""
-    if DURATION not in profile.series:
-        return None
-    what = f"{_name(profile)} takes {_time(profile, diagnosis, launches)} on {profile.gpu}{_part(profile)}."
-    record_it = _RECORD_IT.format("" if profile.manifest.kernel is not None else _ANY_PROGRAM)
+def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline:
+    """Returns the headline of one recording. `launches` are all those that the profile is some of."""
+    if DURATION in profile.series:
+        what = (
+            f"{_name(profile)} takes {_time(profile, diagnosis, launches)} on {profile.gpu}{_part(profile)}."
+        )
+    else:
+        what = f"How long {_name(profile)} takes on {profile.gpu} is not recorded."
+    record_it = RECORD_IT.format("" if profile.manifest.kernel is not None else ANY_PROGRAM)
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:

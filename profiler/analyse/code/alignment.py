@@ -36,7 +36,7 @@ _MOST_CELLS = 250_000  # a fifth of a second
 
 
 @dataclass(frozen=True)
-class Block:
+class InstructionBlock:
     """A stretch that runs from its first instruction to its last."""
 
     instructions: tuple[Instruction, ...]
@@ -55,7 +55,7 @@ def _family(opcode: str) -> str:
     return _FAMILIES.get(name, name)
 
 
-def blocks_of(body: Sequence[Instruction]) -> list[Block]:
+def blocks_of(body: Sequence[Instruction]) -> list[InstructionBlock]:
     """Divides code into blocks, which end behind a barrier, and where a branch or its target makes what follows run more or less often.
 
     What never ran is left out, so that a branch round it divides nothing.
@@ -73,10 +73,12 @@ def blocks_of(body: Sequence[Instruction]) -> list[Block]:
             is_divided = is_branched = False
         is_divided |= instruction.name in _ENDS and bool(instruction.executed)
         is_branched |= instruction.target is not None
-    return [Block(tuple(block)) for block in blocks]
+    return [InstructionBlock(tuple(block)) for block in blocks]
 
 
-def align_blocks(before: Sequence[Block], after: Sequence[Block]) -> list[Pair[Block]]:
+def align_blocks(
+    before: Sequence[InstructionBlock], after: Sequence[InstructionBlock]
+) -> list[Pair[InstructionBlock]]:
     return align(before, after, _likeness)
 
 
@@ -162,7 +164,7 @@ def _walk(
     yield from ((None, other) for other in after[column:])
 
 
-def _likeness(one: Block, other: Block) -> float:
+def _likeness(one: InstructionBlock, other: InstructionBlock) -> float:
     """Counts the instructions that two blocks have in common, so that large blocks find each other first."""
     return float(sum((one.families & other.families).values()))
 
@@ -179,7 +181,7 @@ def _run_likeness(one: Sequence[Instruction], other: Sequence[Instruction]) -> f
 # are no change. A register that a wide access fills without naming it is named with the access.
 
 Functions = Mapping[str, Sequence[Instruction]]
-State = Literal["same", "changed", "missing", "new"]
+FunctionState = Literal["same", "changed", "missing", "new"]
 
 _REGISTER = re.compile(r"(?<![\w.])(UR|UP|R|P|B|SB)(\d+)(?:\.reuse)?\b")
 _ADDRESS = re.compile(r"(?<![\w\[+\-])0x([0-9a-f]+)(?!\w|\])")
@@ -191,7 +193,7 @@ class FunctionCheck(Struct, frozen=True):
     """One function. Of a changed one, the first instruction that differs on either side, empty where one has ended."""
 
     function: str
-    state: State
+    state: FunctionState
     instructions_before: int
     instructions_after: int
     index: int | None = None
@@ -216,7 +218,7 @@ def _check(
     name: str, before: Sequence[Instruction] | None, after: Sequence[Instruction] | None
 ) -> FunctionCheck:
     if before is None or after is None:
-        state: State = "new" if before is None else "missing"
+        state: FunctionState = "new" if before is None else "missing"
         return FunctionCheck(name, state, len(before or ()), len(after or ()))
     sides = [without_padding(side) for side in (before, after)]
     texts = [list(_renamed(side)) for side in sides]

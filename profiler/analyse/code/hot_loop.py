@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
-from profiler.analyse.code.loops import find_hot_loop, weighted_by_structure
+from profiler.analyse.code.loops import Loop, find_hot_loop, weighted_by_structure
 from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
@@ -31,6 +31,8 @@ _SHARED_LOADS = ("LDS", "LDSM")
 _WORD_BITS = 32
 _MOST_PLACES = 3
 _LARGEST_GAP_PCT = 1.0  # between the counts of the instructions and those by opcode
+# Of all executed instructions. Where a loop has less, ten times as much runs outside of it, as where a few warps wait for a flag.
+_HOT_SHARE = 0.1
 
 
 class OpcodeCount(Struct, frozen=True):
@@ -130,7 +132,7 @@ _hot_regions: WeakKeyDictionary[Code, Region] = WeakKeyDictionary()
 
 
 def find_region(code: Code, *, whole: bool = False) -> Region:
-    """Returns the hot loop, or the whole function with the most work."""
+    """Returns the hot loop; of code in which no loop is hot, the whole function with the most work."""
     if whole:
         return _find_region(code, whole=True)
     if code not in _hot_regions:
@@ -140,7 +142,7 @@ def find_region(code: Code, *, whole: bool = False) -> Region:
 
 def _find_region(code: Code, *, whole: bool) -> Region:
     found = None if whole else find_hot_loop(code)
-    if found is not None:
+    if found is not None and _is_hot(found[1], code):
         number, loop = found
         function = code.functions[number]
         after = tuple(instruction for instruction in function if instruction.offset > loop.end)
@@ -150,6 +152,11 @@ def _find_region(code: Code, *, whole: bool) -> Region:
         function = tuple(replace(one, executed=min(one.executed or 0.0, 1.0)) for one in function)
     warps = function[0].executed or 0.0
     return Region("function", function, (), warps, warps, is_divided=whole)
+
+
+def _is_hot(loop: Loop, code: Code) -> bool:
+    executed = sum(instruction.executed or 0.0 for instruction in loop.body)
+    return code.by_structure or executed >= _HOT_SHARE * code.executed
 
 
 def read_counted_code(profile: Profile) -> Code:

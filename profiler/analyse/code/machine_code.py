@@ -13,7 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.analyse.code import hot_loop
-from profiler.analyse.code.alignment import Block, align_blocks, align_counts, align_instructions, blocks_of
+from profiler.analyse.code.alignment import (
+    InstructionBlock,
+    align_blocks,
+    align_counts,
+    align_instructions,
+    blocks_of,
+)
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
@@ -22,7 +28,7 @@ from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile
 
 Per = Literal["iteration", "step", "warp"]
-Row = TypeVar("Row")
+Shown = TypeVar("Shown")
 
 _MOST_OF_A_LOOP = 8
 _MOST_OF_A_FUNCTION = 100
@@ -39,10 +45,10 @@ class MachineCode(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Stretch(Generic[Row]):
+class Stretch(Generic[Shown]):
     """Rows between two barriers or branches; each row has an entry for each kernel."""
 
-    rows: list[tuple[Row | None, ...]]
+    rows: list[tuple[Shown | None, ...]]
 
 
 @dataclass(frozen=True)
@@ -228,7 +234,7 @@ def list_side_by_side(regions: Sequence[hot_loop.Region]) -> list[Stretch[Instru
     ]
 
 
-def _blocks(region: hot_loop.Region) -> list[Block]:
+def _blocks(region: hot_loop.Region) -> list[InstructionBlock]:
     if region.is_divided:
         return blocks_of(region.body)
-    return [Block(tuple(instruction for instruction in region.body if instruction.executed))]
+    return [InstructionBlock(tuple(instruction for instruction in region.body if instruction.executed))]

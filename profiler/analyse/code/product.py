@@ -16,9 +16,9 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import fmas_of, width_bits
 from profiler.analyse.code.registers import (
     NOTHING,
-    State,
-    Value,
-    Values,
+    LoopValue,
+    LoopValues,
+    Registers,
     follow_loop,
     register_of,
     words_from,
@@ -42,8 +42,8 @@ _WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Multiplication:
-    left: Value
-    right: Value
+    left: LoopValue
+    right: LoopValue
     accumulator: int
 
 
@@ -84,7 +84,7 @@ def split_operands(
 def _opposite_sides(multiplications: Sequence[Multiplication]) -> list[tuple[OperandSide, OperandSide]]:
     """Returns the connected parts of the graph of loads, each split in two; none if one cannot be."""
     neighbours: dict[int, set[int]] = {}
-    users: dict[Value, set[int]] = {}
+    users: dict[LoopValue, set[int]] = {}
     for one in multiplications:
         neighbours.setdefault(one.left[0], set()).add(one.right[0])
         neighbours.setdefault(one.right[0], set()).add(one.left[0])
@@ -108,7 +108,7 @@ def _opposite_sides(multiplications: Sequence[Multiplication]) -> list[tuple[Ope
 
 
 def _side(
-    loads: Sequence[int], side_of: Mapping[int, int], which: int, users: Mapping[Value, set[int]]
+    loads: Sequence[int], side_of: Mapping[int, int], which: int, users: Mapping[LoopValue, set[int]]
 ) -> OperandSide:
     chosen = {load for load in loads if side_of[load] == which}
     return OperandSide(chosen, frozenset(frozenset(users[value]) for value in users if value[0] in chosen))
@@ -227,9 +227,9 @@ class Product:
 
 @dataclass(frozen=True)
 class _Fma:
-    left: Values
-    right: Values
-    addend: Values
+    left: LoopValues
+    right: LoopValues
+    addend: LoopValues
 
 
 def trace_product(body: Sequence[Instruction]) -> Product | None:
@@ -245,7 +245,7 @@ def trace_product(body: Sequence[Instruction]) -> Product | None:
         for position, instruction in enumerate(body)
         if instruction.name in _LOADS
     }
-    state: State = {}
+    state: Registers = {}
     for position, state in follow_loop(body):
         if len(registers := factors.get(position, ())) == 3:
             fmas[position] = _Fma(*(state.get(register or "", NOTHING) for register in registers))
@@ -282,11 +282,11 @@ def _accumulators(fmas: Mapping[int, _Fma]) -> dict[int, int]:
     return accumulator_of
 
 
-def _only(values: Values) -> Value | None:
+def _only(values: LoopValues) -> LoopValue | None:
     return next(iter(values)) if len(values) == 1 else None
 
 
-def _held(state: State, accumulator_of: Mapping[int, int]) -> dict[str, int]:
+def _held(state: Registers, accumulator_of: Mapping[int, int]) -> dict[str, int]:
     held = {}
     for register, values in state.items():
         value = _only(values)

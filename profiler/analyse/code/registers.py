@@ -14,9 +14,9 @@ from functools import lru_cache
 from profiler.analyse.code.code import Instruction, operands_of
 from profiler.analyse.code.opcodes import width_bits
 
-Value = tuple[int, int]
-Values = frozenset[Value]
-State = dict[str, Values]
+LoopValue = tuple[int, int]
+LoopValues = frozenset[LoopValue]
+Registers = dict[str, LoopValues]
 
 _REGISTER = re.compile(r"(?<![A-Z])R\d+")
 _WRITTEN = re.compile(r"U?R\d+")
@@ -30,7 +30,7 @@ _WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
 _PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^CS2R(?!\.32)|\.WIDE|\.64\b")
 _NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # an iteration to fill the registers, one a copy may lag behind, and the one that counts
-NOTHING: Values = frozenset()
+NOTHING: LoopValues = frozenset()
 
 
 def register_of(operand: str) -> str | None:
@@ -95,14 +95,14 @@ def _words_written(opcode: str) -> int:
     return 2 if _PAIRS.search(opcode) else 1
 
 
-def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, State]]:
+def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, Registers]]:
     """Yields each position with the registers before it, in a loop that has been running for a while.
 
     Past the last position comes the state in which the loop is left. The state is one
     object, which changes as the loop goes on.
     """
     writes = [_write_of(instruction) for instruction in body]
-    state: State = {}
+    state: Registers = {}
     for time in range(_TIMES_ROUND):
         for position, write in enumerate(writes):
             if time == _TIMES_ROUND - 1:
@@ -127,7 +127,7 @@ def _write_of(instruction: Instruction) -> _Write:
     return _Write(tuple(written_registers(instruction)), copied, instruction.predicate is None)
 
 
-def _apply(write: _Write, state: State, position: int) -> None:
+def _apply(write: _Write, state: Registers, position: int) -> None:
     for word, register in enumerate(write.written):
         values = frozenset({(position, word)}) if write.copied is None else state.get(write.copied, NOTHING)
         state[register] = values if write.is_certain else values | state.get(register, NOTHING)

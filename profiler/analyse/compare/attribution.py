@@ -47,11 +47,11 @@ _SOURCES: Mapping[str, tuple[str, ...]] = {
     "dram_bytes": _TRAFFIC,
 }
 
-Found = tuple[Attribution | None, list[MissingMetric]]
+Attributed = tuple[Attribution | None, list[MissingMetric]]
 Means = dict[str, tuple[float, float]]
 
 
-def attribute(before: Profile, after: Profile) -> Found:
+def attribute(before: Profile, after: Profile) -> Attributed:
     """Attributes the speedup to what binds the slower side: bytes, the tensor pipe, the issue of instructions, or none of them."""
     sides = _Sides(before, after)
     bound = _find_bound(sides)
@@ -103,7 +103,7 @@ def _activity(side: Profile) -> list[tuple[float, str]]:
 # The two views
 
 
-def _by_issue(sides: _Sides, bound: _Bound) -> Found:
+def _by_issue(sides: _Sides, bound: _Bound) -> Attributed:
     duration, issued = _read(sides, "duration_ns"), _read(sides, "inst_issued")
     elapsed_pct, rate = _read(sides, "issue_active_pct"), _read(sides, "issue_rate")
     if not (duration and issued and elapsed_pct and rate):
@@ -159,8 +159,8 @@ def _combined(side: Profile, names: Sequence[str], combine: Callable[..., float]
     return Readings((combine(*(row.get(name, 0.0) for name in names)) for row in rows), series[0].processes)
 
 
-def _by_tensor(sides: _Sides, bound: _Bound) -> Found:
-    """The work of the tensor pipe, in cycles, by how busy it is and by the clock."""
+def _by_tensor(sides: _Sides, bound: _Bound) -> Attributed:
+    """Splits the speedup into the tensor pipe's work in cycles, how busy the pipe is, and the clock."""
     duration, used_pct = _read(sides, "duration_ns"), _read(sides, "tensor_pipe_pct")
     clock = _measured_clock(sides, duration) if duration else None
     if not (duration and used_pct and clock):
@@ -173,7 +173,7 @@ def _by_tensor(sides: _Sides, bound: _Bound) -> Found:
     return _attribution(bound, duration, terms), []
 
 
-def _by_cycles(sides: _Sides, bound: _Bound) -> Found:
+def _by_cycles(sides: _Sides, bound: _Bound) -> Attributed:
     duration = _read(sides, "duration_ns")
     clock = _measured_clock(sides, duration) if duration else None
     if not (duration and clock):
@@ -218,7 +218,7 @@ def _stall_means(sides: _Sides) -> Means:
     return means | {UNATTRIBUTED: (before, after)} if relative > _NEGLIGIBLE else means
 
 
-def _by_bytes(sides: _Sides, bound: _Bound) -> Found:
+def _by_bytes(sides: _Sides, bound: _Bound) -> Attributed:
     duration, moved = _read(sides, "duration_ns"), _read(sides, "dram_bytes")
     bandwidth = _read(sides, "dram_bytes_per_s")
     if not (duration and moved and bandwidth):

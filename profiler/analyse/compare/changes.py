@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -20,12 +19,10 @@ from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.recording.kernel_choice import choose_kernels
 from profiler.analyse.recording.overview import summarise_timings
 from profiler.analyse.recording.profile import Profile, profile_timings, require_metrics
+from profiler.catalog.ladders.ladder import Kernel
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.errors import NotComparable
-
-if TYPE_CHECKING:
-    from profiler.catalog.ladders.ladder import Kernel
-    from profiler.store.runs.run import Run
+from profiler.store.runs.run import Run
 
 _COUNTERS_SAY_WHY = "Record the counters of both sides with `prof collect`; they say why."
 

@@ -69,16 +69,20 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
         cautions.append(f"the arguments of the functions differ: {one} against {other}")
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
-        names = [plain_name(side.kernel) for side in (before, after) if side.launches]
-        other_work = f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
-        cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work}")
+        cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work(before, after)}")
     clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
     if clocks[0] and clocks[1]:
         first, second = clocks[0].mean, clocks[1].mean
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = names_of_sides((before.label, after.label))
+            one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
+
+
+def other_work(before: Profile, after: Profile) -> str:
+    """Returns the end of a caution about two kernels whose names differ; "" for one name."""
+    names = [plain_name(side.kernel) for side in (before, after) if side.launches]
+    return f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
 
 
 def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
@@ -108,7 +112,8 @@ def _precision_cautions(before: Profile, after: Profile) -> list[str]:
     facts = [side.manifest.provenance for side in (before, after)]
     errors = [one.relative_error if one else None for one in facts]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
-    (one, other), (first, second) = names_of_sides((before.label, after.label)), map(str.upper, unlike)
+    one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    first, second = map(str.upper, unlike)
     checked = ", each by its own check" if all(found) else ""
     return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
 

@@ -19,7 +19,12 @@ from profiler.analyse.compare.comparable import (
     refuse_obstacles,
 )
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair
+from profiler.analyse.compare.headline import (
+    ChangedCauses,
+    compare_causes,
+    headline_of_pair,
+    names_of_sides,
+)
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name
@@ -77,7 +82,7 @@ def compare_profiles(
         attribution_missing=attribution_missing,
         instructions=instructions,
         headline=headline_of_pair(
-            (before.label, after.label),
+            names_of_sides((before.label, after.label), (before.kernel, after.kernel)),
             measured_ns(before, after, speedup.basis) if speedup else None,
             speedup,
             attribution,

@@ -14,6 +14,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import Diagnosis
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
 from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
+from profiler.analyse.recording.kernel_names import base_name
 from profiler.text import duration, number, report_name
 
 # A smaller change explains nothing that a reader would act on.
@@ -139,12 +140,18 @@ def headline_of_pair(
     return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
 
 
-def names_of_sides(labels: tuple[str, str]) -> tuple[str, str]:
-    """Returns a name for each side: a file's without its folders. Sides of one name are called by their order."""
+def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Returns a name for each side: a file's without its folders, and of one recording the kernels'.
+
+    Sides of one name are called by their order.
+    """
     one, other = map(report_name, labels)
     if one != other:
         return one, other
-    return labels if labels[0] != labels[1] else ("the first", "the second")
+    first, second = map(base_name, kernels)
+    if labels[0] != labels[1]:
+        return labels
+    return (first, second) if first != second else ("the first", "the second")
 
 
 def ratio_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
@@ -198,17 +205,20 @@ def _with_change(change: CauseChange) -> str:
 
 def _factors(attribution: Attribution | None, is_faster: bool) -> str:
     """Returns what changed most; what works against the change comes last, after `despite`."""
-    moved = main_factors(attribution)
+    moved = [one for one in _moved(attribution) if one.name in _FACTORS][:_MOST_FACTORS]
     for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
     against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
     return ", ".join([*for_it, *([f"despite {' and '.join(against)}"] if against else [])])
 
 
 def main_factors(attribution: Attribution | None) -> list[Factor]:
-    """Returns the factors that changed the time most."""
+    """Returns the factors that changed the time most, also such as `cycles`, for which a sentence has no words."""
+    return _moved(attribution)[:_MOST_FACTORS]
+
+
+def _moved(attribution: Attribution | None) -> list[Factor]:
     leaves = list(_leaves(attribution.factors)) if attribution else []
-    moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
-    return sorted(moved, key=lambda one: -abs(one.share))[:_MOST_FACTORS]
+    return sorted((one for one in leaves if abs(one.ratio - 1) >= _SAME), key=lambda one: -abs(one.share))
 
 
 def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:

@@ -64,7 +64,7 @@ class LadderSheet(Struct, frozen=True):
     steps: list[StepDeltas]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a rung, indexed by its number; its profiled metrics are columns."""
+        """Returns one row for each rung, indexed by its number; its profiled metrics are columns."""
         import pandas as pd
 
         rows = [to_builtins(rung) for rung in self.ladder.kernels]
@@ -73,7 +73,7 @@ class LadderSheet(Struct, frozen=True):
         return pd.DataFrame(rows).set_index("kernel")
 
     def stalls_to_pandas(self) -> pd.DataFrame:
-        """One row a rung with stalls, a column for each reason, in cycles per issued instruction of a warp."""
+        """Returns one row for each rung with stalls, with a column for each reason, in cycles per issued instruction of a warp."""
         import pandas as pd
 
         return pd.DataFrame.from_dict(
@@ -81,7 +81,7 @@ class LadderSheet(Struct, frozen=True):
         ).rename_axis("kernel")
 
     def steps_to_pandas(self) -> pd.DataFrame:
-        """One row a step and metric, with its interval and verdict."""
+        """Returns one row for each step and metric, with its interval and verdict."""
         import pandas as pd
 
         rows = [

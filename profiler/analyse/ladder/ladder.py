@@ -113,7 +113,7 @@ MissingRungs = Annotated[list[MissingRung], Importance(98, each=0.3, by=lambda r
 
 
 def _ranks_first(rung: RungFinding, *_: object) -> tuple[bool, float]:
-    """The reference and the rung that the climb begins with, then the fastest."""
+    """Returns a key that puts the reference and the rung that the climb begins with first, then the fastest."""
     return rung.before is not None, rung.duration_ns or inf
 
 
@@ -349,14 +349,14 @@ def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Ru
 
 
 def _may_slow(rung: Rung, reference: Rung) -> bool:
-    """True if both time the same reference in programs of one kind: PyTorch's processes copy more slowly than ours."""
+    """Returns whether both time the same reference in programs of one kind: PyTorch's processes copy more slowly than ours."""
     facts = [one.timed.manifest.provenance if one.timed else None for one in (rung, reference)]
     names, runtimes = ({getattr(one, field, None) for one in facts} for field in ("reference", "runtime"))
     return rung is not reference and None not in facts and len(names) == len(runtimes) == 1
 
 
 def _is_slower(rung: Rung, column: str, reference: Rung, columns_alone: Sequence[str]) -> bool:
-    """True if this column of a rung is slower in every process than each of those columns in any of the reference's."""
+    """Returns whether this column of a rung is slower in every process than each of those columns in any of the reference's."""
     beside = _process_medians(rung, column)
     alone = [one for name in columns_alone for one in _process_medians(reference, name)]
     return bool(beside and alone) and min(beside) > max(alone)

@@ -96,7 +96,7 @@ class Roofline(Struct, frozen=True):
         return next((ceiling for ceiling in self.ceilings if ceiling.name == name), None)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a rung, indexed by its number."""
+        """Returns one row for each rung, indexed by its number."""
         import pandas as pd
 
         kind = Point if self.points else Stream
@@ -105,7 +105,7 @@ class Roofline(Struct, frozen=True):
 
 
 def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterable[str] = ()) -> Roofline:
-    """`expected` ceilings are named as missing too where they were not measured."""
+    """Returns the rungs under the measured ceilings. `expected` ceilings that were not measured are named as missing."""
     by_name = {ceiling.name: ceiling for ceiling in ceilings}
     workload = _known_workload(climb.ladder, climb.conditions.workload)
     computes = any(rung.kernel.flops for rung in climb.rungs)
@@ -134,7 +134,7 @@ def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterabl
 
 
 def _known_workload(ladder: Ladder, workload: tuple[tuple[str, int], ...] | None) -> dict[str, int] | None:
-    """Without each of its parameters, how much work was done is not known."""
+    """Returns the workload, or None without all of its parameters: how much work was done is not known then."""
     values = dict(workload or ())
     return values if set(values) == set(ladder.workload.parameters) else None
 
@@ -230,7 +230,7 @@ def _stream(rung: Rung, summary: TimingSummary, dram: Ceiling | None) -> Stream:
 
 
 def _dram_bytes(profile: Profile) -> float | None:
-    """Counted one by one; or what was moved per second, for as long as it was. None for one kernel of several."""
+    """Returns the bytes that were counted, or the rate times the duration; None for one kernel of several."""
     if is_part_of_step(profile):
         return None
     read, written = _mean(profile, "dram_bytes_read"), _mean(profile, "dram_bytes_written")

@@ -11,7 +11,13 @@ from typing import Protocol
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, whole_place_text
+from profiler.analyse.causes.headline import (
+    ANY_PROGRAM,
+    NOTHING_RECORDED,
+    RECORD_IT,
+    has_place,
+    whole_place_text,
+)
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.text import counted, duration
 
@@ -72,9 +78,13 @@ def headline_of_index(
     label: str, index: Sequence[IndexEntry], sheets: Sequence[Indexed], *, has_counters: bool
 ) -> Headline | None:
     """Returns the headline of several kernels: how long they take, why the first does, and what to ask next."""
-    timed = [one for one in index if one.share_pct is not None]
-    if not timed:
+    if not index:
         return None
+    timed = [one for one in index if one.share_pct is not None]
+    launches = counted(sum(one.launches for one in index), "launch", "launches")
+    if not timed:
+        what = f"How long the {len(index)} kernels take in their {launches} is not recorded."
+        return Headline(what, NOTHING_RECORDED, RECORD_IT.format(ANY_PROGRAM))
     total_ns = sum(one.total_ns or 0.0 for one in timed)
     longest, reached = 0, 0.0
     while reached < 100 * _MOST:
@@ -82,7 +92,6 @@ def headline_of_index(
         longest += 1
     which = "one of them takes" if longest == 1 else f"{longest} of them take"
     take = f"; {which} {reached:.0f} % of it" if longest < len(timed) else ""
-    launches = counted(sum(one.launches for one in index), "launch", "launches")
     how = "under" if has_counters else "without"
     what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)

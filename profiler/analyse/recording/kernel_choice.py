@@ -18,6 +18,7 @@ from profiler.store.runs.run import Run
 _NAME_WIDTH = 200
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
+_ONE_OR_ALL = "Choose one of each side with -k PATTERN, or all that both have with --all."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 
@@ -83,7 +84,11 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool | No
     raise KernelAmbiguous(
         "which kernel to compare is not clear",
         details=_both(before, after, pattern),
-        remedy=None if before.manifest.reports and after.manifest.reports else _ONE_OF_A_FILE,
+        remedy=_ONE_OF_A_FILE
+        if not (before.manifest.reports and after.manifest.reports)
+        else _ONE_OR_ALL
+        if pairs
+        else None,
     )
 
 
@@ -110,8 +115,13 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
 
 
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
-    """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
+    """Returns the kernels of a run in whose names the pattern is found; all of them without one.
+
+    A pattern that is a function's whole name means no function whose name only contains it.
+    """
     kernels = run.manifest.kernels
+    if whole := [kernel for kernel in kernels if base_name(kernel.name) == pattern]:
+        return whole
     try:
         found = search_typed(pattern or "", [kernel.name for kernel in kernels])
     except ValueError as error:

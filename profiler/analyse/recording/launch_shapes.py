@@ -50,13 +50,14 @@ def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
 
 def shape_text(shape: LaunchShape) -> str:
     """Returns the grid and the block in words: `32 x 32 blocks of 256 threads`."""
-    return f"{_extent(shape.grid)} blocks of {_extent(shape.block)} threads"
+    return f"{_extent(shape.grid, 'block')} of {_extent(shape.block, 'thread')}"
 
 
-def _extent(sizes: tuple[int, int, int]) -> str:
-    """Returns the sizes without trailing ones."""
+def _extent(sizes: tuple[int, int, int], of: str) -> str:
+    """Returns the sizes without trailing ones, and what they are sizes of."""
     x, y, z = sizes
-    return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
+    shown = (x,) if y == z == 1 else (x, y) if z == 1 else sizes
+    return f"{' x '.join(f'{size:,}' for size in shown)} {of}{'s' * (shown != (1,))}"
 
 
 def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:

@@ -27,16 +27,15 @@ from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.catalog.ladders.ladder import Kernel
 from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run import Run
 from profiler.text import counted, duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from profiler.catalog.ladders.ladder import Kernel
-    from profiler.store.runs.run import Run
 
 _MOST_RULES = 30
 _MOST_LINES, _MOST_STALLS = 5, 3

@@ -52,7 +52,7 @@ class Series:
 
     @property
     def mean(self) -> float:
-        """Each process counts alike, however many launches it made."""
+        """Returns the mean of the processes' means: each counts alike, however many launches it made."""
         return self.values.mean
 
 

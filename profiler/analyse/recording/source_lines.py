@@ -43,7 +43,7 @@ class SourceLine(Struct, frozen=True):
 
 
 class SourceLines(Struct, frozen=True):
-    """In the order of the source. `executed` and `samples` are of the whole kernel, also without a known line."""
+    """The lines in the order of the source. `executed` and `samples` count the whole kernel, also code without a known line."""
 
     label: str
     kernel: str
@@ -58,7 +58,7 @@ class SourceLines(Struct, frozen=True):
         return f"<{self.label}: {len(self.lines)} source lines, {self.samples:,} samples>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a line."""
+        """Returns one row for each line."""
         import pandas as pd
 
         return pd.DataFrame([to_builtins(line) for line in self.lines]).set_index(["file", "line"])

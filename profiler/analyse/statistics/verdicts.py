@@ -97,7 +97,7 @@ def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
 
 
 def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0) -> Judgement:
-    """The interval of the change, and what it allows to say where no other metric is asked about.
+    """Returns the interval of the change, and what it allows to say where no other metric is asked about.
 
     `whole` is what the metric counts a part of.
     """

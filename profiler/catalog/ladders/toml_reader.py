@@ -32,7 +32,7 @@ _TOML_TOKEN = re.compile(
     re.DOTALL,
 )
 KeyPath = tuple[str | int, ...]
-Value = TypeVar("Value")
+TomlValue = TypeVar("TomlValue")
 _KINDS: dict[type, str] = {
     str: "text in quotes",
     int: "a whole number",
@@ -59,11 +59,11 @@ class TomlTable:
         """Returns a table within this one, to which these keys lead."""
         return TomlTable(self.path, self.text, values, (*self.keys, *keys))
 
-    def take(self, key: str, kind: type[Value], *default: Any) -> Value:
+    def take(self, key: str, kind: type[TomlValue], *default: Any) -> TomlValue:
         """Returns the value of this type; a whole number is also a float. Without a default the key must be there."""
         if key not in self.values:
             if default:
-                return cast(Value, default[0])
+                return cast(TomlValue, default[0])
             self.fail(f"'{key}' is missing")
         value = self.values[key]
         if kind is float and isinstance(value, int) and not isinstance(value, bool):

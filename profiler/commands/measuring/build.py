@@ -10,7 +10,7 @@ import typer
 
 from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared import options
-from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, raise_failures
 from profiler.commands.shared.output import print_document
 from profiler.errors import GpuNotFound
 from profiler.measure.rungs.build import misfit_text
@@ -49,7 +49,7 @@ def build(
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
     settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
-    kernels = choose_kernels(opened, kernel)
+    kernels = choose_rungs(opened, kernel)
     if not any(one.is_compiled for one in kernels):
         print(
             printable(f"ladder '{opened.name}': nothing to compile, no source ends in .cu"), file=sys.stderr

@@ -8,9 +8,18 @@ from typing import Annotated
 
 import typer
 
+from profiler.catalog.presets import find_preset
 from profiler.commands.shared import cluster_options, options
 from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import LAUNCHES, Cache, Clock, Graphs, Replay
+from profiler.measure.tools.ncu import (
+    LAUNCHES,
+    CacheControl,
+    ClockControl,
+    Graphs,
+    NcuOptions,
+    Replay,
+    nvtx_words,
+)
 
 
 def collect(
@@ -82,9 +91,11 @@ def collect(
         Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
     ] = "node",
     clock_control: Annotated[
-        Clock, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
+        ClockControl, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
     ] = "none",
-    cache_control: Annotated[Cache, typer.Option(help="Caches that ncu flushes before each pass.")] = "all",
+    cache_control: Annotated[
+        CacheControl, typer.Option(help="Caches that ncu flushes before each pass.")
+    ] = "all",
     ncu_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,9 +113,7 @@ def collect(
         Path | None,
         typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds that one process may take.")
-    ] = 600.0,
+    timeout: options.TimeoutOption = 600.0,
     resume: Annotated[
         bool | None,
         typer.Option(
@@ -146,8 +155,9 @@ def collect(
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     # Imported here, so that the help need not wait for what measures.
-    from profiler.catalog.presets import find_preset
     from profiler.commands.measuring.collect_targets import (
+        check_options,
+        collect_program_times,
         collect_targets,
         open_devices,
         profiled_targets,
@@ -156,13 +166,10 @@ def collect(
     )
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.dry_run import dry_run_lines
-    from profiler.measure.tools.ncu import NcuOptions, nvtx_words
 
     settings = options.settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
-        from profiler.commands.measuring.collect_targets import check_options, collect_program_times
-
         check_options(context)
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)

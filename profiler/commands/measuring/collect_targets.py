@@ -20,7 +20,7 @@ from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.cluster.connection import start_local_workers
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice
-from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, usable_kernels
+from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, usable_kernels
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import CollectIncomplete, ProfError
@@ -274,7 +274,7 @@ def rung_targets(
 ) -> tuple[list[Target], list[ProfError]]:
     """Returns every kernel at every size, and the errors of the kernels that could not be built."""
     opened = open_ladder(settings)
-    kernels = choose_kernels(opened, kernel)
+    kernels = choose_rungs(opened, kernel)
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
     missing = build_errors(built, "failed", *(("unavailable",) if kernel else ()))

@@ -8,7 +8,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import Machine, derive_readiness
-from profiler.measure.doctor.doctor import examine
+from profiler.measure.doctor.doctor import examine_machine
 from profiler.present.documents.doctor import doctor_document
 
 
@@ -28,7 +28,7 @@ def doctor(
       prof doctor --format json
     """
     settings = options.settings_of(context, runs, format=format)
-    checks = examine(settings.runs_folder, Machine(), settings.progress)
+    checks = examine_machine(settings.runs_folder, Machine(), settings.progress)
     print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:
         raise NotReady(f"not as it should be: {', '.join(failed)}")

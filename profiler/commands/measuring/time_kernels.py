@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.collect import summarise_timings
+from profiler.ask.collect import summarise_just_timed
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared import options
 from profiler.commands.shared.ladders import (
     build_errors,
     build_rungs,
-    choose_kernels,
+    choose_rungs,
     raise_failures,
     usable_kernels,
 )
@@ -51,7 +51,7 @@ def time_kernels(
     """
     settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
-    kernels = choose_kernels(opened, kernel)
+    kernels = choose_rungs(opened, kernel)
     plan = TimingPlan(
         ladder=opened,
         shapes=workloads(opened, size, set_param),
@@ -73,7 +73,7 @@ def time_kernels(
             if outcome.error is not None:
                 errors.append(outcome.error)
             else:
-                summary = summarise_timings(outcome.kernel, outcome.values, outcome.timings)
+                summary = summarise_just_timed(outcome.kernel, outcome.values, outcome.timings)
                 rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
     if rows:
         print_document(timed_document(rows), format=settings.format)

@@ -18,7 +18,7 @@ from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file, report_written, write_whole
-from profiler.commands.shared.ladders import choose_kernels
+from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
@@ -130,7 +130,7 @@ def tune(
     picture = chart_file(chart, dark)
     settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
-    chosen = choose_kernels(opened, [kernel]) if kernel else []
+    chosen = choose_rungs(opened, [kernel]) if kernel else []
     if len(chosen) != 1:
         raise typer.BadParameter("name one kernel: prof tune --kernel 7")
     (values,) = workloads(opened, None if size is None else [size], set_param)

@@ -9,7 +9,7 @@ import typer
 
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared import options
-from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.ladders import build_rungs, choose_rungs, raise_failures
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
@@ -45,7 +45,7 @@ def verify(
     """
     settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
-    kernels = choose_kernels(opened, kernel)
+    kernels = choose_rungs(opened, kernel)
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
     checked: list[Checked] = []

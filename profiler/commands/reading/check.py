@@ -210,7 +210,8 @@ def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSe
         is_folder = candidate is not None and holds_recordings(candidate, settings)
         if candidate is not None and not is_folder and is_report_path(candidate, settings):
             raise typer.BadParameter(
-                "against a folder of runs, name a stored run: a report has no counterpart there"
+                "against a folder of runs, name a stored run or another such folder: a report has no counterpart there; "
+                "`prof ingest REPORT --runs DIR` stores it"
             )
     elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")

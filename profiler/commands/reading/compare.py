@@ -26,7 +26,7 @@ def compare(
     after: Annotated[
         str | None,
         typer.Argument(
-            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu]."
+            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu or two -k]."
         ),
     ] = None,
     size: options.RunSizeOption = None,
@@ -38,7 +38,15 @@ def compare(
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
     ] = None,
-    kernel_name: options.KernelNameOption = None,
+    kernel_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel-name",
+            "-k",
+            metavar="REGEX",
+            help="Choose kernels by a part of their name, ignoring case unless it holds a capital; given twice, one for each side.",
+        ),
+    ] = None,
     nvtx: options.NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
@@ -69,7 +77,7 @@ def compare(
     """Compare two kernels: what changed, and how surely.
 
     If one of them was only timed, not profiled, compares their times alone. Of one kernel on two GPUs, shows what the
-    other GPU changes.
+    other GPU changes. Two kernels of one report are named by two -k.
 
     Examples:
 
@@ -81,6 +89,8 @@ def compare(
 
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
+      prof compare both.ncu-rep -k naive -k tiled
+
       prof compare 5 6 --format json
 
       prof compare 5 6 --chart what-changed.svg
@@ -91,11 +101,15 @@ def compare(
     if gpu and len(gpu) > 2:
         raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
     first_gpu, other_gpu = (*(gpu or (None,)), None)[:2]
-    if other_gpu is not None:
+    if kernel_name and len(kernel_name) > 2:
+        raise typer.BadParameter("give -k at most twice: for both sides, or one for each")
+    first_kernel, other_kernel = (*(kernel_name or (None,)), None)[:2]
+    if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
         raise typer.BadParameter(
-            "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep"
+            "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep; "
+            "two of one report: prof compare a.ncu-rep -k ONE -k OTHER"
         )
     picture = chart_file(chart, dark)
     if chart is not None and every:
@@ -108,7 +122,8 @@ def compare(
         before,
         after,
         settings,
-        kernel_name=kernel_name,
+        kernel_name=first_kernel,
+        other_kernel=other_kernel,
         nvtx=nvtx,
         every=every or None,
         metrics=metric or (),

@@ -15,7 +15,7 @@ from profiler.measure.rungs.build import BuildStatus, Built, build_kernels
 from profiler.measure.tools.toolchain import find_toolchain
 
 
-def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
+def choose_rungs(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
     """Returns the kernels with these numbers and ranges in the ladder's order, or all when none is given."""
     numbers: list[int] = []
     for text in given or ():

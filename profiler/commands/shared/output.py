@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from profiler.commands.shared import options
+from profiler.errors import ProfError
 
 if TYPE_CHECKING:
-    from profiler.errors import ProfError
     from profiler.present.document import Document
     from profiler.present.render.terminal import Window
 

@@ -12,7 +12,7 @@ from profiler.commands.shared.progress import Progress
 from profiler.errors import StoreDamaged
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.fsck import Examined, examine
+from profiler.store.fsck import Examined, examine_store
 from profiler.store.repair import repair
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted
@@ -50,7 +50,7 @@ def fsck(
     store = RunStore(settings.runs_to_read)
     counts = Examined()
     with Progress("reading", len(store.place.names()), settings) as progress:
-        faults = list(examine(store, counts, progress.advance))
+        faults = list(examine_store(store, counts, progress.advance))
     if mend and any(fault.kind != "note" for fault in faults):
         faults = list(repair(store, faults))
     wrong = [fault for fault in faults if fault.is_wrong]

@@ -152,7 +152,7 @@ class Collection:
 
     @property
     def goes_on(self) -> bool:
-        """True if the results of an earlier call may be used."""
+        """Returns whether the results of an earlier call may be used."""
         return not self.plan.force and (self.plan.resume or self.target.is_compiled)
 
     def open(self) -> None:

@@ -69,7 +69,7 @@ class Target:
 
     @property
     def is_compiled(self) -> bool:
-        """True if prof compiled it, and so knows when it changes."""
+        """Returns whether prof compiled it, and so knows when it changes."""
         return self.built is not None and self.built.record is not None
 
 

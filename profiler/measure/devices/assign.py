@@ -53,7 +53,7 @@ class Fleet(Protocol):
         """Returns the worker's device, or None if the worker is not used; raises WorkerLost."""
 
     def coming(self) -> bool:
-        """True if more workers are on their way, however long that takes."""
+        """Returns whether more workers are on their way, however long that takes."""
 
     def interrupt(self) -> None:
         """Ends what the devices are doing; the threads that wait for them go on."""

@@ -18,7 +18,7 @@ from profiler.errors import ProgramTimedOut
 from profiler.measure.collect.target import Target, prepare, typed_command
 from profiler.measure.rungs.program import ENVIRONMENT, RungJob, check_kernel
 from profiler.measure.rungs.timing import Timed, time_kernel
-from profiler.measure.tools.ncu import Ncu, NcuOptions, Transcript, judge
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Transcript, recording_error
 from profiler.measure.tools.process import command_details, end_all, run
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.identity import identify_report
@@ -110,7 +110,7 @@ class LocalDevice:
         if prepared.report.exists() and not finished.exit_code:
             launches = identify_report(prepared.report, scratch).envelope.results
         said = replace(finished, command=typed)
-        failure = judge(
+        failure = recording_error(
             target.label, said, launches, target.required_launches, is_rung=target.job is not None
         )
         if failure is not None:

@@ -46,7 +46,7 @@ class GroupQueue:
 
     @property
     def is_empty(self) -> bool:
-        """True if all groups are measured."""
+        """Returns whether all groups are measured."""
         with self._changed:
             return self._unfinished == 0
 

@@ -35,7 +35,7 @@ from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0
 FIRST_ANSWER_S = 60.0
-_LATE_S = 2.0  # time for the other workers to answer, after the first one
+_LATE_S = 10.0  # time for the other workers to answer, after the first one
 _MOST_AT_A_TIME = 64
 _OCCUPIED_S = 0.2
 _LOOK_S = 0.5
@@ -192,8 +192,8 @@ class ClusterFleet:
         failed: dict[str, BaseException] = {}
         while True:
             asked = {self._ask(worker): worker for worker in self.workers()}
-            if asked:
-                wait(asked, timeout=_LOOK_S)
+            if unanswered := [one for one in asked if not one.done()]:
+                wait(unanswered, timeout=_LOOK_S)
             else:
                 self._pool.wait(_LOOK_S)
             if any(_is_good(one) for one in asked):
@@ -204,7 +204,7 @@ class ClusterFleet:
                 for one in asked
                 if one.done() and (error := one.exception()) is not None
             }
-            if monotonic() > deadline or (asked and all(one.done() for one in asked)):
+            if monotonic() > deadline or (asked and all(map(_is_unfit, asked))):
                 raise self._no_worker(timeout_s, failed)
         found = [(worker, one.result()) for one, worker in asked.items() if _is_good(one)]
         for worker, facts in found:
@@ -248,6 +248,11 @@ def _model_of(facts: WorkerFacts) -> tuple[str, str, str]:
 
 def _is_good(asked: Future[WorkerFacts]) -> bool:
     return asked.done() and not asked.cancelled() and asked.exception() is None
+
+
+def _is_unfit(asked: Future[WorkerFacts]) -> bool:
+    """Returns whether the worker answered that it cannot measure. One that is lost may come back."""
+    return asked.done() and not isinstance(asked.exception(), WorkerLost)
 
 
 def _first_line(error: BaseException) -> str:

@@ -24,7 +24,7 @@ from profiler.errors import (
 )
 from profiler.measure.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measure.tools import probe
-from profiler.measure.tools.ncu import Ncu, judge
+from profiler.measure.tools.ncu import Ncu, recording_error
 from profiler.measure.tools.process import neutral_folder, run, shown
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
@@ -65,7 +65,7 @@ def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEO
             report = folder / "probe.ncu-rep"
             command = probe_command(ncu, report.name)
             done = run(command, timeout_s=timeout_s, folder=folder, environment=machine.environment)
-            error = judge(_PROBE_LABEL, done, _results_in(report), wanted=1)
+            error = recording_error(_PROBE_LABEL, done, _results_in(report), wanted=1)
     except ProfError as failure:
         error = failure
     except OSError as failure:
@@ -136,7 +136,7 @@ def describe_setting(proc: Path) -> str:
 
 
 def _is_administrator(proc: Path) -> bool:
-    """True if this process has CAP_SYS_ADMIN: in a container it is not enough to be root."""
+    """Returns whether this process has CAP_SYS_ADMIN: in a container it is not enough to be root."""
     with suppress(OSError):
         mask = re.search(r"^CapEff:\s*([0-9a-f]+)", (proc / "self/status").read_text(), re.M)
         if mask:
@@ -176,7 +176,7 @@ def _process_names(proc: Path) -> set[str]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """True if nobody holds either kind of lock on the file; releases its own at once."""
+    """Returns whether nobody holds either kind of lock on the file; releases its own at once."""
     try:
         for lock in (fcntl.flock, fcntl.lockf):
             lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

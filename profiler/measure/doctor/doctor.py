@@ -38,7 +38,7 @@ os.write(1, b" ".join(name.encode() for name, granted in vars(restrict()).items(
 """
 
 
-def examine(
+def examine_machine(
     root: Location, machine: Machine, progress: Callable[[str], None] = lambda _: None
 ) -> list[HealthCheck]:
     """Returns all checks, those with the fewest needs first. Checks that wait for other programs run in parallel.

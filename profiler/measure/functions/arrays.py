@@ -162,11 +162,15 @@ class Verified:
         return not self.not_finite and self.relative_error <= self.threshold
 
 
-Function = Callable[..., object]
+AnyFunction = Callable[..., object]
 
 
 def verify(
-    function: Function, reference: Function, arguments: Sequence[Any], seed: int, tolerance: float | None
+    function: AnyFunction,
+    reference: AnyFunction,
+    arguments: Sequence[Any],
+    seed: int,
+    tolerance: float | None,
 ) -> Verified:
     """Returns how far the function is from its reference.
 
@@ -183,7 +187,7 @@ def verify(
     return _compare(results[0], results[1], tolerance)
 
 
-def _poisoned_run(function: Function, inputs: Sequence[Any]) -> list[int]:
+def _poisoned_run(function: AnyFunction, inputs: Sequence[Any]) -> list[int]:
     """Runs the function once, fills what it returns with NaN, and returns the places of the arguments that it wrote."""
     used = replaced(inputs, copied)
     result = function(*used)
@@ -195,7 +199,7 @@ def _poisoned_run(function: Function, inputs: Sequence[Any]) -> list[int]:
 
 
 def _outputs(
-    function: Function, inputs: Sequence[Any], written: Sequence[int], *, poisoned: bool
+    function: AnyFunction, inputs: Sequence[Any], written: Sequence[int], *, poisoned: bool
 ) -> list[tuple[np.ndarray[Any, Any], str]]:
     """Returns the values and the type of each output."""
     used = replaced(inputs, copied)

@@ -37,7 +37,7 @@ _MOST_CALLS = 2000
 _FAILED, _WRONG = 1, 4
 _RUNTIMES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
 Work = list[Activity]
-Line = dict[str, Any]  # of the protocol
+ProtocolLine = dict[str, Any]  # of the protocol
 
 
 class Refused(Exception):
@@ -112,7 +112,7 @@ def _wait_for(result: object) -> None:
         result.block_until_ready()
 
 
-def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Line]:
+def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[ProtocolLine]:
     """Yields the kernels of one call and the calls that settling took, times, and verifies if there is a reference."""
     session = Session(listens=True)
     calls, last = session.settle(call.function, call.arguments)
@@ -135,7 +135,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Line]:
         yield _checked(call, seed)
 
 
-def _checked(call: Call, seed: int) -> Line:
+def _checked(call: Call, seed: int) -> ProtocolLine:
     from profiler.measure.functions.arrays import NotAlike, verify
 
     try:
@@ -146,7 +146,7 @@ def _checked(call: Call, seed: int) -> Line:
     return {**figures, "not_finite": found.not_finite, "ok": found.ok}
 
 
-def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Iterator[Line]:
+def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Iterator[ProtocolLine]:
     """Times the function's own work on the GPU with a cold L2, in turns with its reference."""
     functions = [call.function, *([call.call_reference] if call.reference is not None else [])]
     expected = [_kernels(session.settle(one, call.arguments)[1][-1]) for one in functions]
@@ -167,17 +167,17 @@ def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Itera
     reference = _name(call.reference) if len(functions) > 1 else None
     summary = {"summary": True, "reference": reference, "runtime": _runtime()}
     timed = {"began": began, "ended": time.time()}
-    yield {**summary, **timed, "kernels": sorted(configuration(*one) for one in expected[0])}
+    yield {**summary, **timed, "kernels": sorted(kernel_with_shape(*one) for one in expected[0])}
 
 
-def configuration(name: str, shape: Sequence[int]) -> str:
+def kernel_with_shape(name: str, shape: Sequence[int]) -> str:
     """Returns a kernel with what an autotuner may choose of it; `shape` has the columns of `SHAPE`."""
     *sizes, static, dynamic, registers = shape
     grid, block = ("x".join(map(str, part)) for part in (sizes[:3], sizes[3:]))
     return f"{name} (grid {grid}, block {block}, {static + dynamic} bytes shared, {registers} registers)"
 
 
-def profile(call: Call, launches: int) -> Iterator[Line]:
+def profile(call: Call, launches: int) -> Iterator[ProtocolLine]:
     """Calls the function until it is settled, then in the profiler's window; has nothing to say."""
     session = Session(listens=False)
     for _ in range(call.calls + SETTLED_CALLS):
@@ -243,7 +243,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     return _WRONG if any(line.get("ok") is False for line in lines) else 0
 
 
-def _lines(given: argparse.Namespace, call: Call) -> Iterator[Line]:
+def _lines(given: argparse.Namespace, call: Call) -> Iterator[ProtocolLine]:
     match given.mode:
         case "survey":
             return survey(call, given.seed, given.repeats, given.warmup)

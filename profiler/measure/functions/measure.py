@@ -27,7 +27,7 @@ from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
 from profiler.measure.functions.activity import LaunchedKernel, choose
 from profiler.measure.functions.arrays import described
-from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, configuration
+from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, kernel_with_shape
 from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
 from profiler.measure.rungs import program
@@ -100,7 +100,7 @@ class _Function(Kernel):
 
 @dataclass(frozen=True)
 class _Survey:
-    """What the first process found, which also timed the function."""
+    """The findings of the first process, which also timed the function."""
 
     calls: int
     kernels: tuple[LaunchedKernel, ...]
@@ -309,7 +309,7 @@ def profiled_configurations(run: Run) -> list[set[str]]:
     found: dict[int, set[str]] = {}
     for one in run.table("launches").to_pylist():
         found.setdefault(one["process"], set()).add(
-            configuration(one["mangled"], [one[name] for name in SHAPE])
+            kernel_with_shape(one["mangled"], [one[name] for name in SHAPE])
         )
     return list(found.values())
 

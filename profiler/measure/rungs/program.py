@@ -198,7 +198,7 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
 
 
 def _is_believed(answer: dict[str, Any]) -> bool:
-    """False if a figure is no number, or contradicts the verdict. A program may leave figures out."""
+    """Returns whether all figures are numbers and agree with the verdict. A program may leave figures out."""
     figures = {key: read_number(answer[key]) for key in _FIGURES if key in answer}
     if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
         return False

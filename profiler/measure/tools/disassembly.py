@@ -24,14 +24,14 @@ _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*/\*")
 _TARGET = re.compile(r"^\s*\.target\s+(\S+)|^\s*code for (\S+)")
 
 
-class Line(NamedTuple):
+class CodeLine(NamedTuple):
     """One instruction: its offset in the function, and its text."""
 
     offset: int
     text: str
 
 
-Listing = dict[str, list[Line]]
+CodeListing = dict[str, list[CodeLine]]
 
 
 def is_code_path(reference: str) -> bool:
@@ -48,13 +48,13 @@ def _starts_with(path: Path, magic: bytes) -> bool:
     return False
 
 
-def disassemble(path: Path) -> Listing:
+def disassemble(path: Path) -> CodeListing:
     """Returns the instructions of every function by its mangled name; of several targets, also by the target.
 
     Triton's cache may hold a function several times, once for each configuration: they are numbered by their length.
     """
     files = sorted(path.rglob("*.cubin")) if path.is_dir() else [path]
-    found: dict[tuple[str, str], list[list[Line]]] = {}
+    found: dict[tuple[str, str], list[list[CodeLine]]] = {}
     for file in files:
         for key, lines in _read(file).items():
             if lines not in (known := found.setdefault(key, [])):
@@ -70,7 +70,7 @@ def disassemble(path: Path) -> Listing:
     return listing
 
 
-def _read(path: Path) -> dict[tuple[str, str], list[Line]]:
+def _read(path: Path) -> dict[tuple[str, str], list[CodeLine]]:
     if not path.is_file():
         raise PathUnusable(
             f"{path}: no such file; {what_is_near(path, SUFFIXES, one='file of machine code', many='files of machine code')}",
@@ -93,17 +93,17 @@ def _read(path: Path) -> dict[tuple[str, str], list[Line]]:
     return found
 
 
-def parse(text: str) -> dict[tuple[str, str], list[Line]]:
+def parse(text: str) -> dict[tuple[str, str], list[CodeLine]]:
     """Returns the instructions by target and function, from what `cuobjdump -sass` prints."""
-    found: dict[tuple[str, str], list[Line]] = {}
-    target, lines = "", list[Line]()
+    found: dict[tuple[str, str], list[CodeLine]] = {}
+    target, lines = "", list[CodeLine]()
     for line in text.splitlines():
         if match := _TARGET.match(line):
             target = match[1] or match[2]
         elif match := _FUNCTION.match(line):
             lines = found.setdefault((target, match[1]), [])
         elif match := _INSTRUCTION.match(line):
-            lines.append(Line(int(match[1], 16), " ".join(match[2].split())))
+            lines.append(CodeLine(int(match[1], 16), " ".join(match[2].split())))
     return {key: lines for key, lines in found.items() if lines}
 
 

@@ -37,8 +37,8 @@ LAUNCHES = 5  # profiled in each process, unless the user gives another number
 OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
 Replay = Literal["kernel", "application", "range", "app-range"]
 Graphs = Literal["node", "graph"]
-Clock = Literal["none", "base", "boost", "reset"]
-Cache = Literal["all", "none"]
+ClockControl = Literal["none", "base", "boost", "reset"]
+CacheControl = Literal["all", "none"]
 _RANGE_MODES = ("range", "app-range")
 
 
@@ -55,8 +55,8 @@ class NcuOptions:
     preset: Preset
     replay: Replay = "kernel"
     graphs: Graphs = "node"
-    clock: Clock = "none"
-    cache: Cache = "all"
+    clock: ClockControl = "none"
+    cache: CacheControl = "all"
     extra: tuple[str, ...] = ()  # further words for ncu, as the user gave them
 
     @property
@@ -196,7 +196,7 @@ class Transcript:
             self.launches, self.steps, self.passes = self.finished, 0, int(passes[1])
 
 
-def judge(
+def recording_error(
     label: str, finished: Finished, results: int | None, wanted: int | None, *, is_rung: bool = False
 ) -> ProfError | None:
     """Returns the error of a recording, or None. `results` is the number of launches in its report, None without one.

@@ -27,10 +27,10 @@ from typing import NoReturn
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
 from profiler.store.scratch import scratch_folder
+from profiler.text import brief_word
 
 _MOST_BYTES = 16 << 20
 _LAST_LINES = 8
-_LONGEST_LIST = 8
 _WAKE_S = 0.2
 _CLOSED_WAKE_S = 0.01
 
@@ -156,12 +156,6 @@ def command_details(command: Iterable[str], *texts: str) -> list[str]:
     return [f"  {shown(map(brief_word, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
 
 
-def brief_word(word: str) -> str:
-    """Returns the word with a long list cut: `--metrics` may name a hundred, which nobody reads in an error."""
-    names = word.split(",")
-    return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"
-
-
 def _read(
     process: subprocess.Popen[bytes],
     command: Sequence[str],
@@ -207,7 +201,7 @@ def _read(
 
 
 def _has_exited(pid: int) -> bool:
-    """True if the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
+    """Returns whether the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -292,7 +286,7 @@ def _start_guard() -> int:
 
 
 def _is_unread(pipe: int) -> bool:
-    """True if the process that read the other end of the pipe is gone."""
+    """Returns whether the process that read the other end of the pipe is gone."""
     poll = select.poll()
     poll.register(pipe, 0)
     return bool(poll.poll(0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
-from profiler.analyse.code.alignment import CodeCheck, State
+from profiler.analyse.code.alignment import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.metrics import DURATION
@@ -331,7 +331,7 @@ _CODE_HEADER = (
     "after",
     "place",
 )
-_CODE_TONE: dict[State, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
+_CODE_TONE: dict[FunctionState, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
 
 
 def code_check_document(finding: CodeCheck) -> doc.Document:

@@ -10,11 +10,12 @@ from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.present import document as doc
 from profiler.present.documents.parts import code_rows
-from profiler.text import number, short_place, shortened
+from profiler.text import mean_count, number, short_place, shortened
 
 _NAME_WIDTH = 100
 _WORD_BITS = 32
 _MOST_OPCODES = 6
+_RARE = 0.005  # a turn: what a few warps do in thousands of turns is no part of a loop
 
 
 def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
@@ -72,13 +73,15 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
     steps = _divisors(code)
     columns = [
         doc.Column(f"{code_rows.PLUMBING}, per {UNIT_TEXT[code.per]}"),
-        *(doc.Column(title, "number", missing="-") for title in titles),
+        *(doc.Column(title, "count", missing="-") for title in titles),
         doc.Column("opcodes", prose=True),
     ]
     rows = []
     for kind in kinds:
         found = [(side.get(kind), n) for side, n in zip(sides, steps, strict=True)]
         counts = [one.count / n if one else None for one, n in found]
+        if max(filter(None, counts), default=0.0) < _RARE:
+            continue
         rows.append(
             doc.Row((kind, *counts, _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])))
         )
@@ -90,10 +93,11 @@ def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
     counts = [{name: count / steps for name, count in opcodes.items()} for opcodes, steps in sides]
     names = list(dict.fromkeys(name for side in counts for name in side))
     names.sort(key=lambda name: (-max(side.get(name, 0.0) for side in counts), name))
-    more = f" and {len(names) - _MOST_OPCODES} more" if len(names) > _MOST_OPCODES else ""
+    shown = [name for name in names if max(side.get(name, 0.0) for side in counts) >= _RARE][:_MOST_OPCODES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     texts = [
-        f"{name} {' -> '.join(dict.fromkeys(number(side.get(name, 0.0)) for side in counts))}"
-        for name in names[:_MOST_OPCODES]
+        f"{name} {' -> '.join(dict.fromkeys(mean_count(side.get(name, 0.0)) for side in counts))}"
+        for name in shown
     ]
     return f"{', '.join(texts)}{more}"
 
@@ -119,9 +123,9 @@ def scope_text(sheet: LoopSheet) -> str:
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
         place = f" from {short_place(sheet.place)}" if sheet.place else ""
-        return f"the whole function{place}, {number(sheet.iterations)} warps, {share}"
+        return f"the whole function{place}, {mean_count(sheet.iterations)} warps, {share}"
     place = short_place(sheet.place or "") or f"{sheet.start:#x} to {sheet.end:#x}"
-    return f"loop at {place}, {number(sheet.iterations_per_warp)} iterations a warp, {share}"
+    return f"loop at {place}, {mean_count(sheet.iterations_per_warp)} iterations a warp, {share}"
 
 
 def caution_texts(code: MachineCode) -> list[str]:
@@ -141,7 +145,7 @@ def caution_texts(code: MachineCode) -> list[str]:
 
 def figures_table(code: MachineCode, titles: Sequence[str]) -> doc.Table:
     """Returns each figure of the loops, with a column for each side."""
-    sides = [doc.Column(title, "number", missing="-") for title in titles]
+    sides = [doc.Column(title, "count", missing="-") for title in titles]
     rows = [doc.Row((name, *values)) for name, values in figures(code)]
     return doc.Table([doc.Column(figures_title(code)), *sides], rows)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
+from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import Comparisons
@@ -21,9 +21,6 @@ from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, headline_blocks, why_and_next
 from profiler.text import change_text, counted, shortened, unit_for_people
-
-if TYPE_CHECKING:
-    from profiler.analyse.code.machine_code import CodeView
 
 _NAME_WIDTH = 100
 _OTHER_METRICS, _LEAST_METRICS = 12, 4
@@ -102,7 +99,8 @@ def comparison_document(
         records = doc.Records(_HEADER, list(_timed_records(comparison)))
         return doc.Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
-    _, after = names_of_sides((comparison.before.label, comparison.after.label))
+    sides = (comparison.before, comparison.after)
+    _, after = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
     sections = [
         *_heading(comparison),
         [

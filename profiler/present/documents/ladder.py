@@ -283,7 +283,7 @@ def counter_legend(finding: ladder.LadderFinding) -> list[doc.Legend]:
     return [doc.Legend(entries)] if entries else []
 
 
-def _counter(title: str, metric: str, stays: int, kind: doc.Kind) -> CounterColumn:
+def _counter(title: str, metric: str, stays: int, kind: doc.ValueKind) -> CounterColumn:
     def value(rung: ladder.RungFinding) -> doc.Value:
         mean = rung.metrics.get(metric)
         return None if mean is None else doc.Marked(mean, f" {_mark(rung, metric)}")

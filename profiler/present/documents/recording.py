@@ -52,6 +52,7 @@ _TIMING_HEADER = (
 )  # fmt: skip
 # The names in the section MemoryWorkloadAnalysis of Nsight Compute.
 _RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
+_WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
 _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
 Fact = tuple[str, str]
 
@@ -80,7 +81,10 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     share = sum(one.share_pct or 0.0 for one in rest)
     more = f"{len(rest)} more kernels take {number(share)} % of the time together; --format json --full lists them."
     nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""
-    ask = f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything."
+    ask = (
+        f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything; "
+        "`prof compare` with two -k compares two of them."
+    )
     return [
         headline_blocks(recording.headline),
         [
@@ -306,7 +310,9 @@ def _accesses(means: Mapping[str, float]) -> list[str]:
     facts = []
     if "bulk_loads" in means:
         loads, stores = (width_text(means, kind) for kind in ("load", "store"))
-        facts.append(f"bits per global access: loads {loads}, stores {stores}")
+        mixed = any(means.get(f"{kind}_width_bits", _WIDTHS[0]) not in _WIDTHS for kind in ("load", "store"))
+        average = ", on average" if mixed else ""
+        facts.append(f"bits per global access{average}: loads {loads}, stores {stores}")
     if "inst_per_byte" in means:
         facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
     return facts

@@ -29,7 +29,7 @@ from profiler.present.documents.recording import (
     profiled_facts,
     timing_section,
 )
-from profiler.text import shortened
+from profiler.text import short_gpu, shortened
 
 _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
@@ -45,23 +45,30 @@ _RECORDING_COLUMNS = (
     doc.Column("launches", "number"),
     doc.Column("kernel", folds=True),
 )
+_UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
 _REFUSED = "The two were not measured alike, so they are not compared."
 
 
-def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> doc.Document:
+def recordings_document(
+    kernels: Sequence[KernelFindings],
+    pairs: Sequence[PairFindings],
+    unrelated: Sequence[tuple[str, str]] = (),
+) -> doc.Document:
     """Returns the recordings that a user named, each with its share of the time and its step from the one before.
 
     Without steps, the kernel that takes most of the time comes first. Of two recordings, their step says all.
+    Neighbours that are `unrelated` are named.
     """
     after = {pair.after: pair for pair in pairs}
     is_pair = len(kernels) == 2 and len(pairs) == 1
     many_gpus = len({_gpu(one) for one in kernels}) > 1
+    repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     by_time = sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
     sheets = {one.anchor: one.sheet for one in by_time if one.sheet and not is_pair}
     index = index_of(sheets.values())
     entries = dict(zip(sheets, index, strict=True))
     rows = [
-        doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus=many_gpus))
+        doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus, repeated))
         for one in (kernels if pairs else by_time)
     ]
     answer = pairs[0].answer if is_pair else None
@@ -69,9 +76,9 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
         run = by_time[0].run
         counted = run.manifest.has_counters
         answer = headline_of_index(run.label, index, list(sheets.values()), has_counters=counted)
-    return doc.Document(
-        "At a glance", [headline_blocks(answer), [doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)]]
-    )
+    notes = [doc.Text(_UNRELATED.format(*names)) for names in unrelated]
+    table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
+    return doc.Document("At a glance", [headline_blocks(answer), [table, *notes]])
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> doc.Document:
@@ -90,9 +97,13 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
 
 
 def _recording(
-    found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None, *, many_gpus: bool
+    found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None, many_gpus: bool, repeated: bool
 ) -> tuple[str | float | doc.Linked | None, ...]:
-    """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
+    """Returns the row of one recording.
+
+    The GPU of all of them stands above the views, so only differing ones are repeated. Where no kernel is launched again,
+    its time is its total.
+    """
     sheet, counted = found.sheet, found.run.manifest.has_counters
     took = profiled_duration_ns(sheet) or None
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
@@ -100,12 +111,12 @@ def _recording(
         doc.Linked(found.anchor, found.anchor),
         doc.Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
-        entry.total_ns if entry else None,
+        entry.total_ns if entry and repeated else None,
         (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
         took if counted else None,
         step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
-        _gpu(found) if many_gpus else "",
+        short_gpu(_gpu(found)) if many_gpus else "",
         sheet.launches if sheet else None,
         kernel if kernel not in (found.name, plain_name(found.name)) else "",
     )

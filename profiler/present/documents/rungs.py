@@ -16,14 +16,14 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.measure.rungs.build import Built
 from profiler.measure.rungs.program import Checked
-from profiler.present.document import Column, Document, Kind, Plain, Records, Tone
+from profiler.present.document import Column, Document, Plain, Records, Tone, ValueKind
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name
 from profiler.text import shortened
 
-Record = tuple[Plain, ...]
+RungRow = tuple[Plain, ...]
 
 BUILD_HEADER = ("kernel", "name", "status", "registers", "spill_bytes", "seconds", "binary")
 CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "worst_element", "verdict", "seed")
@@ -59,7 +59,7 @@ def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequenc
     columns = []
     for name in header:
         title = "its best" if name == "best_ns" else name.removesuffix("_ns")
-        kind: Kind = "duration" if name.endswith("_ns") else "number"
+        kind: ValueKind = "duration" if name.endswith("_ns") else "number"
         kind = "text" if name in _TEXTS else "scientific" if name in _SCIENTIFIC else kind
         stays = optional.index(name) if name in optional else None
         title = title.replace("_", " ").replace(" pct", " %")
@@ -67,23 +67,23 @@ def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequenc
     return columns
 
 
-def built_document(rows: Sequence[Record]) -> Document:
+def built_document(rows: Sequence[RungRow]) -> Document:
     """Returns a row for each rung that was built."""
     return rows_document(BUILD_HEADER, rows, _columns(BUILD_HEADER, _FIGURES_AS_TEXT))
 
 
-def verified_document(rows: Sequence[Record]) -> Document:
+def verified_document(rows: Sequence[RungRow]) -> Document:
     """Returns a row for each rung that was verified, in the colour of its verdict."""
     tones = [_TONES[str(row[CHECK_HEADER.index("verdict")])] for row in rows]
     return rows_document(CHECK_HEADER, rows, _columns(CHECK_HEADER, _FIGURES_AS_TEXT), tones)
 
 
-def timed_document(rows: Sequence[Record]) -> Document:
+def timed_document(rows: Sequence[RungRow]) -> Document:
     """Returns a row for each rung that was timed."""
     return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT))
 
 
-def build_row(built: Built, compiled: Mapping[str, int]) -> Record:
+def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
     """Returns the row of one rung, in the order of `BUILD_HEADER`.
 
     `compiled` is the compiler's report on the kernels that the ladder means.
@@ -100,7 +100,7 @@ def build_row(built: Built, compiled: Mapping[str, int]) -> Record:
     )
 
 
-def check_row(checked: Checked) -> Record:
+def check_row(checked: Checked) -> RungRow:
     """Returns the row of one rung, in the order of `CHECK_HEADER`."""
     job = checked.job
     return (
@@ -115,7 +115,7 @@ def check_row(checked: Checked) -> Record:
     )
 
 
-def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, run_id: str) -> Record:
+def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, run_id: str) -> RungRow:
     """Returns the row of one rung, in the order of `TIME_HEADER`."""
     return (
         kernel.number,
@@ -137,7 +137,7 @@ def _shortest(path: Path) -> str:
     return min(str(path), os.path.relpath(path), key=len)
 
 
-def collected_document(rows: Sequence[Record]) -> Document:
+def collected_document(rows: Sequence[RungRow]) -> Document:
     """Returns a row for each kernel. Names are shortened; `prof show` prints them in full."""
     place = HEADER.index("kernel")
     shown = [[*row[:place], shortened(str(row[place]), _KERNEL_WIDTH), *row[place + 1 :]] for row in rows]
@@ -145,7 +145,7 @@ def collected_document(rows: Sequence[Record]) -> Document:
     return replace(document, records=Records(HEADER, rows))
 
 
-def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> Record:
+def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> RungRow:
     """Returns the row of one kernel of one run, in the order of `HEADER`."""
     manifest = run.manifest
     timings = run.table("timings")

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec.structs import replace
 
+from profiler.analyse.report import KernelFindings, PageFindings
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Chart, Document, Facts, charts_of
 from profiler.present.documents.catalogue import names_document
@@ -26,12 +27,11 @@ from profiler.present.documents.report import (
     recordings_document,
 )
 from profiler.present.render.html import Picture, document_html, facts_html
+from profiler.store.runs.manifest import Manifest
 from profiler.text import printable, shortened
 
 if TYPE_CHECKING:
-    from profiler.analyse.report import KernelFindings, Report
     from profiler.present.page.drawing import Drawing, Look
-    from profiler.store.runs.manifest import Manifest
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
@@ -70,7 +70,7 @@ class Page:
         return [view for view in self.views if view.kind == kind]
 
 
-def draw_page(report: Report, drawing: Drawing) -> Page:
+def draw_page(report: PageFindings, drawing: Drawing) -> Page:
     """Returns the views of a report. Each chart is drawn in the background while the rest is found."""
     charts: dict[Chart, Future[Picture | None]] = {}
 
@@ -101,7 +101,9 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         sections = [headline_blocks(step), *document.sections]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
-        overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))
+        overview = View(
+            "ladder", "ladder", recordings_document(list(found.values()), compared, report.unrelated)
+        )
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),

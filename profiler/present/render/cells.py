@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from profiler.present.document import Cell, Column, KernelName, Kind, Linked, Marked, Nested, Table
-from profiler.text import duration, half_width, number, percent, relative, shortened, signed
+from profiler.present.document import Cell, Column, KernelName, Linked, Marked, Nested, Table, ValueKind
+from profiler.text import duration, half_width, mean_count, number, percent, relative, shortened, signed
 
 _KERNEL_WIDTH, _LEAST_KERNEL_WIDTH = 110, 20
 
@@ -14,8 +14,9 @@ _KERNEL_WIDTH, _LEAST_KERNEL_WIDTH = 110, 20
 CHECK_MARKS = {True: "✓", False: "✗", None: "?"}
 CHECK_WORDS = {True: "yes", False: "no", None: "unclear or not recorded"}
 _WORD_BITS = 32
-_FIGURES: dict[Kind, Callable[[float], str]] = {
+_FIGURES: dict[ValueKind, Callable[[float], str]] = {
     "number": number,
+    "count": mean_count,
     "change": signed,
     "duration": duration,
     "tenths": lambda value: f"{value:.1f}",
@@ -26,7 +27,7 @@ _FIGURES: dict[Kind, Callable[[float], str]] = {
     "scientific": lambda value: f"{value:.2e}",
     "ratio": lambda value: f"{number(value)}x",
 }
-_PAIRS: dict[Kind, Callable[[tuple[float, float]], str]] = {
+_PAIRS: dict[ValueKind, Callable[[tuple[float, float]], str]] = {
     "spread": half_width,
     "relative": lambda pair: relative(*pair),
 }

@@ -132,7 +132,7 @@ def _cell(value: doc.Cell, text: str, column: doc.Column, views: Collection[str]
 def _classes(column: doc.Column) -> str:
     """Returns the attribute for the cells of a column."""
     folds = (column.folds or column.prose or column.wide) and not column.is_right
-    names = {"r": column.is_right, "mark": column.judges, "folds": folds}
+    names = {"r": column.is_right, "mark": column.judges, "folds": folds, "aside": folds and column.wide}
     shown = " ".join(name for name, holds in names.items() if holds)
     return f' class="{shown}"' if shown else ""
 

@@ -13,7 +13,7 @@ _NAME_WIDTH = 60
 
 
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
-    """Returns a test case for each limit; an unclear one is an error, or skipped if that is allowed.
+    """Returns a test case for each limit; a failure has the reasons as its text. An unclear one is an error, or skipped if that is allowed.
 
     What only the baseline has is unclear, and skipped if its removal was accepted. A recording that is compared with itself is skipped, and one that is new. What
     was accepted passes, and says so as its output.
@@ -30,7 +30,9 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
         if kind is None or (outcome == "unclear" and allow_unclear):
             kind = "skipped"
         why = "same_recording" if outcome == "passed" else outcome
-        ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)
+        element = ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)
+        if kind == "failure":
+            element.text = _reasons(pair)
     for name, alone, reason in check.unpaired(finding):
         kind = "error" if alone == "unclear" and not allow_unclear else "skipped"
         case = _case(suite, name, "counterpart")
@@ -63,6 +65,12 @@ def _xml(suite: ElementTree.Element) -> str:
     ElementTree.indent(root)
     xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return xml.decode()
+
+
+def _reasons(pair: PairCheck) -> str | None:
+    """Returns how much slower the kernel got, why, and what to change."""
+    said = [("", pair.what), ("Why: ", pair.why), ("Next: ", pair.next)]
+    return "\n".join(printable(f"{name}{text}") for name, text in said if text) or None
 
 
 def _message(pair: PairCheck, one: MetricCheck | None) -> str:

@@ -145,7 +145,7 @@ class Batch:
 
     @property
     def timeout_s(self) -> float:
-        """How long the batch may take: the last report starts at the latest after `_MOST_S`; a URL is
+        """Returns how long the batch may take: the last report starts at the latest after `_MOST_S`; a URL is
         fetched, then read.
         """
         return _MOST_S + max((2 if task.remote is not None else 1) * task.limit_s for task in self.tasks)

@@ -142,7 +142,7 @@ class ObjectPlace:
         return self._create(name, lambda path, **mode: self._system.pipe_file(path, data, **mode))
 
     def put_new_file(self, name: str, source: Path) -> bool:
-        """Like `put_new`, for a file of this machine, which may be large."""
+        """Does as `put_new` does, for a file of this machine, which may be large."""
         return self._create(name, lambda path, **mode: self._system.put_file(str(source), path, **mode))
 
     def _create(self, name: str, write: Callable[..., object]) -> bool:

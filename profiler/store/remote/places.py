@@ -59,7 +59,7 @@ class Place(Protocol):
 
     @property
     def local(self) -> Path:
-        """A folder of this machine for unfinished work: `root` itself when that is a folder."""
+        """Returns a folder of this machine for unfinished work: `root` itself when that is a folder."""
 
     def names(self) -> list[str]:
         """Returns the folders that may be runs or packs, in order; those that begin with a dot are left out."""
@@ -70,10 +70,10 @@ class Place(Protocol):
         """Reads several pieces at once; a piece that cannot be read, or is larger than `most`, is returned as its error."""
 
     def file(self, name: str) -> Path:
-        """A file of this machine with the same content."""
+        """Returns a file of this machine with the same content."""
 
     def keep(self, name: str, data: bytes) -> Path:
-        """A file of this machine with the same content, which was just read as `data`."""
+        """Returns a file of this machine with the same content, which was just read as `data`."""
 
     def forget(self, name: str) -> None:
         """Removes the copy that `file` or `keep` made on this machine, if they made one."""

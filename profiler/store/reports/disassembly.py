@@ -33,7 +33,7 @@ def walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
         yield address, sass
 
 
-def disassemble(action: Any, starts: Sequence[int], start: int, known: Iterable[int]) -> Function:
+def disassemble_function(action: Any, starts: Sequence[int], start: int, known: Iterable[int]) -> Function:
     """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known.
 
     Their texts are empty if NVIDIA's reader cannot disassemble them; their counts and source lines still hold.

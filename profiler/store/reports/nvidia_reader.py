@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.reports.disassembly import LARGEST_FUNCTION_BYTES, Function, disassemble, still_the_same
+from profiler.store.reports.disassembly import (
+    LARGEST_FUNCTION_BYTES,
+    Function,
+    disassemble_function,
+    still_the_same,
+)
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
@@ -96,11 +101,11 @@ def _failures_named(path: Path) -> Iterator[None]:
         raise ReaderFailed(f"{path}: cannot be decoded: {type(error).__name__}: {error}") from error
 
 
-Value = tuple[float | None, str | None, int | None]  # value, text, exact
-_NOTHING: Value = (None, None, None)
+MetricValue = tuple[float | None, str | None, int | None]  # value, text, exact
+_NOTHING: MetricValue = (None, None, None)
 
 
-def _value_of(metric: Any, kind: int, *instance: int) -> Value:
+def _value_of(metric: Any, kind: int, *instance: int) -> MetricValue:
     if kind in _FLOATS:
         number = metric.as_double(*instance)
         return _NOTHING if math.isnan(number) else (number, None, None)
@@ -121,7 +126,7 @@ class _Launch:
     starts: list[int] = field(default_factory=list)
     executed: dict[int, int | None] | None = None
     samples: dict[int, dict[str, int]] | None = None
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, MetricValue] = field(default_factory=dict)
 
     def function_of(self, address: int) -> tuple[int, int] | None:
         """Returns the function that an address is in, and the offset from its start."""
@@ -225,7 +230,7 @@ class _Decoder:
             columns["function_index"].extend([None] * count)
             columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
 
-    def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
+    def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[MetricValue]) -> None:
         if name == _EXECUTED:
             counts = (None if value is None else int(value) for value, _, _ in values)
             launch.executed = dict(zip(ids, counts, strict=True))
@@ -308,7 +313,7 @@ class _Decoder:
         key = (action.name(action.NameBase_MANGLED), start, len(known))
         function = self._functions.get(key)
         if function is None or not still_the_same(action, launch.starts, start, function):
-            function = self._functions[key] = disassemble(action, launch.starts, start, known)
+            function = self._functions[key] = disassemble_function(action, launch.starts, start, known)
         return function
 
     # Nsight Compute's own findings

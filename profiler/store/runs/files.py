@@ -52,7 +52,7 @@ class RunFiles(ABC):
         return self.shown(self.stored[table].file)
 
     def report(self, report: StoredReport) -> Path:
-        """A file of this machine that holds the stored report."""
+        """Returns a file of this machine that holds the stored report."""
         return self.place.file(self.report_name(report))
 
     @abstractmethod
@@ -61,11 +61,11 @@ class RunFiles(ABC):
 
     @abstractmethod
     def parquet(self, table: str) -> tuple[Path, range | None]:
-        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
+        """Returns a verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
 
     @abstractmethod
     def shown(self, file: str) -> str:
-        """A file of the run, for messages."""
+        """Returns the name of a file of the run, for messages."""
 
     @abstractmethod
     def report_name(self, report: StoredReport) -> str:

@@ -18,7 +18,7 @@ _LISTINGS = 5
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRun:
     """A run's manifest, also as it was written, and the run's files."""
 
     manifest: Manifest
@@ -78,7 +78,7 @@ class RunIndex:
         self._packed = {name: pack for pack in self.packs for name in pack.index.runs}
         return sorted({*names, *self._packed})
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> FoundRun:
         """Finds a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
         try:
             return self._read(name)
@@ -125,15 +125,15 @@ class RunIndex:
                 name: data for name, data in zip(folders, found, strict=True) if isinstance(data, bytes)
             }
 
-    def _read(self, name: str) -> Found:
+    def _read(self, name: str) -> FoundRun:
         where = self._place.shown(f"{name}/{MANIFEST_FILE}")
         pack, known = self._packed.get(name), self._ahead.pop(name, None)
         if pack is None:
             written = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
             manifest = decode_manifest(written, where)
-            return Found(manifest, written, FolderFiles(self._place, name, manifest.tables))
+            return FoundRun(manifest, written, FolderFiles(self._place, name, manifest.tables))
         data = pack.verified_line(name, known or pack.lines([name])[name])
         line = read_line(data, pack.shown(MANIFESTS_FILE))
         written = bytes(line.manifest)
         manifest = decode_manifest(written, where)
-        return Found(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))
+        return FoundRun(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))

@@ -21,7 +21,7 @@ from profiler.errors import ReportError, ReportNotFound, RunUnusable
 from profiler.machine import available_cores
 from profiler.store.cache import Cache, hash_of_code
 from profiler.store.reports.identity import sha256_of_report
-from profiler.store.reports.request import stem_of
+from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.runs.manifest import Manifest, StoredReport, read_manifest
 from profiler.store.runs.run import Run
 from profiler.store.scratch import scratch_folder
@@ -142,7 +142,6 @@ def _in_memory(path: Path, folder: Path, manifest: Manifest) -> Run:
 def _read_reports(paths: Sequence[Path], progress: Callable[[str], None]) -> list[Run]:
     from concurrent.futures import wait
 
-    from profiler.store.reports.request import AlreadyStored, Request
     from profiler.store.reports.sandbox import Sandbox, outcome
 
     with scratch_folder() as scratch:

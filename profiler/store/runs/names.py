@@ -122,7 +122,7 @@ def ladders_of(names: Iterable[str]) -> list[str]:
 
 
 def _rung_pattern(ladder: str, number: str, *, any_preset: bool) -> re.Pattern[str]:
-    """A pattern for a rung's names.
+    """Returns a pattern for a rung's names.
 
     No preset begins with a number, so `conv-2-1` is kernel 1 of `conv-2`, not of `conv`.
     """

@@ -126,7 +126,7 @@ class Run:
                 self.files.place.forget(self.files.report_name(report))
 
     def report_path(self, report: StoredReport) -> Path:
-        """A file of this machine: the stored report, or the original when that was not copied."""
+        """Returns a file of this machine: the stored report, or the original when that was not copied."""
         if report.file is None:
             return Path(report.reference or "")
         return self._reading(lambda: self.files.report(report))
@@ -147,7 +147,7 @@ class Run:
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
-        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
+        """Returns a verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
         return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:

@@ -78,7 +78,7 @@ class RunStore:
         return here == there
 
     def staging(self) -> Staging:
-        """A new place to prepare runs in and commit them from."""
+        """Returns a new place to prepare runs in and commit them from."""
         from profiler.store.runs.commit import Staging
 
         if isinstance(self.place, ObjectPlace):
@@ -168,7 +168,7 @@ class RunStore:
             yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each run that is whole, from its manifest, oldest first."""
+        """Returns one row for each run that is whole, from its manifest, oldest first."""
         import pandas as pd
 
         return pd.DataFrame([msgspec.to_builtins(manifest) for manifest in self.manifests()])

@@ -100,7 +100,7 @@ def test_whatever_is_missing_the_rest_is_judged(make_run, data):
 
 @pytest.mark.parametrize(("waves", "found"), [(9.75, []), (9.6, ["uneven-last-wave"])])
 def test_a_cause_that_would_save_less_than_three_percent_is_not_named(diagnosis_of, waves, found):
-    """Of ten rounds, the last one leaves a quarter of its places empty, or two fifths."""
+    """The last of ten rounds leaves a quarter of its places empty, or two fifths."""
     figures = {
         "duration_ns": 1e6,
         "waves": waves,

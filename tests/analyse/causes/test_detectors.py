@@ -118,6 +118,27 @@ def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
     assert names(global_memory.detect_narrow, load_with(sectors, opcode)) == found
 
 
+@pytest.mark.parametrize(
+    ("second", "accesses", "elements"),
+    [
+        ("LDG.E R6, [R8.64]", "4 bytes a thread, 128 bytes a request.", "4 neighbouring elements"),
+        (
+            "LDG.E.64 R6, [R8.64]",
+            "4 or 8 bytes a thread, 192 bytes a request on average.",
+            "several neighbouring",
+        ),
+    ],
+)
+def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
+    second, accesses, elements
+):
+    contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
+    wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
+    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
+    assert candidate.sentence.endswith(accesses)
+    assert elements in candidate.advice
+
+
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
 def test_accesses_whose_lanes_lie_apart_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
@@ -628,6 +649,14 @@ def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     assert names(launch.detect_small_grid, evidence) == found
 
 
+@pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
+def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
+    evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "launch__sm_count": 132.0})
+    tiny = replace(evidence, model=replace(evidence.model, starting=starting))
+    (candidate,) = launch.detect_small_grid(tiny)
+    assert candidate.saves == pytest.approx(saved)
+
+
 @pytest.mark.parametrize(("waves", "found"), [(1.9, []), (2.0, ["too-little-work-a-thread"])])
 def test_threads_can_do_more_where_there_are_two_rounds_of_blocks(waves, found):
     assert names(launch.detect_little_work, evidence_of(LOAD, figures={"waves": waves})) == found
@@ -784,7 +813,7 @@ def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, f
 
 @pytest.mark.parametrize(("passes", "saved"), [(100.0, 0.5), (150.0, 1 / 6), (200.0, 0.0)])
 def test_passes_that_conflict_stay_when_other_lanes_take_the_place_of_idle_ones(passes, saved):
-    """Of 100 loads from shared memory, 16 lanes act."""
+    """16 lanes act in each of 100 loads from shared memory."""
     facts = {0: {"lanes": 32.0, "acting": 16.0, "passes": passes, "ideal_passes": 100.0}}
     evidence = evidence_of("LDS R4, [R2]", facts=facts, figures={"shared_of_l1_pct": 100.0})
     (candidate,) = lanes.detect_idle_lanes(evidence)

@@ -1,4 +1,4 @@
-"""Where a cause is: the line of the user's code, even if the instruction is compiled from a header of CUDA."""
+"""A cause names a line of the user's code, even if its instruction is compiled from a header of CUDA."""
 
 from __future__ import annotations
 

@@ -84,6 +84,17 @@ def test_what_an_fma_costs(store, name, instructions):
     )
 
 
+@pytest.mark.parametrize(("outside", "scope"), [(8, "loop"), (100, "function")])
+def test_a_loop_that_few_warps_go_round_is_not_hot(outside, scope):
+    """As where a warp in thousands waits for a flag: almost all that runs is straight code."""
+    lines = [("FADD R1, R1, R2", 100.0)] * outside + [("LDG.E R4, [R2.64]", 50.0)]
+    lines += [(f"@P0 BRA {16 * outside:#x}", 50.0), ("EXIT", 100.0)]
+    body = tuple(
+        Instruction(16 * place, opcode_of(text), text, count) for place, (text, count) in enumerate(lines)
+    )
+    assert find_region(Code((body,), launches=1, like=1)).scope == scope
+
+
 # The ladder, against its counters and the published accounting
 
 

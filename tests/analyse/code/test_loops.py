@@ -11,7 +11,7 @@ from profiler.store.tables.instruction_text import opcode_of
 
 
 def function(*lines):
-    """From `(executed, text)`, 16 bytes each; a count of None is one the report did not make."""
+    """Makes a function of `(executed, text)`, 16 bytes each; None is a count that the report lacks."""
     return tuple(
         Instruction(16 * index, opcode_of(text), text, executed)
         for index, (executed, text) in enumerate(lines)

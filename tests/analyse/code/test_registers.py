@@ -1,4 +1,4 @@
-"""What an instruction writes, and what registers hold as a loop runs."""
+"""Finds what an instruction writes, and what registers hold while a loop runs."""
 
 from __future__ import annotations
 

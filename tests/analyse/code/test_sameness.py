@@ -1,4 +1,4 @@
-"""Whether machine code changed: names of registers, addresses and the order of functions are no change, all else is."""
+"""Other names of registers, addresses or an order of functions do not change machine code; all else does."""
 
 from __future__ import annotations
 

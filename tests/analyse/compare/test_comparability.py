@@ -119,7 +119,7 @@ def _at_clocks(make_run, clocks):
 
 
 def test_a_kernel_in_less_precision_is_not_the_same_work_done_faster(make_run):
-    """What verification found of each is told beside, where both were verified as where one was."""
+    """The warning has the error that verification found for each side, also if only one was verified."""
 
     def computing(name, opcode, error=None):
         launches = ({"kernel": "k", "process": process, "opcodes": {opcode: 5}} for process in range(2))
@@ -138,7 +138,7 @@ def test_a_kernel_in_less_precision_is_not_the_same_work_done_faster(make_run):
 
 @pytest.mark.parametrize(("ladder", "unlike"), [("gemm", [10, 12]), ("ceilings", [5, 6])])
 def test_recorded_steps_to_other_arithmetic_are_cautioned_and_no_others(recorded, ladder, unlike):
-    """Of GEMM, 10 and 11 are BF16, 12 and 13 TF32, and 14 follows 9."""
+    """GEMM 10 and 11 compute in BF16, 12 and 13 in TF32, and 14 follows 9."""
     assert cautioned_for_precision(ladder, recorded) == unlike
 
 

@@ -1,4 +1,4 @@
-"""What a comparison says first."""
+"""A comparison begins with one sentence of what changed, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 
 from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.find import Diagnosis
-from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, ratio_sentence
+from profiler.analyse.compare.headline import (
+    ChangedCauses,
+    compare_causes,
+    headline_of_pair,
+    main_factors,
+    ratio_sentence,
+)
 from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
 
 TIMES = (4e6, 2e6)
@@ -48,6 +54,13 @@ def why(*factors):
         ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), attribution, Instructions([]), [], ChangedCauses()
     )
     return found.why
+
+
+def test_the_factor_that_explains_most_is_a_main_one_though_no_sentence_has_words_for_it():
+    cycles = Factor("cycles", 0.25, 1.1, 1.0, 4.0, unit="cycle")
+    clock = Factor("clock", 1.13, -0.1, 1.5, 1.7, unit="GHz")
+    attribution = Attribution("cycles", "", {}, 0.28, [clock, cycles], 0.0)
+    assert [one.name for one in main_factors(attribution)] == ["cycles", "clock"]
 
 
 def test_what_changed_most_is_said_before_what_works_against_it():

@@ -1,4 +1,4 @@
-"""What a ladder says first: which rung came furthest, by which steps, and what to do next."""
+"""A ladder first says which rung came furthest, by which steps, and what to do next."""
 
 from __future__ import annotations
 

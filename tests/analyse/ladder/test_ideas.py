@@ -1,4 +1,4 @@
-"""What each idea was worth: the step claimed, the step here, and whether the one holds in the other."""
+"""For each idea: the step that was claimed, the step measured here, and whether the claim holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where every rung stands and what changed from the rung it follows, on made-up rungs and on recorded ones."""
+"""A ladder shows where every rung stands and what changed from the rung it follows, made-up or recorded."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def test_a_rung_that_was_only_timed_has_a_step_to_one_that_was_profiled(made, mo
 
 @pytest.mark.parametrize("others_profiled", [True, False])
 def test_a_kernel_that_is_a_part_of_its_step_is_told_wherever_it_stands(made, moving_ladder, others_profiled):
-    """Of rung 1, a program of two kernels, one was profiled; it is the first of the ladder."""
+    """Rung 1, the first of the ladder, is a program of two kernels, of which one was profiled."""
     executed = {BY_NAME["inst_executed"].ncu[0]: 4096.0}
     facts = {"workload": {"m": 4096}, "counters": executed}
     made.profile("made-1", *around(50.0), timings=around(100.0), **facts)

@@ -8,7 +8,7 @@ import re
 import msgspec
 import pytest
 
-from profiler.analyse.recording.index import index_of
+from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
@@ -132,3 +132,15 @@ def test_a_range_leaves_only_its_launches(make_run, tmp_path, prof_here):
 def test_the_place_of_a_cause_is_null_where_it_is_not_known_and_never_left_out(index):
     (entry,) = msgspec.to_builtins(index(short=10.0))
     assert entry["where"] is None
+
+
+def test_without_durations_the_answer_says_what_is_missing_and_how_to_record_it(make_run):
+    run = make_run(*({"kernel": name, "metrics": {"made": 1.0}} for name in ("one", "other")))
+    sheets = [
+        derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
+    ]
+    for sheet in sheets:
+        assert sheet.headline.what.startswith(f"How long {sheet.kernel} takes on ")
+    said = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
+    assert said.what == "How long the 2 kernels take in their 2 launches is not recorded."
+    assert "prof collect" in said.next

@@ -7,7 +7,7 @@ import pytest
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.launch_shapes import mixed_shapes
+from profiler.analyse.recording.launch_shapes import LaunchShape, mixed_shapes, shape_text
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
@@ -20,6 +20,18 @@ def test_a_kernel_that_is_launched_alike_has_one_shape(recorded):
     assert (shape.grid, shape.block) == ((32, 32, 1), (256, 1, 1))
     assert (shape.registers, shape.shared_bytes, shape.launches) == (112, 16896, 15)
     assert mixed_shapes([shape]) is None
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "text"),
+    [
+        ((32, 32, 1), (256, 1, 1), "32 x 32 blocks of 256 threads"),
+        ((3984, 4096, 1), (1, 1, 1), "3,984 x 4,096 blocks of 1 thread"),
+        ((1, 1, 1), (8, 1, 4), "1 block of 8 x 1 x 4 threads"),
+    ],
+)
+def test_one_thread_is_one_thread(grid, block, text):
+    assert shape_text(LaunchShape(grid, block, None, None, 1)) == text
 
 
 def test_launches_of_one_name_may_be_of_several_programs_and_grids(store):

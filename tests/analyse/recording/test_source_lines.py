@@ -1,4 +1,4 @@
-"""Where in its source a kernel executes and waits: every instruction counts on the line that it is from."""
+"""Each instruction of a kernel counts on the source line that it comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profiler.analyse.compare.attribution import STALLS
 
 @pytest.fixture(scope="module")
 def lines(shipped_runs):
-    """Of a recording with samples and sources: fifteen launches of one binary."""
+    """Returns the lines of a recording with samples and sources: fifteen launches of one binary."""
     return profiler.source_lines(shipped_runs.find("gemm-6-source", ladder="gemm"))
 
 

@@ -1,4 +1,4 @@
-"""What follows from the bytes that a ladder declares, and when nothing does."""
+"""The bytes that a ladder declares give further metrics, unless they cannot be this kernel's."""
 
 from __future__ import annotations
 

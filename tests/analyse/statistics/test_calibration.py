@@ -70,7 +70,7 @@ def most_allowed(trials, deviations=3):
 
 
 def share_sure(pairs):
-    """Of pairs without a difference, how many are sure of one; and if their launches were independent."""
+    """Returns the share of pairs without a difference that are sure of one; and the share if launches were independent."""
     sure = as_launches = 0
     for before, after in pairs:
         sure += mean_difference(before, after).p_value() < RATE

@@ -71,7 +71,7 @@ FIVE_A_SIDE = [10.0, 11.0, 9.5, 10.2, 10.4], [12.0, 13.2, 11.9, 12.6, 12.9]
 
 @pytest.mark.parametrize("readings", [Readings, lambda means: of_processes(*([mean] for mean in means))])
 def test_the_interval_is_welchs_over_the_launches_of_one_process_or_over_processes(stats, readings):
-    """Where the sides scatter about alike."""
+    """Both sides of this example scatter about alike."""
     before, after = FIVE_A_SIDE
     theirs = stats.ttest_ind(after, before, equal_var=False)
     found = mean_difference(readings(before), readings(after))
@@ -80,7 +80,7 @@ def test_the_interval_is_welchs_over_the_launches_of_one_process_or_over_process
 
 
 def test_it_is_never_surer_than_if_the_quieter_side_were_known_exactly(stats):
-    """Of three processes a side, whose noise is alike, Welch would give 4 degrees of freedom and less width."""
+    """For three processes a side with the same noise, Welch would give 4 degrees of freedom and a narrower interval."""
     before, after = [10.0, 11.0, 9.5], [14.0, 12.5, 13.2]
     found = mean_difference(*(of_processes(*([mean] for mean in side)) for side in (before, after)))
     noisier = max((before, after), key=stats.sem)

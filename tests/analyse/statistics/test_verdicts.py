@@ -1,4 +1,4 @@
-"""What the values of metrics allow to say, alone and among many, and what they do not."""
+"""Verdicts say what the values of metrics allow to say, alone and among many, and no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name on the command line may be, and who is blamed where it is nothing."""
+"""A name on the command line finds its runs, or the error says which part of it is wrong."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_what_is_fatal_on_one_gpu_ends_the_other_at_once(collecting, spread, fle
     with pytest.raises(CountersRefused):
         spread(fleet(2), groups_of([collecting.rung(1), collecting.rung(2)], "kernels"), plan)
 
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     assert len(collecting.calls) == 2
     assert collecting.store.ids() == []
 

@@ -1,4 +1,4 @@
-"""Whether counters can be read, checked with an ncu that replays the real one's output and a driver made of files."""
+"""Checks whether counters can be read, with an ncu that replays the real one's output and a driver made of files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from profiler.measure.doctor.doctor import (
     check_gpus,
     check_ncu,
     check_reader,
-    examine,
+    examine_machine,
     judge_containment,
     reader_version,
 )
@@ -38,7 +38,7 @@ def states(checks: list[HealthCheck]) -> dict[str, str]:
 
 def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine: Machine) -> None:
     shown: list[str] = []
-    checks = examine(recorded.root, machine, shown.append)
+    checks = examine_machine(recorded.root, machine, shown.append)
 
     assert "NVIDIA's reader" in shown[0]
     assert shown[-1] == ""
@@ -61,7 +61,7 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
     script("nvcc", NVCC)
     script("g++", "")
 
-    checks = examine(tmp_path / "runs", machine)
+    checks = examine_machine(tmp_path / "runs", machine)
 
     assert states(checks) == {
         "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "stored runs": "ok", "unfinished": "ok", "private paths": "ok",
@@ -264,14 +264,14 @@ def test_an_interrupt_ends_the_programs_that_are_asked(machine: Machine, script,
     begun = time.monotonic()
 
     with pytest.raises(KeyboardInterrupt):
-        examine(tmp_path / "runs", machine, interrupted)
+        examine_machine(tmp_path / "runs", machine, interrupted)
 
     assert time.monotonic() - begun < 30
 
 
 @pytest.mark.gpu
 def test_a_real_machine_is_ready_to_measure(tmp_path: Path) -> None:
-    checks = {check.name: check for check in examine(tmp_path / "runs", Machine())}
+    checks = {check.name: check for check in examine_machine(tmp_path / "runs", Machine())}
 
     assert checks["GPU"].state == "ok"
     assert checks["ncu"].state in ("ok", "warn")

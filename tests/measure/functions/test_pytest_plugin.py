@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import profiler
-from profiler.python.pytest_plugin import judge
+from profiler.python.pytest_plugin import fail_if_worse
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
@@ -141,7 +141,7 @@ def test_times_alone_are_held_against_those_of_a_profiled_baseline(tmp_path, slo
         [TimedRun("", 0, {}, datetime.now(UTC), *run.manifest.gpus, "", Provenance(), timings, function="matmul")],
     )  # fmt: skip
     with pytest.raises(outcome) if outcome else nullcontext():
-        judge(tmp_path / "baseline", tmp_path / "runs")
+        fail_if_worse(tmp_path / "baseline", tmp_path / "runs")
 
 
 def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here):
@@ -150,7 +150,7 @@ def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here)
         words = ("ingest", "--runs", tmp_path / folder, "--name", "mine", reports / f"{report}.ncu-rep")
         assert prof_here(*words).returncode == 0
     with pytest.raises(pytest.fail.Exception) as failed:
-        judge(tmp_path / "baseline", tmp_path / "runs")
+        fail_if_worse(tmp_path / "baseline", tmp_path / "runs")
     message = str(failed.value)
     assert message.startswith("mine: regression\nduration_ns +")
     headline = profiler.compare(reports / "gemm_6.ncu-rep", reports / "gemm_5.ncu-rep").headline

@@ -68,9 +68,9 @@ def test_without_a_tool_the_compiled_names_must_do(no_tools) -> None:
 
 
 def test_no_expression_takes_exponential_time(no_tools) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert own_resources(built("(.*)*(.*)*(.*)*(.*)*(.*)*Q", "saxpy" * 20)) == []
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_an_expression_that_fits_nothing_is_told_with_what_there_is(no_tools) -> None:

@@ -22,7 +22,7 @@ def place_tool(monkeypatch: pytest.MonkeyPatch, folder: Path, prints: str) -> Pa
 
 
 def wait_for(samples: list, count: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(samples) < count and time.monotonic() < deadline:
         time.sleep(0.01)
 

@@ -28,7 +28,7 @@ def _alive(pid: int) -> bool:
 
 
 def _gone(pid: int) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while _alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not _alive(pid)
@@ -120,12 +120,12 @@ def test_an_interrupt_ends_what_runs_in_other_threads() -> None:
     ]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(ended) < 3 and time.monotonic() < deadline:
         end_all()
         time.sleep(0.05)
     for thread in threads:
-        thread.join(timeout=10)
+        thread.join(timeout=60)
     assert ended == [-9, -9, -9]
 
 
@@ -142,7 +142,7 @@ def test_an_interrupt_ends_also_what_is_just_being_started(monkeypatch: pytest.M
     ended: list[int] = []
     thread = threading.Thread(target=lambda: ended.append(run(["sleep", "600"], timeout_s=30).exit_code))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     end_all()
     thread.join()
     assert ended == [-9]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from profiler import errors
-from profiler.measure.tools.ncu import Transcript, judge
+from profiler.measure.tools.ncu import Transcript, recording_error
 from profiler.measure.tools.process import Finished
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts"
@@ -140,7 +140,7 @@ def test_what_is_mixed_into_its_lines_is_cut_anywhere_too(parts: list[str]) -> N
     ],
 )
 def test_each_failure_is_one_error(name: str, results: int | None, error: type, told: str) -> None:
-    failure = judge("mine", finished(name), results, wanted=50, is_rung=True)
+    failure = recording_error("mine", finished(name), results, wanted=50, is_rung=True)
 
     assert type(failure) is error
     assert failure.message.startswith("mine")
@@ -154,45 +154,49 @@ def test_each_failure_is_one_error(name: str, results: int | None, error: type, 
     [("default", 3), ("four-way", 2), ("application-replay", 2), ("range", 1), ("graph", 1), ("probe", 1)],
 )
 def test_a_good_recording_is_good(name: str, results: int) -> None:
-    assert judge("mine", finished(name), results, wanted=results) is None
+    assert recording_error("mine", finished(name), results, wanted=results) is None
 
 
 def test_an_unknown_metric_is_no_error_of_ncus() -> None:
     """So `store/reports/extract.py` looks into the report."""
-    assert judge("mine", finished("unknown-metric"), 2, wanted=2) is None
+    assert recording_error("mine", finished("unknown-metric"), 2, wanted=2) is None
 
 
 def test_no_report_and_no_complaint_is_an_error_all_the_same() -> None:
-    assert type(judge("mine", finished("default"), None, wanted=3)) is errors.ReportNotWritten
+    assert type(recording_error("mine", finished("default"), None, wanted=3)) is errors.ReportNotWritten
 
 
 @pytest.mark.parametrize("code", [3, 4, 6, 7, 134])
 def test_only_a_rungs_exit_codes_have_meanings(code: int) -> None:
-    """In `python train.py`, exit code 3 does not mean a refused shape, and ncu reports an abort as 6."""
+    """Exit code 3 of `python train.py` does not mean a refused shape, and ncu reports an abort as 6."""
     said = ended(f"==ERROR== The application returned an error code ({code}).\n", exit_code=code)
     meanings = {3: errors.ShapeRefused, 4: errors.ResultWrong, 6: errors.DeviceMemoryFull}
 
-    assert type(judge("mine", said, None, 1, is_rung=True)) is meanings.get(code, errors.ProgramFailed)
-    assert type(judge("mine", said, None, 1)) is errors.ProgramFailed
+    assert type(recording_error("mine", said, None, 1, is_rung=True)) is meanings.get(
+        code, errors.ProgramFailed
+    )
+    assert type(recording_error("mine", said, None, 1)) is errors.ProgramFailed
 
 
 def test_a_line_of_the_program_without_an_end_hides_none_of_ncus() -> None:
     said = ended("step 1 of 9: ==ERROR== The application returned an error code (3).\n", exit_code=3)
-    assert type(judge("mine", said, None, 1, is_rung=True)) is errors.ShapeRefused
+    assert type(recording_error("mine", said, None, 1, is_rung=True)) is errors.ShapeRefused
 
     said = ended("done==WARNING== No kernels were profiled.\n")
-    assert type(judge("mine", said, None, 1)) is errors.NothingProfiled
+    assert type(recording_error("mine", said, None, 1)) is errors.NothingProfiled
 
 
 @pytest.mark.parametrize(
     "text", ["read about ERR_NVGPUCTRPERM", "No kernels were profiled", "a tool (like DCGM)", "error: none"]
 )
 def test_a_program_may_say_what_it_likes(text: str) -> None:
-    assert judge("mine", ended(f"{text}\n", f"{text}\n"), 5, wanted=5) is None
+    assert recording_error("mine", ended(f"{text}\n", f"{text}\n"), 5, wanted=5) is None
 
 
 def test_ncu_killed_from_outside_is_told() -> None:
-    failure = judge("mine", ended("==PROF== Connected to process 1 (mine)\n", exit_code=-9), None, 1)
+    failure = recording_error(
+        "mine", ended("==PROF== Connected to process 1 (mine)\n", exit_code=-9), None, 1
+    )
 
     assert type(failure) is errors.NcuFailed
     assert "ended by SIGKILL" in failure.message
@@ -201,7 +205,7 @@ def test_ncu_killed_from_outside_is_told() -> None:
 def test_of_many_kernels_a_dozen_are_listed() -> None:
     listing = "\n".join(f"{number}. void k{number}()" for number in range(1, 31))
     said = ended(f"==WARNING== No kernels were profiled.\nAvailable Kernels:\n{listing}\n")
-    failure = judge("mine", said, None, 1)
+    failure = recording_error("mine", said, None, 1)
 
     assert failure is not None
     assert failure.details[1:] == (

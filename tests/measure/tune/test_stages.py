@@ -145,13 +145,13 @@ def test_what_the_source_has_now_goes_all_the_way_however_slow(place: Place) -> 
         ("wrong", "wrong", "computes a wrong result, seed 1"),
         ("refuses", "refused", "the program refuses this shape"),
         ("fails", "failed", "exit code 1: too many resources requested for launch"),
-        ("hangs", "hung", "did not end within 0.5 s and was killed"),
+        ("hangs", "hung", "did not end within 3 s and was killed"),
     ],
 )
 def test_a_point_that_does_not_work_is_recorded_with_its_reason(
     place: Place, what: str, status: Status, reason: str
 ) -> None:
-    points = place.run({1: (1, what), 2: (1000, "")}, timeout_s=0.5 if what == "hangs" else 20.0)
+    points = place.run({1: (1, what), 2: (1000, "")}, timeout_s=3.0 if what == "hangs" else 20.0)
     assert (points[1].status, points[1].repeats) == (status, [])
     assert points[1].reason.startswith(reason)
     assert points[2].status == "correct"

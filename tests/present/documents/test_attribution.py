@@ -119,7 +119,7 @@ def test_the_printed_factors_multiply_to_the_printed_speedup(ratios, missed_pct)
 
 
 def last_place(figure):
-    """What one unit of the last printed digit is worth."""
+    """Returns what one unit of the last printed digit is worth."""
     mantissa, _, exponent = figure.partition("e")
     return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 

@@ -64,7 +64,7 @@ def test_a_bound_that_several_causes_share_is_said_once_with_the_resource_that_s
     )
     shared = (
         "barriers and idle-lanes each save 55 % at most: device memory would still need 45 % of the time, "
-        "without the traffic that its accesses could share."
+        "at the rate that is within reach and without the traffic that its accesses could share."
     )
     assert shared in page
     assert page.count("55 % at most") == 1

@@ -1,4 +1,4 @@
-"""What has just been collected: a row a kernel, and the command that one would type next."""
+"""The answer of `prof collect` has a row for each kernel, and the command that one would type next."""
 
 from __future__ import annotations
 

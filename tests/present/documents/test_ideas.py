@@ -1,4 +1,4 @@
-"""What each idea was worth, as people and programs read it."""
+"""The document of a ladder's ideas says what each was worth, to people and to programs."""
 
 from __future__ import annotations
 

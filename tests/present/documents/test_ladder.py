@@ -220,7 +220,7 @@ def moved(number=1, **metrics):
 
 
 def cell(finding, title, row=0):
-    """What stands below the title, in the table as Markdown."""
+    """Returns the cell below this title in the table as Markdown."""
     header, _, *rows = in_markdown(finding).split("\n\n")[1].splitlines()
     columns = [one.strip() for one in header.split("|")]
     return rows[row].split("|")[columns.index(title)].strip()

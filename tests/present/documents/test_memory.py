@@ -33,6 +33,12 @@ def test_what_was_not_recorded_is_left_out():
     }
 
 
+def test_a_width_that_no_access_has_is_said_to_be_an_average():
+    assert facts(bulk_loads=0.0, load_width_bits=34.3, store_width_bits=32.0) == {
+        "accesses": "bits per global access, on average: loads 34, stores 32"
+    }
+
+
 @pytest.mark.parametrize(
     ("means", "text"),
     [

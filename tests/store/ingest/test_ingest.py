@@ -63,7 +63,7 @@ def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
 
 
 def leftovers(store: RunStore) -> list[str]:
-    """What a store holds besides whole runs and its lock."""
+    """Returns what a store holds besides whole runs and its lock."""
     if not store.root.exists():
         return []
     for run_id in store.ids():

@@ -139,7 +139,7 @@ def kill_campaign(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL) if rng.random() < 0.5 else process.kill()
         process.wait()
-        assert wait_until(lambda p=process: not session_members(p.pid), 10), "a worker outlived prof"
+        assert wait_until(lambda p=process: not session_members(p.pid), 60), "a worker outlived prof"
         stored = len(whole_runs(runs))
         seen["left staging"] += (runs / STAGING_FOLDER).exists()
         seen["nothing stored" if stored == 0 else "some stored"] += 1
@@ -164,12 +164,12 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, finish: Finis
     """The parent alone is killed as soon as a worker has begun to write."""
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
-    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*/*.parquet")), 30)
+    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*/*.parquet")), 60)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
     assert (runs / STAGING_FOLDER).exists()
-    assert wait_until(lambda: not session_members(process.pid), 10), "a worker outlived prof"
+    assert wait_until(lambda: not session_members(process.pid), 60), "a worker outlived prof"
     finish(folder, runs)
 
 
@@ -177,11 +177,11 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, finish: Finis
 def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent) -> None:
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
-    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")), 30)
+    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")), 60)
     os.killpg(process.pid, sent)
 
-    assert process.wait(timeout=20) != 0
-    assert wait_until(lambda: not session_members(process.pid), 10), "a worker outlived prof"
+    assert process.wait(timeout=60) != 0
+    assert wait_until(lambda: not session_members(process.pid), 60), "a worker outlived prof"
     whole_runs(runs)
     finish(folder, runs)
 

@@ -1,4 +1,4 @@
-"""What a worker does with a batch, here in this process; `tests/cluster` has it on real workers."""
+"""Reads batches as a worker does, here in this process; `tests/cluster` has real workers."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def looked_before_both(clients: int):
         found = real(place, run, sha256)
         if not hasattr(seen, "once"):
             seen.once = True
-            barrier.wait(timeout=20)
+            barrier.wait(timeout=60)
         return found
 
     return look
@@ -344,7 +344,7 @@ def test_access_denied(s3, prof_here):
     def checks_from(request: int) -> None:
         url = f"{os.environ['AWS_ENDPOINT_URL']}/moto-api/reset-auth"
         body = urllib.request.Request(url, str(request).encode(), {"Content-Type": "text/plain"})
-        urllib.request.urlopen(body, timeout=10).close()
+        urllib.request.urlopen(body, timeout=60).close()
 
     url = s3()
     checks_from(0)

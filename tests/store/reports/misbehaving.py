@@ -42,7 +42,7 @@ class Exits(Request):
 
 @dataclass(frozen=True)
 class Spins(Request):
-    """In native code, with the interpreter's lock held: no Python runs, no signal handler of it."""
+    """Spins in native code and holds the interpreter's lock, so that no Python runs, and no signal handler."""
 
     def run_name(self) -> str:
         (self.folder / "spinning").write_text(str(os.getpid()))
@@ -71,7 +71,7 @@ def _spin_forever() -> None:
 
 
 def spin_as_an_orphan(folder: str, alarm_s: float) -> None:
-    """What a worker does when it spins; its parent is then killed by the test."""
+    """Does what a worker does when it spins; its parent is then killed by the test."""
     from profiler.store.reports import sandbox
 
     # private: a reader runs this, and the test is its parent that dies

@@ -210,7 +210,7 @@ def whole_lengths(data: bytes, lengths: object) -> dict[int, int]:
 
 
 def header_spans(data: bytes) -> list[tuple[int, int]]:
-    """Where the file header and the block headers lie: all that is neither of those is payload."""
+    """Returns the places of the file header and the block headers: all else is payload."""
     spans, position = [], 4
     (length,) = struct.unpack_from("<I", data, position)
     spans.append((0, position + 4 + length))

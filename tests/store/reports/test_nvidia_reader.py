@@ -1,4 +1,4 @@
-"""What the reader does not know stays unknown, and is never a zero or the usual case."""
+"""A value that the reader does not know stays unknown; it never becomes a zero or the usual case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What NVIDIA's reader yields is what Parquet gives back, bit for bit.
+"""Parquet gives back every value that NVIDIA's reader yields, bit for bit.
 
 Each test reads a shipped report with `ncu_report` itself, knowing nothing of how the
 store is written, and compares.

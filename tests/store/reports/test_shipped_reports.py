@@ -1,4 +1,4 @@
-"""What is published says nothing about whoever recorded it."""
+"""The published reports say nothing about whoever recorded them."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Victims:
         os.close(orders)
 
     def work(self, kill_after_s: float | None = None) -> bool:
-        """Whether it came to its end."""
+        """Returns whether it came to its end."""
         os.write(self._orders, b"%f" % (-1 if kill_after_s is None else kill_after_s))
         status = int(os.read(self._answers, 64))
         assert status in (0, -signal.SIGKILL), "the work failed"

@@ -162,7 +162,7 @@ def test_a_store_that_cannot_be_made_is_refused_with_its_path(tmp_path: Path) ->
 
 
 def test_several_users_stage_in_one_folder(open_folder: Path, as_nobody) -> None:
-    """What another left is not theirs to sweep; the usual umask is no obstacle."""
+    """Nobody sweeps what another user left, and the usual umask is no obstacle."""
     dead = open_folder / STAGING_FOLDER / "dead"
     with Staging(open_folder) as living:
         dead.mkdir(0o700)

@@ -67,9 +67,9 @@ def test_a_pattern_is_changed_as_names_are_when_they_are_stored(pattern, names):
 
 @pytest.mark.parametrize("pattern", ["*a" * 90 + "Q", "*?" * 90 + "Q", "*[a-z]" * 33 + "Q", "[a" * 100])
 def test_a_pattern_with_many_stars_takes_no_exponential_time(pattern):
-    started = time.monotonic()
+    started = time.process_time()
     assert not name_filter(pattern, "conv")("a" * 500)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_an_overlong_pattern_is_refused():

@@ -126,7 +126,7 @@ def test_a_number_that_is_not_there_tells_which_of_its_ladder_are(make_run, tmp_
 
 
 def test_a_number_is_no_start_of_an_id_before_it_is_a_whole_date(make_run, tmp_path: Path) -> None:
-    """Where a single run is stored, kernel 2 would be that of 2026, whatever it is."""
+    """Otherwise, with a single run stored, kernel 2 would mean that run of 2026, whatever it is."""
     run = make_run({"kernel": "k"}, name="gemm-1", root=tmp_path)
     store = RunStore(tmp_path)
     for number in ("2", "20", "2026"):

@@ -41,7 +41,7 @@ def base(once, make_run) -> Path:
 
 @pytest.fixture(autouse=True)
 def remains(monkeypatch, tmp_path):
-    """What a killed process leaves in the temporary folder goes with the test's own."""
+    """Puts what a killed process leaves in the temporary folder into the test's own."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 

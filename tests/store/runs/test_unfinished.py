@@ -1,4 +1,4 @@
-"""What a collection keeps between two calls: whole or not at all, and for one prof at a time."""
+"""A collection keeps its reports between two calls: each whole or not at all, and for one prof at a time."""
 
 from __future__ import annotations
 

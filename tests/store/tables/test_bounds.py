@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiler.errors import RunDamaged
-from profiler.store.fsck import Examined, examine
+from profiler.store.fsck import Examined, examine_store
 from profiler.store.packs.write import JoinedFooter, read_footer
 from profiler.store.runs.manifest import encode_manifest, read_manifest
 from profiler.store.runs.run_store import RunStore
@@ -125,7 +125,7 @@ def test_a_bomb_leaves_the_other_runs_to_a_query(bombed: tuple[RunStore, str, st
 def test_a_bomb_is_one_line_of_fsck(bombed: tuple[RunStore, str, str]) -> None:
     store, run_id, _ = bombed
 
-    assert [fault.name for fault in examine(store, Examined()) if fault.kind == "run"] == [run_id]
+    assert [fault.name for fault in examine_store(store, Examined()) if fault.kind == "run"] == [run_id]
 
 
 def test_rows_that_were_not_recorded_are_refused(recorded: RunStore, tmp_path: Path) -> None:

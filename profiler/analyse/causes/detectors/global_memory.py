@@ -15,7 +15,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
-from profiler.text import counted
 
 _WIDEST_BITS = 128
 _OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
@@ -120,11 +119,13 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     )
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
     computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
+    widths = sorted({site.width // 8 for site in sites})
+    elements = f"{_WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
     yield Candidate(
         "narrow-accesses",
-        f"{100 * moved / total:.0f} % of the data moves in accesses of {counted(round(width / 8), 'byte', 'bytes')} a thread, "
-        f"{LANES * width / 8:.0f} bytes a request.",
-        f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
+        f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "
+        f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
+        f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         Effect(
             {name: part for name, part in fewer.resources.items() if name not in computing}
             | ({} if computes else {LAUNCH: gain}),
@@ -136,6 +137,11 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
+
+
+def _widths_text(widths: Sequence[int]) -> str:
+    """Returns `4 bytes`, or `4 or 8 bytes` where accesses differ."""
+    return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
 
 
 def _base(site: Site) -> object:

@@ -60,12 +60,15 @@ Reference = Annotated[
         examples=[6, "gemm-6", "before.ncu-rep"],
     ),
 ]
-KernelName = Annotated[
+KernelPattern = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Regular expression that chooses kernels; ignores case unless it holds a capital.",
+        description="Regular expression that chooses kernels.",
     ),
+]
+OtherKernel = Annotated[
+    str, Meta(max_length=MOST_CHARACTERS, description="Of `after`, if another: two of one report.")
 ]
 Nvtx = Annotated[
     str,
@@ -89,9 +92,7 @@ LadderName = Annotated[
 GpuName = Annotated[
     LongestText, Meta(description="Use only runs recorded on this GPU, by a part of its name such as h200.")
 ]
-Full = Annotated[
-    bool, Meta(description="Return everything, with every digit, instead of the most important 8 KB.")
-]
+Full = Annotated[bool, Meta(description="Return everything, instead of the most important 8 KB.")]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -106,7 +107,8 @@ class CompareInput(Input, frozen=True):
     before: Reference
     after: Reference
     size: RunSize | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
+    other_kernel: OtherKernel | None = None
     nvtx: Nvtx | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
     metric: Annotated[list[str], Meta(description="Metrics to include, by prof's or ncu's name.")] = []
@@ -146,7 +148,7 @@ class LadderInput(Input, frozen=True):
 class ShowInput(Input, frozen=True):
     source: Reference
     size: RunSize | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
 
 
@@ -154,7 +156,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     before: Reference
     after: Reference | None = None
     size: RunSize | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
@@ -162,7 +164,7 @@ class SassInput(Input, frozen=True, kw_only=True):
 class CheckInput(Input, frozen=True, kw_only=True):
     baseline: Reference
     candidate: Reference | None = None
-    kernel_name: KernelName | None = None
+    kernel_name: KernelPattern | None = None
     all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
     max_slower_pct: (
         Annotated[
@@ -211,6 +213,7 @@ def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
         metrics=given.metric,
         force=given.force,
         size=given.size,
+        other_kernel=given.other_kernel,
     )
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric)
 

@@ -23,7 +23,8 @@ _RESOURCES = {
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
     "tensor": "the tensor pipe",
 }  # fmt: skip
-_LESS = ", without the traffic that its accesses could share"
+# Why that part differs from the throughput on the same screen, which is of the peak and of all traffic.
+_LESS = ", at the rate that is within reach and without the traffic that its accesses could share"
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _Bound = tuple[

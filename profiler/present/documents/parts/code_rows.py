@@ -17,7 +17,7 @@ from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.catalog.metrics import READY
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
-from profiler.text import number, report_name, short_place, shortened
+from profiler.text import mean_count, number, report_name, short_place, shortened
 
 Entry = TypeVar("Entry")
 Counts = tuple[OpcodeCount | None, ...]
@@ -89,8 +89,8 @@ def _count_cells(one: OpcodeCount | None, sheet: LoopSheet, code: MachineCode) -
     per_step = one.count / sheet.steps if code.per == "step" and sheet.steps else None
     is_repeated = code.per == "step" and all(kernel.steps == 1 for kernel in code.kernels)
     return (
-        CodeCell("" if is_repeated else number(one.count)),
-        CodeCell("" if per_step is None else number(per_step), one.width_bits, quiet),
+        CodeCell("" if is_repeated else mean_count(one.count)),
+        CodeCell("" if per_step is None else mean_count(per_step), one.width_bits, quiet),
         CodeCell(one.opcode, one.width_bits, quiet),
         CodeCell(_short_places(one.places, sheet), quiet=True),
         CodeCell("" if one.samples_pct is None else f"{one.samples_pct:.1f} %"),

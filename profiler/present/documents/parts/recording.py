@@ -11,10 +11,9 @@ from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.overview import SheetMetric, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
-from profiler.measure.tools.process import brief_word
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table, Value
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
-from profiler.text import counted, duration, number, shortened, size, unit_for_people
+from profiler.text import brief_word, counted, duration, number, shortened, size, unit_for_people
 
 _HASH_CHARACTERS = 12
 _COMMAND_WIDTH = 300
@@ -106,7 +105,7 @@ def _reports(reports: Sequence[StoredReport]) -> str:
     )
 
 
-_MOST_STALLS = 5
+_MOST_STALLS, _LEAST_STALL = 5, 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
 _BUSY_PCT, _MOST_UNITS = 10.0, 2
 _GROUPS = tuple(dict.fromkeys(metric.group for metric in BY_NAME.values()))
@@ -117,13 +116,15 @@ def metric_sections(
 ) -> Iterator[Section]:
     """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
 
-    Unless `full`, only the longest stalls are shown, and those that belong to the headline.
+    Stalls that cost next to nothing are among the others. Unless `full`, only the longest are shown, and those of the headline.
     """
     first = [one for one in metrics if one.name in headline and one.name not in STALLS]
     first.sort(key=lambda one: headline.index(one.name))
     stalls = sorted(
         (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
     )
+    least = _LEAST_STALL * sum(one.mean for one in stalls)
+    stalls = [one for one in stalls if one.mean >= least]
     if not full:
         first = [one for one in first if one.mean] + _busiest(metrics, headline)
         stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
