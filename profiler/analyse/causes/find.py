@@ -111,7 +111,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
             best = {
                 name: one
                 for name, one in best.items()
-                if one.nothing_to_gain or any(one.effect.resources.values())
+                if one.nothing_to_gain or one.effect.resources.get(ceiling.resource, 0.0) > 0
             }
     run = evidence.profile.run
     estimates = find_estimates(run, evidence.profile.numbers) if run else {}

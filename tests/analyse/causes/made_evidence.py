@@ -7,6 +7,7 @@ from typing import Any
 
 from profiler.analyse.causes.evidence.blame import charge
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.code.code import Code, Instruction
@@ -51,6 +52,7 @@ def evidence_of(
     grid: int = 1000,
     block: int = 256,
     file: str | None = "made.cu",
+    places: Places | None = None,
 ) -> Evidence:
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
     code = code_of(*lines, file=file)
@@ -66,7 +68,7 @@ def evidence_of(
         figures=figures or {},
         sites=sites,
         charged=charged,
-        model=TimeModel(BUSY | (busy or {}), sampled if waits is None else waits),
+        model=TimeModel(BUSY | (busy or {}), sampled if waits is None else waits, places=places or Places()),
         has_samples=True,
         has_costs=True,
     )

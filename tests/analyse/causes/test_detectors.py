@@ -17,6 +17,7 @@ from profiler.analyse.causes.detectors import (
     shared_memory,
     waiting,
 )
+from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -66,7 +67,8 @@ def apart_with(arrived):
 def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_long_for(arrived, saved):
     effect = apart_with(arrived)
     assert effect.resources["l2"] == pytest.approx(saved)
-    assert effect.waits["long_scoreboard"] == pytest.approx(saved)
+    assert effect.lighter["long_scoreboard"] == pytest.approx(saved)  # queues: each load keeps its latency
+    assert "long_scoreboard" not in effect.waits
     assert effect.resources["l1"] == pytest.approx(2 / 3)  # which looks each of them up
 
 
@@ -153,15 +155,56 @@ def test_accesses_whose_lanes_lie_apart_and_atomics_stay_one_for_each_element_ho
 
 
 @pytest.mark.parametrize(
-    ("busy", "sectors", "gone"), [(0.1, 3200.0, 0.745), (0.9, 3200.0, 0.277), (0.9, 400.0, 0.75)]
+    ("latency", "sectors", "gone"),
+    [
+        (0.9, 3200.0, 0.75 * (1 - 0.1 * 2800 / 3600)),
+        (0.1, 3200.0, 0.75 * (1 - 0.9 * 2800 / 3600)),
+        (0.1, 400.0, 0.75),
+    ],
 )
-def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_being_wide(busy, sectors, gone):
-    """2,800 of 3,600 sectors are of no use: where memory is busy, the loads wait for them."""
+def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_being_wide(
+    latency, sectors, gone
+):
+    """Of 3,600 sectors, 2,800 are of no use: the loads wait for these in queues, and beyond that for their own latency."""
     neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
     facts = {0: neighbours, 1: neighbours | {"sectors": sectors}, 2: {"waits": {"long_scoreboard": 90}}}
     lines = (LOAD, "STG.E [R8.64], R9", "FADD R5, R5, R4")
-    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts, busy={"l2": busy}))
-    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone, abs=0.01)
+    evidence = evidence_of(*lines, facts=facts, places=Places({"long_scoreboard": latency}))
+    (candidate,) = global_memory.detect_narrow(evidence)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
+
+
+@pytest.mark.parametrize(
+    ("address", "saved"),
+    [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)],
+)
+def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address, saved):
+    """A thread that takes 16 bytes at once has those beside each of them, too."""
+    facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
+    evidence = evidence_of("LDG.E.U16 R4, [R2.64]", f"LDG.E.U16 R5, {address}", facts=facts)
+    (candidate,) = global_memory.detect_narrow(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "found"),
+    [(("[R2.64+0x4]", "[R2.64+0x8]"), ["narrow-accesses"]), (("[R6.64]", "[R8.64]"), [])],
+)
+def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_once(addresses, found):
+    """Three loads of 12,800 bytes, of which device memory delivers 12,800."""
+    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
+    lines = (LOAD, *(f"LDG.E R5, {address}" for address in addresses))
+    evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 12800.0})
+    assert names(global_memory.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(("lines", "launched"), [((LOAD,), 0.75), ((LOAD, LOOP), 0.0)])
+def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks_are_launched(
+    lines, launched
+):
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources.get("launch", 0.0) == launched
 
 
 def test_a_wider_access_saves_addresses_and_no_arithmetic():
@@ -515,16 +558,30 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     assert candidate.effect.waits["barrier"] == pytest.approx((7 / 16 + 7 / 8) / 2)
 
 
-@pytest.mark.parametrize(("active_warps", "in_step"), [(2.0, 1.0), (16.0, 1 / 8)])
-def test_a_barrier_keeps_the_warps_of_its_own_block_in_step_and_no_others(active_warps, in_step):
-    """A block of 256 threads has 8 warps; a scheduler, of which an SM has four, so many of one block or of eight."""
-    lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8]", "FADD R6, R6, R7")
-    facts = {2: {"waits": {"barrier": 10}}, 3: {"waits": {"short_scoreboard": 10}}}
-    (candidate,) = waiting.detect_barriers(
-        evidence_of(*lines, facts=facts, figures={"active_warps": active_warps})
+@pytest.mark.parametrize(
+    ("stores", "lanes_that_store", "loads", "saved"),
+    [
+        (100, 32, 100, 7 / 8),  # a value is stored and read once: it may stay in a register
+        (50, 32, 50, 7 / 8),  # between two barriers
+        (100, 32, 200, (100 + 200 / 2) / 300 * 7 / 8),  # and read by a neighbour, by a shuffle
+        (100, 32, 300, (100 + 300 / 3) / 400 * 7 / 8),  # on either side
+        (100, 32, 400, 0.0),  # a tile: read by many
+        (200, 16, 200, 0.0),  # stored by several accesses
+        (100, 8, 200, 0.0),  # a tree: in most of its steps, few threads store
+    ],
+)
+def test_values_that_threads_exchange_between_barriers_stay_in_registers_without_them(
+    stores, lanes_that_store, loads, saved
+):
+    lines = (
+        ("STS [R8], R4", stores),
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        ("LDS R6, [R8+0x4]", loads),
+        "FADD R6, R6, R7",
     )
-    assert candidate.effect.in_step == pytest.approx(in_step)
-    assert candidate.effect.waits["short_scoreboard"] == pytest.approx(in_step)
+    facts = {0: {"acting": lanes_that_store}, 3: {"waits": {"barrier": 10}}}
+    (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
 def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
@@ -552,7 +609,11 @@ def bank_conflicts(*lines, **facts):
 
 def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
     (candidate,) = bank_conflicts("FFMA R0, R2, R4, R0")
-    assert candidate.effect.waits == {"dispatch": pytest.approx(1.5 / 2)}  # half a cycle of the two is needed
+    # Half a cycle of the two is needed; one and a half of the three in all hold up others that are ready.
+    assert candidate.effect.waits == {
+        "dispatch": pytest.approx(1.5 / 2),
+        "not_selected": pytest.approx(1.5 / 3),
+    }
 
 
 @pytest.mark.parametrize(
@@ -601,11 +662,17 @@ def test_threads_can_do_more_where_there_are_two_rounds_of_blocks(waves, found):
     assert names(launch.detect_little_work, evidence_of(LOAD, figures={"waves": waves})) == found
 
 
-@pytest.mark.parametrize(("waves", "missing"), [(9.9, 0.0), (10.0, 0.5)])
-def test_blocks_that_end_soon_and_are_many_come_too_slowly(waves, missing):
-    figures = {"waves": waves, "occupancy_pct": 50.0, "occupancy_limit_pct": 100.0}
-    (candidate,) = launch.detect_little_work(evidence_of(LOAD, figures=figures))
-    assert candidate.effect.waits.get("no_warp", 0.0) == pytest.approx(missing)
+def test_a_load_that_a_thread_repeats_is_no_reason_to_give_it_more_to_do():
+    once, twice = (
+        launch.detect_little_work(evidence_of(*[LOAD] * count, figures={"waves": 20.0})) for count in (1, 2)
+    )
+    assert [len(candidate.weights) for candidate in (*once, *twice)] == [1, 1]
+
+
+@pytest.mark.parametrize(("waves", "launched"), [(2.0, 0.0), (20.0, 0.9)])
+def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves, launched):
+    (candidate,) = launch.detect_little_work(evidence_of(LOAD, figures={"waves": waves}))
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 
 @pytest.mark.parametrize(
@@ -658,6 +725,48 @@ def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
     limits = dict.fromkeys(("launch__occupancy_limit_blocks", "launch__occupancy_limit_warps", "blocks_by_registers", "blocks_by_shared"), 8.0)  # fmt: skip
     assert names(launch.detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 50.0})) == [cause]  # fmt: skip
     assert names(launch.detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 100.0})) == []  # fmt: skip
+
+
+def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
+    """The effect of lifting the smallest limit, in blocks an SM, on blocks of so many threads."""
+    figures = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": limit_pct, "waves": waves}
+    (candidate,) = launch.detect_occupancy(evidence_of(LOAD, block=block, figures=figures | limits))
+    return candidate.effect
+
+
+def test_more_warps_are_as_many_as_the_next_limit_allows_and_the_grid_has():
+    assert limited_by(blocks_by_shared=2.0).warps == 4  # 8 blocks of 8 warps fill an SM
+    assert limited_by(blocks_by_shared=2.0, blocks_by_registers=3.0).warps == 1.5
+    assert limited_by(blocks_by_shared=2.0, waves=1.2).warps == 1.2
+    assert limited_by(blocks_by_shared=2.0, waves=0.5).warps == 1
+
+
+@pytest.mark.parametrize(("loads", "reason", "warps"), [(1, "long_scoreboard", 4), (4, "long_scoreboard", 1), (1, "wait", 1)])  # fmt: skip
+def test_warps_that_take_the_registers_of_what_others_have_under_way_add_nothing_to_it(loads, reason, warps):
+    lines = [f"LDG.E R{4 + place}, [R2.64+{16 * place:#x}]" for place in range(loads)]
+    figures = {"blocks_by_registers": 2.0, "occupancy_limit_pct": 25.0, "waves": 100.0}
+    evidence = evidence_of(*lines, "FADD R9, R9, R4", facts={loads: {"waits": {reason: 9}}}, figures=figures)
+    (candidate,) = launch.detect_occupancy(evidence)
+    assert candidate.effect.warps == pytest.approx(warps)
+
+
+def test_another_size_of_blocks_changes_both_limits_that_it_sets():
+    by_size = limited_by(68.75, 704, launch__occupancy_limit_warps=2.0)
+    assert by_size.warps == pytest.approx(64 / 44)
+    assert by_size.resources["launch"] == 0
+    small = limited_by(50.0, 32, launch__occupancy_limit_warps=64.0)
+    assert (small.warps, small.resources["launch"]) == (
+        2,
+        7 / 8,
+    )  # of blocks of 256 threads, an eighth is launched
+
+
+@pytest.mark.parametrize(("block", "launched"), [(36, 1 - 36 / 256), (32, 0.5), (256, 0.5)])
+def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
+    """Half of the lanes are idle, so that half as many warps would do; of blocks that leave a part of a warp, more become one."""
+    facts = {place: {"lanes": 16.0, "acting": 16.0} for place in range(2)}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.evidence.time_model import Effect
 
 # Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
 # costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
 EIGHTFOLD = 7 / 8
+# The blocks that are advised have 128 to 256 threads.
+ENOUGH_THREADS = 256
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.evidence import USED, Evidence
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.measured_time import USED
 from profiler.analyse.causes.evidence.time_model import AT_MEMORY
 from profiler.text import number, unit_for_people
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -11,11 +12,12 @@ from profiler.analyse.causes.evidence.dataflow import (
     has_fixed_address,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
-from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _WIDEST_BITS = 128
+_OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 _OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic and atomics are done for each element, however wide it is loaded.
@@ -96,20 +98,23 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
     moved = sum(_bytes(site) for site in sites)
-    if not sites or _times_requested(evidence) > _OFTEN:
+    if not sites or _times_requested(evidence, together=True) > _OFTEN:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
     # and all of their instructions shrink alike, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / _WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
+    # Those of one base become part of the same wide access, aligned or not.
+    bases = {_base(site) for site in sites}
     shrinking = (
         sites
         if computes
         else [
             site
             for site in evidence.sites
-            if site.kind not in _FOR_EACH_ELEMENT and not _lies_apart(site) and not _is_misaligned(site)
+            if site.kind not in _FOR_EACH_ELEMENT
+            and (_base(site) in bases or not (_lies_apart(site) or _is_misaligned(site)))
         ]
     )
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
@@ -122,7 +127,8 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         Effect(
-            {name: part for name, part in fewer.resources.items() if name not in computing},
+            {name: part for name, part in fewer.resources.items() if name not in computing}
+            | ({} if computes else {LAUNCH: gain}),
             {
                 reason: part * (1 - _queued_behind_others(evidence) * (reason in _WAITS))
                 for reason, part in fewer.waits.items()
@@ -138,13 +144,15 @@ def _widths_text(widths: Sequence[int]) -> str:
     return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
 
 
-def _queued_behind_others(evidence: Evidence) -> float:
-    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses.
+def _base(site: Site) -> object:
+    """Returns the registers of an address, without its offset: the places of one base are neighbours."""
+    return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]
 
-    Of the queues, those sectors fill their share; how much of a wait is spent in queues, `time_model.py` says.
-    """
-    busy = max(evidence.model.busy.get(name, 0.0) for name in ("dram", "l2", "l1"))
-    return busy**2 * evidence.excess_sectors / evidence.sectors if evidence.sectors else 0.0
+
+def _queued_behind_others(evidence: Evidence) -> float:
+    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses."""
+    queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    return queued * evidence.excess_sectors / evidence.sectors if evidence.sectors else 0.0
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -176,12 +184,18 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
-def _times_requested(evidence: Evidence) -> float:
-    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers."""
-    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    requested = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in loads)
+def _times_requested(evidence: Evidence, together: bool = False) -> float:
+    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
+
+    `together` counts those of one base as one.
+    """
+    asked: dict[object, float] = {}
+    for site in evidence.of("global load"):
+        if not feeds_shared_memory(evidence, site):
+            base, sectors = _base(site), site.ideal_sectors or 0.0
+            asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
     delivered = evidence.find("dram_bytes_read")
-    return requested / delivered if delivered else 0.0
+    return sum(asked.values()) * SECTOR_BYTES / delivered if delivered else 0.0
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
@@ -266,7 +280,8 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of accesses that touch no more sectors than their data fills.
 
-    Each lookup of a sector is work for L1. What L1 holds already is none for L2, and nothing that a warp waits long for.
+    Each lookup of a sector is work for L1. What L1 holds already is none for L2, and nothing that a warp waits long for. The
+    latency of each access stays.
     """
     wasted = sum(site.excess_sectors for site in sites)
     fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}
@@ -281,7 +296,7 @@ def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
             "l1": evidence.part_of_l1(fractions),
             "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },
-        waits=evidence.waiting_for(fetched, *_WAITS)
+        lighter=evidence.waiting_for(fetched, *_WAITS)
         | evidence.waiting_for(fractions, "lg_throttle", "mio_throttle"),
     )
 

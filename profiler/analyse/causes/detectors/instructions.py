@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.

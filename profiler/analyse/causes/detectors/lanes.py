@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES
 
 _LANES_MISSING = 1 / LANES  # one lane of a warp
@@ -102,9 +102,16 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     kept = {"l2": 0.0, "l1": evidence.part_of_l1(alone_in_a_pass)}
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
-        {**effect.resources, **kept},
+        {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
         {**(waits := evidence.waiting_for(counted)), "barrier": max(alone, waits.get("barrier", 0.0))},
     )
+
+
+def _not_launched(evidence: Evidence, effect: Effect) -> float:
+    """Returns the part of the blocks that is launched no more: full warps are fewer, and a block has room for many small ones."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else LANES
+    of_small_blocks = 1 - threads / ENOUGH_THREADS if threads % LANES else 0.0
+    return max(effect.resources.get(ISSUE, 0.0), of_small_blocks)
 
 
 def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting import ENOUGH_LOADS, find_lonely_loads
-from profiler.analyse.causes.evidence.dataflow import find_block_independent
+from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.waiting import find_lonely_loads
+from profiler.analyse.causes.evidence.dataflow import find_block_independent, find_repeated_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS, Effect
+from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.catalog.metrics import LANES
 
 _SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
@@ -18,6 +19,8 @@ _SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
 _MANY_WAVES = 10.0
 # With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
 _SOME_WAVES = 2.0
+# How many blocks their size allows, two limits say, and another size changes both.
+_OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -130,23 +133,20 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
     each = evidence.executed / warps
-    alike = [site for site in find_block_independent(evidence) if site.kind not in ("barrier", "control")]
+    # What a thread itself repeats need not wait for larger blocks.
+    repeated = set(find_repeated_loads(evidence))
+    alike = [
+        site
+        for site in find_block_independent(evidence)
+        if site.kind not in ("barrier", "control") and site not in repeated
+    ]
     # Blocks can do more each until the GPU is filled twice only.
     fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
-    starting = (
-        {reason: _missing_warps(evidence) for reason in (*_LATENCY, NO_WARP)}
-        if _is_short_lived(evidence)
-        else {}
-    )
-    waits = {
-        reason: max(starting.get(reason, 0.0), fewer.waits.get(reason, 0.0))
-        for reason in {*starting, *fewer.waits}
-    }
     yield Candidate(
         "too-little-work-a-thread",
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
-        Effect(fewer.resources, waits),
+        Effect({**fewer.resources, LAUNCH: 1 - _SOME_WAVES / waves}, fewer.waits),
         {site: site.executed + evidence.charged[site].total for site in alike},
         {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )
@@ -183,23 +183,40 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     if not known:
         return
     name = min(known, key=lambda one: known[one])
-    share = 1 - limit / 100
-    # Waiting shrinks as warps are added, where each warp waits for one load at a time. Where a warp has several under
-    # way, or waits for others, more warps mostly take each other's place.
-    alone = evidence.waiting_for(dict.fromkeys(find_lonely_loads(evidence), 1.0), "long_scoreboard").get(
-        "long_scoreboard", 0.0
-    )
-    waits = dict.fromkeys((*_LATENCY, NO_WARP), share / ENOUGH_LOADS)
-    waits["long_scoreboard"] = share * (alone + (1 - alone) / ENOUGH_LOADS)
-    if name == "block-too-small" and _is_short_lived(evidence):
-        waits = dict.fromkeys(waits, max(share, _missing_warps(evidence)))
     yield Candidate(
         name,
         f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
         _LIMIT_ADVICE[name],
-        Effect(waits=waits),
+        _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
     )
+
+
+def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:
+    """Returns the effect of as many warps as the next limit allows, and the grid has."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else ENOUGH_THREADS
+    of_size = name in _OF_BLOCK_SIZE
+    next_limits = [
+        blocks
+        for one, blocks in limits.items()
+        if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
+    ]
+    full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
+    more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
+    if name == "registers-limit-occupancy":
+        more *= _waiting_alone(evidence)
+    fewer_blocks = max(0.0, 1 - threads / ENOUGH_THREADS) if name == "block-too-small" else 0.0
+    return Effect({LAUNCH: fewer_blocks}, warps=1 + more)
+
+
+def _waiting_alone(evidence: Evidence) -> float:
+    """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
+
+    Registers hold what a warp has under way. With fewer of them, more warps take the place of that; they add to it where it is little.
+    """
+    waiting = 1 - evidence.model.issuing - evidence.model.ready
+    alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")
+    return min(1.0, alone / waiting) if waiting > 0 else 0.0
 
 
 _LIMIT_ADVICE = {

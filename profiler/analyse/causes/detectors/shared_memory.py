@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, has_fixed_address
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Instruction
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -30,16 +30,12 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     weights = {site: part * (site.passes or 0.0) for site, part in fractions.items()}
     worst = max(weights, key=lambda site: weights[site])
     waits = evidence.waiting_for(fractions, *_WAITS)
-    # Warps wait at barriers for those that wait for shared memory: these waits shrink alike.
-    behind = evidence.time_of(evidence.of(*SHARED), *_WAITS)
-    barrier = behind / (behind + evidence.time_of(evidence.of("global load"), "long_scoreboard") or 1.0)
-    waits["barrier"] = barrier * max(waits.values(), default=0.0)
     yield Candidate(
         "bank-conflicts",
         f"{worst.opcode} makes {sites[worst]:.3g} passes through shared memory where one would do: its lanes meet in the same banks.",
         "Pad the rows of the array by one word, or exchange bits of the index (swizzle), so that the lanes of a warp fall "
         "into different banks.",
-        Effect({"l1": evidence.part_of_l1(fractions)}, waits),
+        Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
-from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
@@ -25,7 +24,10 @@ _INSTRUCTION_BYTES = 16
 # Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
 # 128 and 64 results a cycle and SM).
 _RATES: Mapping[Kind, int] = {"fp32": 1, "integer": 2}
-_SCHEDULERS = 4  # of an SM, each with its own warps (CUDA C++ Programming Guide, "Compute Capability")
+# Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
+# those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
+_FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
+_MOST_READERS = 3.5
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -59,7 +61,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(
             {"l1": evidence.part_of_l1(staged)},
-            evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence),
+            evidence.waiting_for(fractions, "long_scoreboard"),
         ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
@@ -85,14 +87,6 @@ def _under_way(evidence: Evidence, site: Site) -> int:
             elif one.waits.get("long_scoreboard", 0) or one.instruction.name in ("BRA", "BAR", "EXIT"):
                 break
     return count
-
-
-def _barrier_behind(evidence: Evidence) -> dict[str, float]:
-    """Returns what goes of the waiting at barriers, where warps wait for others that wait for loads."""
-    behind = {site: 1.0 - part for site, part in _own_part(evidence).items()}
-    return {
-        reason: EIGHTFOLD * part for reason, part in evidence.waiting_for(behind, "barrier", "membar").items()
-    }
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
@@ -136,30 +130,34 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     if not waiting:
         return
     fractions = {site: EIGHTFOLD * part for site, part in _own_part(evidence).items()}
-    # Barriers keep the warps of a block in step: for what these load first after one, they all wait at once. An operation has two
-    # operands; with more loads behind a barrier, warps drift apart.
-    in_step = 1.0 / _blocks_an_sm(evidence)
-    operations = sum(site.executed for site in evidence.of("shared load")) / 2
-    first = min(1.0, sum(site.executed for site in sites) / operations) if operations else 1.0
-    exchanged = evidence.waiting_for(
-        dict.fromkeys(evidence.of(*SHARED), in_step * first), "short_scoreboard", "mio_throttle"
-    )
+    fewer = evidence.without(fractions | _exchanging(evidence))
     yield Candidate(
         "barriers",
         f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
-        Effect(waits=exchanged | evidence.waiting_for(fractions, "barrier", "membar"), in_step=in_step),
+        fewer,
         {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
         {"waiting_pct": 100 * waiting},
     )
 
 
-def _blocks_an_sm(evidence: Evidence) -> float:
-    """Returns how many blocks are on an SM at once, on average: barriers keep the warps of one in step, not those of another."""
-    warps, shape = evidence.find("active_warps"), evidence.shape
-    if not warps or shape is None:
-        return 1.0
-    return max(1.0, _SCHEDULERS * warps / math.ceil(math.prod(shape.block) / LANES))
+def _exchanging(evidence: Evidence) -> dict[Site, float]:
+    """Returns what goes of the accesses to shared memory by which threads exchange values between barriers.
+
+    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Those of
+    others come by shuffles, which the queue of shared memory takes as long for as for loads.
+    """
+    loads, stores = evidence.of("shared load"), evidence.of("shared store")
+    read, written, barriers = (
+        sum(site.executed for site in sites) for sites in (loads, stores, evidence.of("barrier"))
+    )
+    by_all = sum(site.executed * (site.acting or LANES) / LANES for site in stores)
+    if not read or read > _MOST_READERS * written or written > _MOST_STORES * barriers:
+        return {}
+    if by_all < _FEWEST_STORES * barriers:
+        return {}
+    own = min(1.0, written / read)
+    return dict.fromkeys(stores, EIGHTFOLD) | dict.fromkeys(loads, EIGHTFOLD * own)
 
 
 def _own_part(evidence: Evidence) -> dict[Site, float]:
@@ -197,7 +195,13 @@ def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
             f"warps spend {waiting:.0f} % of their time held back at dispatch.",
             "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
             "assigns other registers; compare the machine code.",
-            Effect(waits={"dispatch": (taken - fewest) / (taken - 1)}),
+            # Others that are ready wait until the dispatcher is free again.
+            Effect(
+                waits={
+                    "dispatch": (taken - fewest) / (taken - 1),
+                    NOT_SELECTED: sum(spare.values()) / (evidence.executed + held),
+                }
+            ),
             spare,
             {"read_cycles": taken, "fewest_read_cycles": fewest, "waiting_pct": waiting},
         )

@@ -7,39 +7,22 @@ count, because a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, charge_waits
+from profiler.analyse.causes.evidence.charging import charge_waits
 from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.measured_time import model_time, share_stalls, wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
-from profiler.analyse.causes.evidence.time_model import (
-    NO_WARP,
-    START_NS,
-    Effect,
-    TimeModel,
-    reachable_of_dram,
-    reachable_of_l2,
-)
+from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
-
-# Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
-# "Arithmetic Instructions", results per clock cycle and SM).
-_FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
-_FP64_LANES_OTHERWISE = 2
-# The figure that says to what part of its peak each resource is used.
-USED = {
-    "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
-    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,93 +214,19 @@ def gather(profile: Profile) -> Evidence:
         estimate_costs(sites, figures)
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
-    stalls = _stall_shares(figures, sites)
+    stalls = share_stalls(figures, sites)
     charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
         profile=main,
         figures=figures,
         sites=sites,
         charged=charged,
-        model=TimeModel(
-            _busy(main, figures, sites),
-            _waits(figures, stalls),
-            _avoidable(figures, sites),
-            _issuing(figures),
-            min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
-        ),
+        model=model_time(main, figures, sites, stalls),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
-        wasted_dram=_wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
+        wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
 
 
 def _has_costs(sites: Iterable[Site]) -> bool:
     return any(site.passes is not None or site.sectors is not None for site in sites)
-
-
-def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
-    """Returns the share of the time that each resource needs at the rate within reach."""
-    busy = {resource: figures[name] / 100 for resource, name in USED.items() if name in figures}
-    if "dram" in busy:
-        busy["dram"] /= reachable_of_dram(
-            figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
-        )
-    if "l2" in busy:
-        busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
-    cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
-    if sites and cycles and sms and cycles.mean and sms.mean:
-        for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
-            executed = sum(site.executed for site in sites if resource in site.units)
-            busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
-    return {resource: min(1.0, share) for resource, share in busy.items()}
-
-
-def _wasted_dram(figures: Mapping[str, float], needed: float) -> float:
-    """Returns the part of device memory's traffic that is more than these sectors."""
-    moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
-    return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
-
-
-def _avoidable(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns the traffic that a bound cannot count on: accesses that touch the same data may come to share one trip to it."""
-    loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
-    stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
-    return {"dram": _wasted_dram(figures, loads + stores)}
-
-
-def _fp64_lanes(profile: Profile) -> int:
-    assert profile.run is not None
-    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
-    capability = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
-    return _FP64_LANES.get(capability or "", _FP64_LANES_OTHERWISE)
-
-
-def _stall_shares(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns how waiting warps divide among the reasons: from the counters, or else from the samples."""
-    stalls = {
-        name.removeprefix("stall_"): value
-        for name, value in figures.items()
-        if name.startswith("stall_") and name not in ("stall_selected", "stall_not_selected")
-    }
-    if not any(stalls.values()):
-        sampled: Counter[str] = Counter()
-        for site in sites:
-            sampled.update(site.waits)
-        stalls = {reason: float(count) for reason, count in sampled.items()}
-    total = sum(stalls.values())
-    return {reason: value / total for reason, value in stalls.items()} if total else {}
-
-
-def _issuing(figures: Mapping[str, float]) -> float:
-    """Returns the part of a warp's time in which it issues, or could and another one does."""
-    latency = figures.get("warp_latency", 0.0)
-    ready = figures.get("stall_selected", 0.0) + figures.get("stall_not_selected", 0.0)
-    return min(1.0, ready / latency) if latency else 0.0
-
-
-def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[str, float]:
-    stalled, empty = figures.get("stalled_pct", 100.0), max(0.0, figures.get("empty_pct", 0.0))
-    idle = stalled + empty
-    if idle <= 0:
-        return {}
-    return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}

@@ -1,0 +1,185 @@
+"""Fills the model of a kernel's time with what was recorded of it: loads, waiting, latencies, and places for warps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
+from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.time_model import (
+    NO_WARP,
+    START_NS,
+    TimeModel,
+    reachable_of_dram,
+    reachable_of_l2,
+)
+from profiler.analyse.recording.profile import Profile
+from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
+
+# Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
+# "Arithmetic Instructions", results per clock cycle and SM).
+_FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
+_FP64_LANES_OTHERWISE = 2
+# The figure that says to what part of its peak each resource is used.
+USED = {
+    "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
+    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct",
+}  # fmt: skip
+# Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
+_SHARED_CYCLES, _L1_CYCLES, _L2_CYCLES, _DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
+_WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
+    "long_scoreboard": ("global load", "local", "atomic"),
+    "short_scoreboard": ("shared load", "shared atomic", "special", "mio"),
+}
+_ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
+# Of the kernels in tests/data/causes whose blocks end soonest, on an H100 and an H200: a place is empty for 260 to 300 cycles at least
+# until the next block runs in it, and however small the blocks are, the GPU launches no more than 0.81 to 0.84 of them a cycle.
+_REFILL_CYCLES = 300.0
+_BLOCKS_A_CYCLE = 0.84
+# With fewer rounds of blocks, places are empty at the end of the launch more than between two blocks.
+_SOME_WAVES = 2.0
+
+
+def model_time(
+    profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], stalls: Mapping[str, float]
+) -> TimeModel:
+    """Returns the model of the time of a kernel; `stalls` is how waiting warps divide among the reasons."""
+    latency = figures.get("warp_latency", 0.0)
+    issuing, ready = (
+        min(1.0, figures.get(name, 0.0) / latency) if latency else 0.0
+        for name in ("stall_selected", "stall_not_selected")
+    )
+    return TimeModel(
+        _busy(profile, figures, sites),
+        _waits(figures, stalls),
+        _avoidable(figures, sites),
+        issuing,
+        min(ready, 1.0 - issuing),
+        min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
+        _places(profile, figures, sites),
+    )
+
+
+def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+    """Returns the share of the time that each resource needs at the rate within reach."""
+    busy = {resource: figures[name] / 100 for resource, name in USED.items() if name in figures}
+    if "dram" in busy:
+        busy["dram"] /= reachable_of_dram(
+            figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
+        )
+    if "l2" in busy:
+        busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
+    cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
+    if sites and cycles and sms and cycles.mean and sms.mean:
+        for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
+            executed = sum(site.executed for site in sites if resource in site.units)
+            busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
+    return {resource: min(1.0, share) for resource, share in busy.items()}
+
+
+def _fp64_lanes(profile: Profile) -> int:
+    assert profile.run is not None
+    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
+    capability = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
+    return _FP64_LANES.get(capability or "", _FP64_LANES_OTHERWISE)
+
+
+def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
+    """Returns the part of device memory's traffic that is more than these sectors."""
+    moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
+    return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
+
+
+def _avoidable(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns the traffic that a bound cannot count on: accesses that touch the same data may come to share one trip to it."""
+    loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
+    stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
+    return {"dram": wasted_dram(figures, loads + stores)}
+
+
+def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns how waiting warps divide among the reasons: from the counters, or else from the samples."""
+    stalls = {
+        name.removeprefix("stall_"): value
+        for name, value in figures.items()
+        if name.startswith("stall_") and name not in ("stall_selected", "stall_not_selected")
+    }
+    if not any(stalls.values()):
+        sampled: Counter[str] = Counter()
+        for site in sites:
+            sampled.update(site.waits)
+        stalls = {reason: float(count) for reason, count in sampled.items()}
+    total = sum(stalls.values())
+    return {reason: value / total for reason, value in stalls.items()} if total else {}
+
+
+def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[str, float]:
+    stalled, empty = figures.get("stalled_pct", 100.0), max(0.0, figures.get("empty_pct", 0.0))
+    idle = stalled + empty
+    if idle <= 0:
+        return {}
+    return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
+
+
+def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> Places:
+    warps = figures.get("active_warps")
+    empty, refilling = _turnover(profile, figures, sites)
+    return Places(
+        _unloaded(figures, sites),
+        empty,
+        refilling,
+        _launching(profile),
+        max(1.0, SCHEDULERS * warps) if warps else Places.warps,
+    )
+
+
+def _launching(profile: Profile) -> float:
+    """Returns how busy the GPU is with launching blocks."""
+    cycles = profile.find("sm__cycles_elapsed.max")
+    if not profile.shapes or not cycles or not cycles.mean:
+        return 0.0
+    return min(1.0, math.prod(profile.shapes[0].grid) / cycles.mean / _BLOCKS_A_CYCLE)
+
+
+def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> tuple[float, float]:
+    """Returns for what part of the time a place for a warp is empty, and what part it takes at least to fill it again."""
+    occupancy, limit, waves, latency = (
+        figures.get(name, 0.0) for name in ("occupancy_pct", "occupancy_limit_pct", "waves", "warp_latency")
+    )
+    if not (profile.shapes and occupancy and limit and latency) or waves < _SOME_WAVES:
+        return 0.0, 0.0
+    shape = profile.shapes[0]
+    warps = math.prod(shape.grid) * math.ceil(math.prod(shape.block) / LANES)
+    life = latency * sum(site.executed for site in sites) / warps
+    empty = min(1.0, max(0.0, 1.0 - occupancy / limit))
+    return empty, min(empty, _REFILL_CYCLES * (1.0 - empty) / life) if life else 0.0
+
+
+def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+    """Returns the part of the waiting for results that is their latency without any load; the rest is spent in queues."""
+    l1, l2 = (min(1.0, figures.get(name, 0.0) / 100) for name in ("l1_hit_pct", "l2_hit_pct"))
+    cycles = {
+        "long_scoreboard": l1 * _L1_CYCLES + (1 - l1) * (l2 * _L2_CYCLES + (1 - l2) * _DRAM_CYCLES),
+        "short_scoreboard": _SHARED_CYCLES,
+    }
+    issued = sum(site.executed for site in sites)
+    found = {}
+    for reason, kinds in _WAITED_FOR.items():
+        if waited := issued * figures.get(f"stall_{reason}", 0.0):
+            found[reason] = min(1.0, _count_waits(sites, reason, kinds) * cycles[reason] / waited)
+    return found
+
+
+def _count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
+    """Returns how often warps wait for results of these kinds: once for all that they ask for before they wait or branch."""
+    waits = asked = 0.0
+    for site in sites:
+        if site.kind in kinds:
+            asked = max(asked, site.executed)
+        elif site.waits.get(reason, 0) or site.instruction.name in _ENDS_OF_A_STRETCH:
+            waits += asked
+            asked = 0.0
+    return waits + asked

@@ -1,0 +1,88 @@
+"""The circle of warps on an SM: what a change of its latencies, queues, places and launches makes of its speed."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.causes.evidence.latency import Circle, Effect, Places
+
+LOADED = {"long_scoreboard": 1.0}
+FEW, MANY = Places(warps=4), Places(warps=64)
+
+
+def circle(busy=None, waits=None, issuing=0.0, places=MANY):
+    return Circle(busy or {}, issuing, waits or {"wait": 1.0 - issuing}, places)
+
+
+def test_without_a_change_the_circle_turns_as_before():
+    loads = {"long_scoreboard": 0.5, "not_selected": 0.1, "barrier": 0.2}
+    same = circle({"dram": 0.7, "issue": 0.3}, loads, 0.1, Places({"long_scoreboard": 0.4}, 0.1, 0.05, 0.6))
+    assert same.speedup(Effect()) == pytest.approx(1.0)
+
+
+def test_warps_that_wait_for_nothing_but_latency_turn_twice_as_often_when_there_are_twice_as_many():
+    assert circle({"fma": 0.1}).speedup(Effect(warps=2.0)) == pytest.approx(2.0, rel=0.05)
+
+
+def test_more_warps_fill_the_busiest_unit_and_no_more():
+    assert circle({"fma": 0.5}).speedup(Effect(warps=16.0)) == pytest.approx(2.0)
+    assert (
+        1.3 < circle({"fma": 0.5}).speedup(Effect(warps=2.0)) < 2.0
+    )  # they queue for it, the more as it fills
+
+
+def test_few_warps_queue_less_for_each_other():
+    alone, crowded = (circle({"dram": 0.5}, places=one).speedup(Effect(warps=1.5)) for one in (FEW, MANY))
+    assert 1.0 < alone < crowded  # of many, each finds the unit free until it is nearly full
+    assert circle({"dram": 0.5}, places=Places(warps=1)).speedup(Effect(warps=1.5)) == pytest.approx(1.5)
+
+
+def test_requests_that_are_lighter_shorten_queues_and_requests_that_are_fewer_their_latency_too():
+    half = {"long_scoreboard": 0.5}
+    queued, unloaded = (circle({"dram": 0.1}, LOADED, places=Places(one)) for one in ({}, LOADED))
+    assert queued.speedup(Effect(lighter=half)) == pytest.approx(2.0, rel=0.05)
+    assert queued.speedup(Effect(waits=half)) == pytest.approx(2.0, rel=0.05)
+    assert unloaded.speedup(Effect(lighter=half)) == pytest.approx(1.0)
+    assert unloaded.speedup(Effect(waits=half)) == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_queue_gets_shorter_for_all_when_less_is_asked_of_its_unit():
+    """Half of the work of L1 goes: those who still ask for it wait less, until warps that come sooner fill it again."""
+    queueing = circle({"l1": 0.9, "dram": 0.1}, {"mio_throttle": 0.8, "wait": 0.2})
+    assert 1.5 < queueing.speedup(Effect({"l1": 0.5})) < 1 / 0.45
+
+
+def test_a_queue_of_warps_that_come_together_is_long_enough_for_a_busier_unit():
+    """Load alone makes warps wait for less than half of an instruction each; these wait for eight."""
+    waits = {"wait": 0.3, "not_selected": 0.6}
+    together = circle({"issue": 0.4}, waits, 0.1).speedup(Effect(waits={"wait": 0.5}))
+    apart = circle({"issue": 0.4}, {"wait": 0.9}, 0.1).speedup(Effect(waits={"wait": 1 / 6}))
+    assert together == pytest.approx(1 / 0.85)
+    assert apart < together
+
+
+def test_a_queue_for_another_unit_stays():
+    queueing = circle({"l1": 0.9, "issue": 0.1}, {"mio_throttle": 0.8, "wait": 0.2})
+    assert queueing.speedup(Effect({"issue": 0.5})) == pytest.approx(1.0, rel=0.02)
+
+
+def test_who_waits_at_a_barrier_waits_as_much_less_as_warps_take_shorter_turns():
+    waits = {"barrier": 0.4, "mio_throttle": 0.4, "wait": 0.2}
+    both = circle({"l1": 0.3}, waits).speedup(Effect(lighter={"mio_throttle": 0.5}, resources={"l1": 0.5}))
+    assert both == pytest.approx(1 / (0.2 + 0.2 + 0.2), rel=0.2)
+    alone = circle(waits=waits).speedup(Effect(waits={"wait": 0.5}))  # a latency is the same for all of them
+    assert alone == pytest.approx(1 / 0.9, rel=0.01)
+
+
+def test_the_next_warp_comes_no_sooner_however_short_the_one_before_it_is():
+    short_lived = circle(waits={"wait": 0.5}, places=Places(empty=0.5, refilling=0.5))
+    assert short_lived.speedup(Effect(waits={"wait": 1.0})) == pytest.approx(2.0)
+    uneven = circle(waits={"wait": 0.5}, places=Places(empty=0.5))  # the rest of the block is still at work
+    assert uneven.speedup(Effect(waits={"wait": 0.75})) == pytest.approx(4.0)
+
+
+def test_a_gpu_that_is_busy_with_launching_blocks_gets_faster_by_launching_fewer():
+    tiny = circle(waits={"wait": 0.2}, places=Places(empty=0.8, refilling=0.1, launching=1.0))
+    tiny = Circle({"launch": 1.0}, 0.0, tiny.waits, tiny.places)
+    assert tiny.speedup(Effect(waits={"wait": 1.0})) == pytest.approx(1.0)
+    assert tiny.speedup(Effect({"launch": 7 / 8})) > 2.5
