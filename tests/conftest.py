@@ -366,7 +366,7 @@ def prof_command(*arguments: object) -> list[str]:
     ]
 
 
-_DECODED: dict[tuple[str, int, bytes], pa.Table] = {}  # by name, rows and bytes
+_DECODED: dict[tuple[object, ...], pa.Table] = {}  # by name, rows, bytes and columns
 _PROFILED: dict[tuple[object, ...], Profile] = {}
 _DIAGNOSED: dict[int, tuple[Profile, Diagnosis]] = {}
 _MOST_REMEMBERED = 1000
@@ -375,10 +375,9 @@ _OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
 _UNCHANGING = (ROOT / "runs", ROOT / "tests" / "data" / "runs")
 
 
-def _decoded_once(run: Run, name: str, data: bytes) -> pa.Table:
-    return _remembered(
-        _DECODED, (name, run.manifest.tables[name].rows, data), lambda: _decode(run, name, data)
-    )
+def _decoded_once(run: Run, name: str, data: bytes, some: frozenset[str] | None = None) -> pa.Table:
+    key = (name, run.manifest.tables[name].rows, data, some)
+    return _remembered(_DECODED, key, lambda: _decode(run, name, data, some))
 
 
 def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:

@@ -149,8 +149,11 @@ def world(
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # a repair sweeps it
     # The same bytes are the same table: to decode each of them once takes half the time.
-    decoded = cache(lambda data, schema, rows: read_table(data, schema, rows, "a table"))
-    monkeypatch.setattr("profiler.store.runs.run.read_table", lambda *given: decoded(*given[:-1]))
+    decoded = cache(lambda data, schema, rows, whole: read_table(data, schema, rows, "a table", whole=whole))
+    monkeypatch.setattr(
+        "profiler.store.runs.run.read_table",
+        lambda data, schema, rows, where, *, whole: decoded(data, schema, rows, whole),
+    )
     # private: each compaction would wait so long
     monkeypatch.setattr("profiler.store.packs.plan._GRACE_S", 0.0)
     return lambda operation: World(recorded, tmp_path, operation)

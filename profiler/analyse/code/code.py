@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
-from profiler.store.tables.columns import labels_of
+from profiler.store.tables.columns import distinct_labels, labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,6 +143,8 @@ def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None
 
 def is_undecoded(run: Run, kernel: str, among: Collection[int] = ()) -> bool:
     """Returns whether instructions were counted that NVIDIA's reader could not disassemble."""
+    if all(distinct_labels(run.columns("instructions", "opcode"), "opcode")):
+        return False
     like, _ = read_instructions(run, kernel, ("opcode",), among)
     return bool(like) and not any(labels_of(like[0], "opcode"))
 
@@ -159,7 +161,7 @@ def read_instructions(
 
 
 def _launches_of(run: Run, kernel: str) -> list[int]:
-    launches = run.table("launches")
+    launches = run.columns("launches", "launch", "kernel")
     names = labels_of(launches, "kernel")
     return [
         number

@@ -40,7 +40,7 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: {mixed}")
     if (unread := profile.manifest.unread) and profile.code is None:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
-    if profile.run and profile.code is None and is_undecoded(profile.run, profile.kernel, profile.numbers):
+    if profile.run and profile.numbers and is_undecoded(profile.run, profile.kernel, profile.numbers):
         lines.append(
             f"{profile.label}: NVIDIA's reader cannot disassemble the code of this GPU any more: causes that are read "
             "from instructions are left out"

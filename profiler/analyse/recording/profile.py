@@ -6,10 +6,10 @@ names and anything else under ncu's.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from profiler.analyse.code.code import Code, read_code
@@ -18,7 +18,7 @@ from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape,
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric, nearest_hint
 from profiler.errors import MetricNotFound
-from profiler.store.tables.columns import labels_of
+from profiler.store.tables.columns import labels_of, rows_labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ class Profile:
 def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
     """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
     columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
-    launches = run.table("launches").select(columns).to_pylist()
+    launches = run.columns("launches", *columns).to_pylist()
     chosen = [
         launch
         for launch in launches
@@ -104,7 +104,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     if len(chosen) < len(launches):
         run = run.of_launches(process_of)
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
-    raw, numberless = _series(run.table("metrics"), process_of)
+    raw = RecordedMetrics(run.columns("metrics", "launch", "metric", "value", "unit"), process_of)
     opcodes = _opcodes_by_launch(run, process_of)
     return Profile(
         label=run.label,
@@ -120,7 +120,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         shapes=launch_shapes(chosen),
         run=run,
         numbers=tuple(process_of),
-        numberless=numberless,
+        numberless=raw.numberless(),
     )
 
 
@@ -153,7 +153,7 @@ def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:
 
 def timings_of(run: Run) -> Readings:
     """Returns the times without the profiler, of the program's whole step, which may be more than one kernel."""
-    timings = run.table("timings")
+    timings = run.columns("timings", "process", "kernel_ns")
     return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
 
 
@@ -179,30 +179,60 @@ def _our_name(name: str, profiles: Iterable[Profile]) -> str:
     return name
 
 
-def _series(metrics: pa.Table, process_of: Mapping[int, int]) -> tuple[dict[str, Series], Mapping[str, int]]:
-    """Returns the metrics by ncu's name, and of those in the catalogue that have no number at all, the launches."""
-    numbers = metrics.column("launch").to_pylist()
-    names = labels_of(metrics, "metric")
-    values = metrics.column("value").to_pylist()
-    units = labels_of(metrics, "unit")
-    collected: dict[str, tuple[list[float], list[int]]] = {}
-    unit_of: dict[str, str] = {}
-    without: Counter[str] = Counter()
-    for number, name, value, unit in zip(numbers, names, values, units, strict=True):
-        if number not in process_of:
-            continue
-        if value is None or not abs(value) < _LARGEST_VALUE:
-            without[name] += 1
-        else:
-            values_of, processes = collected.setdefault(name, ([], []))
-            values_of.append(value)
-            processes.append(process_of[number])
-            unit_of[name] = unit
-    series = {
-        name: Series(Metric(name, (name,), unit_of[name], "report", ""), name, Readings(*readings))
-        for name, readings in collected.items()
-    }
-    return series, {name: without[name] for name in sorted(without.keys() & _RECORDED_AS - series.keys())}
+class RecordedMetrics(Mapping[str, Series]):
+    """The metrics by ncu's name. Of the hundreds in a recording few are asked for, so each is gathered when it is."""
+
+    def __init__(self, metrics: pa.Table, process_of: Mapping[int, int]) -> None:
+        numbers = metrics.column("launch").to_pylist()
+        names = labels_of(metrics, "metric")
+        values = metrics.column("value").to_pylist()
+        self._unit_of = dict(zip(names, labels_of(metrics, "unit"), strict=True))
+        self._launches: list[tuple[int, dict[str, float | None]]] = []
+        start = 0
+        for number, rows in groupby(numbers):
+            end = start + len(list(rows))
+            if number in process_of:
+                recorded = dict(zip(names[start:end], values[start:end], strict=True))
+                self._launches.append((process_of[number], recorded))
+            start = end
+        self._found: dict[str, Series | None] = {}
+
+    def __getitem__(self, name: str) -> Series:
+        if name not in self._found:
+            self._found[name] = self._gathered(name)
+        if (found := self._found[name]) is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._names() if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def numberless(self) -> dict[str, int]:
+        """Returns the metrics in the catalogue that have no number in any launch, each with its launches."""
+        without = {
+            name: sum(name in recorded for _, recorded in self._launches)
+            for name in _RECORDED_AS & self._names().keys()
+            if name not in self
+        }
+        return dict(sorted(without.items()))
+
+    def _names(self) -> dict[str, None]:
+        return dict.fromkeys(name for _, recorded in self._launches for name in recorded)
+
+    def _gathered(self, name: str) -> Series | None:
+        """Returns the metric over the launches that have a number for it."""
+        readings = [
+            (value, process)
+            for process, recorded in self._launches
+            if (value := recorded.get(name)) is not None and abs(value) < _LARGEST_VALUE
+        ]
+        if not readings:
+            return None
+        metric = Metric(name, (name,), self._unit_of[name], "report", "")
+        return Series(metric, name, Readings(*zip(*readings, strict=True)))
 
 
 def _catalogued(
@@ -233,20 +263,19 @@ def as_catalogued(metric: Metric, raw: Series) -> Series:
 
 def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
     """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
-    instances = run.table("instances")
-    rows = zip(
-        instances.column("launch").to_pylist(),
-        labels_of(instances, "metric"),
-        labels_of(instances, "id_name"),
-        instances.column("value").to_pylist(),
+    instances = run.columns("instances", "launch", "metric", "id_name", "value")
+    executed = rows_labelled(instances, "metric", OPCODES)
+    counts = zip(
+        executed.column("launch").to_pylist(),
+        labels_of(executed, "id_name"),
+        executed.column("value").to_pylist(),
         strict=True,
     )
-    counts = ((launch, opcode, value) for launch, metric, opcode, value in rows if metric == OPCODES)
     return _summed(counts, launches) or _summed(_counts_of_instructions(run), launches)
 
 
 def _counts_of_instructions(run: Run) -> Iterable[tuple[int, str | None, float | None]]:
-    instructions = run.table("instructions")
+    instructions = run.columns("instructions", "launch", "opcode", "executed")
     return zip(
         instructions.column("launch").to_pylist(),
         labels_of(instructions, "opcode"),

@@ -33,6 +33,13 @@ class Interval(NamedTuple):
     high: float
 
 
+class Variance(NamedTuple):
+    """The variance of a mean, estimated with so many degrees of freedom; unknown with none."""
+
+    value: float
+    freedom: int
+
+
 class Readings(tuple[float, ...]):
     """Values as measured, and which process made each; of one process where `processes` is not given."""
 
@@ -56,6 +63,20 @@ class Readings(tuple[float, ...]):
     def mean(self) -> float:
         """Returns the mean of process means: each process counts alike, however many launches it made."""
         return _mean([_mean(group) for group in self.by_process])
+
+    @cached_property
+    def noise(self) -> Variance:
+        """Estimates the variance of the mean from how far process means lie apart; from the launches where there is one process."""
+        groups = self.by_process
+        processes = len(groups)
+        inside = math.fsum(_squares(group) for group in groups)
+        freedom = sum(len(group) - 1 for group in groups)
+        of_one_process = inside / max(freedom, 1) * fmean(1 / len(group) for group in groups)
+        within = of_one_process / processes
+        if processes == 1:
+            return Variance(within, freedom)
+        between = _squares([_mean(group) for group in groups]) / (processes - 1) / processes
+        return Variance(max(between, _LEAST_OF_EXPLAINED * within), processes - 1)
 
     def around_medians(self) -> Readings:
         """Returns the readings with each process moved so that its mean is its median, which a few interrupted repeats do not move."""
@@ -100,39 +121,19 @@ class Difference(NamedTuple):
         return max(student_tails(self.delta / error.value, error.freedom) for error in self.errors)
 
 
-class _Variance(NamedTuple):
-    """The variance of a side's mean, estimated with so many degrees of freedom; unknown with none."""
-
-    value: float
-    freedom: int
-
-
 def mean_difference(before: Readings, after: Readings) -> Difference | None:
     """Returns the mean of `after` less the mean of `before`; None where a side is a single launch."""
-    sides = [_noise(before.by_process), _noise(after.by_process)]
+    sides = [before.noise, after.noise]
     if not all(side.freedom for side in sides):
         return None
     alone = tuple(StandardError(math.sqrt(side.value), side.freedom) for side in sides if side.value)
     return Difference(after.mean - before.mean, (*alone, _welch(sides)) if len(alone) > 1 else alone)
 
 
-def _welch(sides: Sequence[_Variance]) -> StandardError:
+def _welch(sides: Sequence[Variance]) -> StandardError:
     total = sum(side.value for side in sides)
     doubts = ((side.value / total) ** 2 / side.freedom for side in sides)
     return StandardError(math.sqrt(total), 1 / sum(doubts))
-
-
-def _noise(groups: Sequence[Sequence[float]]) -> _Variance:
-    """Estimates the variance from how far process means lie apart; from the launches where there is one process."""
-    processes = len(groups)
-    inside = math.fsum(_squares(group) for group in groups)
-    freedom = sum(len(group) - 1 for group in groups)
-    of_one_process = inside / max(freedom, 1) * fmean(1 / len(group) for group in groups)
-    within = of_one_process / processes
-    if processes == 1:
-        return _Variance(within, freedom)
-    between = _squares([_mean(group) for group in groups]) / (processes - 1) / processes
-    return _Variance(max(between, _LEAST_OF_EXPLAINED * within), processes - 1)
 
 
 def standard_deviation(values: Sequence[float]) -> float:
@@ -166,17 +167,26 @@ def discoveries(p_values: Sequence[float], rate: float = 1 - CONFIDENCE) -> set[
 @lru_cache(maxsize=4096)
 def student_quantile(probability: float, freedom: float) -> float:
     """Returns the inverse of Student's distribution function, for probability above one half."""
-    quantile = NormalDist().inv_cdf(probability)
+    normal = NormalDist().inv_cdf(probability)
     if freedom > 1e7:
-        return quantile
-    # Newton's method, from below: the tails are convex, so that no step goes too far.
-    for _ in range(100):
+        return normal
+    # Newton's method: the tails are convex, so that every step but the first comes from below and goes not too far.
+    quantile = _expanded_quantile(normal, freedom)
+    for done in range(100):
         excess = student_tails(quantile, freedom) - 2 * (1 - probability)
         step = excess / (2 * _student_density(quantile, freedom))
-        if step <= 1e-14 * quantile:
-            break
         quantile += step
+        if done and step <= 1e-10 * quantile:  # the next would be its square; a step back is rounding
+            break
     return quantile
+
+
+def _expanded_quantile(z: float, freedom: float) -> float:
+    """Returns Student's quantile to a few digits, from the normal one: a series of Cornish and Fisher (Abramowitz and Stegun, 26.7.5)."""
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def _student_density(t: float, freedom: float) -> float:
@@ -203,20 +213,16 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Computes the continued fraction of the incomplete beta function, by Lentz's method."""
-    tiny = 1e-300
-    c, d = 1.0, 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1), tiny)
+    tiny = 1e-300  # in place of an exact zero, by which nothing can be divided
+    c, d = 1.0, 1.0 / ((1.0 - (a + b) * x / (a + 1)) or tiny)
     fraction = d
     for m in range(1, 1000):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            d = 1.0 / _away_from_zero(1.0 + term * d, tiny)
-            c = _away_from_zero(1.0 + term / c, tiny)
+            d = 1.0 / ((1.0 + term * d) or tiny)
+            c = (1.0 + term / c) or tiny
             fraction *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
     return fraction
-
-
-def _away_from_zero(value: float, tiny: float) -> float:
-    return value if abs(value) > tiny else tiny

@@ -41,6 +41,7 @@ class Run:
     # Stored reports that were looked for and are missing.
     reports_gone: list[str] = field(default_factory=list)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _parts: dict[tuple[str, frozenset[str]], pa.Table] = field(default_factory=dict, repr=False)
     _spans_of: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict, repr=False)
     _files: RunFiles | None = field(default=None, repr=False)
     _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
@@ -66,6 +67,17 @@ class Run:
         if name not in self._tables:
             self._tables[name] = self._decoded(name, self.table_bytes(name))
         return self._tables[name]
+
+    def columns(self, name: str, *columns: str) -> pa.Table:
+        """Returns some columns of a table, in the table's order, and reads no others if the table was not read before."""
+        if name in self._tables:
+            return self._tables[name].select(
+                [one for one in self._tables[name].column_names if one in columns]
+            )
+        key = (name, frozenset(columns))
+        if key not in self._parts:
+            self._parts[key] = self._decoded(name, self.table_bytes(name), key[1])
+        return self._parts[key]
 
     def of_launches(self, launches: Collection[int]) -> Run:
         """Returns this run with the rows of these launches alone."""
@@ -177,10 +189,10 @@ class Run:
         if actual != report.sha256:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
-    def _decoded(self, name: str, data: bytes) -> pa.Table:
+    def _decoded(self, name: str, data: bytes, some: frozenset[str] | None = None) -> pa.Table:
         where, rows = self.files.shown_table(name), self.manifest.tables[name].rows
-        table = read_table(data, arrow_schema(name), rows, where)
-        return check_table(upgraded(table, name), name, where)
+        table = read_table(data, arrow_schema(name, some), rows, where, whole=some is None)
+        return check_table(upgraded(table, name, some), name, where, some)
 
     def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:
         try:

@@ -8,7 +8,7 @@ plain text: at once if it cannot be too much however often each value is there, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -46,14 +46,18 @@ class DecodedBytes:
         return min(_MOST_BYTES, max(_ALWAYS_BYTES, self.stored * _MOST_RATIO))
 
 
-def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Table:
-    """Reads a table; RunDamaged when it is not Parquet, has other rows than recorded, or would take too much memory."""
+def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: bool = True) -> pa.Table:
+    """Reads a table, or the schema's columns of it if not `whole`.
+
+    RunDamaged when it is not Parquet, has other rows than recorded, or would take too much memory.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
-        decoded = require_bounded(metadata, memoryview(data), rows, where)
+        some = None if whole else frozenset(schema.names)
+        decoded = require_bounded(metadata, memoryview(data), rows, where, some=some)
         most, is_small = decoded.most, decoded.with_text <= decoded.most
         columns = map(metadata.schema.column, range(len(metadata.schema)))
         texts = [
@@ -63,7 +67,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
         ]
         file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
         # Alone: a thread of Arrow that still starts when a command ends aborts it, with a code that means nothing.
-        table = file.read(use_threads=False)
+        table = file.read(None if whole else schema.names, use_threads=False)
         table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
         for index, name in enumerate(table.column_names):
             column, kind = table.column(index), schema.field(name).type if name in schema.names else None
@@ -81,9 +85,17 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
 
 
 def require_bounded(
-    metadata: pq.FileMetaData, data: memoryview, rows: int, where: str, groups: Iterable[int] | None = None
+    metadata: pq.FileMetaData,
+    data: memoryview,
+    rows: int,
+    where: str,
+    groups: Iterable[int] | None = None,
+    some: Collection[str] | None = None,
 ) -> DecodedBytes:
-    """Returns what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
+    """Returns what these row groups decode to, or `some` of their columns.
+
+    RunDamaged if that is too much, or if they have other rows than recorded.
+    """
     try:
         chosen = [
             metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
@@ -93,9 +105,12 @@ def require_bounded(
     if (stated := sum(group.num_rows for group in chosen)) != rows:
         raise RunDamaged(f"{where}: {stated} rows, and {rows} were recorded")
     decoded = DecodedBytes()
-    for chunk in (
-        group.column(index) for group in chosen if group.num_rows for index in range(group.num_columns)
-    ):
+    columns = [
+        index
+        for index in range(len(metadata.schema))
+        if some is None or metadata.schema.column(index).path.partition(".")[0] in some
+    ]
+    for chunk in (group.column(index) for group in chosen if group.num_rows for index in columns):
         try:
             _add(decoded, chunk, data)
         except (ValueError, KeyError, IndexError, TypeError) as error:

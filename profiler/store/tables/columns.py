@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table
@@ -82,12 +83,34 @@ def labels_of(table: pa.Table, column: str) -> list[Any]:
     """Returns a text column as strings and None; many times faster than `to_pylist`."""
     labels: list[Any] = []
     for chunk in table.column(column).chunks:
-        if len(chunk) < len(chunk.dictionary):  # a part of a table: most of its texts are not needed
-            labels += chunk.dictionary.take(chunk.indices).to_pylist()
-            continue
-        text = chunk.dictionary.to_pylist()
-        labels += [None if code is None else text[code] for code in chunk.indices.to_pylist()]
+        codes = chunk.indices.to_pylist()
+        if len(codes) < len(chunk.dictionary):  # a part of a table: most of its texts are not needed
+            text = {code: chunk.dictionary[code].as_py() for code in set(codes) - {None}}
+        else:
+            text = dict(enumerate(chunk.dictionary.to_pylist()))
+        text[None] = None
+        labels += [text[code] for code in codes]
     return labels
+
+
+def distinct_labels(table: pa.Table, column: str) -> set[str]:
+    """Returns the texts that a text column may hold, which it stores once each: a part of a table may lack some of them."""
+    return {text for chunk in table.column(column).chunks for text in chunk.dictionary.to_pylist()}
+
+
+def rows_labelled(table: pa.Table, column: str, label: str) -> pa.Table:
+    """Returns the rows that have this text in a text column; the others are never made into Python's objects."""
+    import pyarrow as pa
+
+    parts, start = [], 0
+    for chunk in table.column(column).chunks:
+        codes = {code for code, text in enumerate(chunk.dictionary.to_pylist()) if text == label}
+        for code, rows in groupby(chunk.indices.to_pylist()):
+            length = len(list(rows))
+            if code in codes:
+                parts.append(table.slice(start, length))
+            start += length
+    return pa.concat_tables(parts or [table.slice(0, 0)])
 
 
 def text_array(values: Sequence[str]) -> pa.Array:

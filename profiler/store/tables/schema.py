@@ -7,7 +7,8 @@ table. `check_table` is called whenever a table is written or read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,10 @@ class TableSchema:
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         assert len(set(names)) == len(names), f"{self.name} declares a column twice"
+
+    def of_columns(self, some: Collection[str]) -> TableSchema:
+        """Returns the table with these of its columns alone, in its own order."""
+        return replace(self, columns=tuple(column for column in self.columns if column.name in some))
 
 
 _RUN = ColumnSchema("run_id", "label", "the run this row belongs to")
@@ -213,9 +218,10 @@ def _arrow_types() -> dict[str, pa.DataType]:
 
 
 @cache
-def arrow_schema(name: str) -> pa.Schema:
-    """Returns the Arrow schema of a run's table, with units and documentation as metadata."""
-    return schema_of(TABLES[name])
+def arrow_schema(name: str, some: frozenset[str] | None = None) -> pa.Schema:
+    """Returns the Arrow schema of a run's table, or of `some` of its columns, with units and documentation as metadata."""
+    table = TABLES[name]
+    return schema_of(table) if some is None else schema_of(table.of_columns(some))
 
 
 def schema_of(table: TableSchema) -> pa.Schema:
@@ -236,14 +242,16 @@ def schema_of(table: TableSchema) -> pa.Schema:
     )
 
 
-def upgraded(table: pa.Table, name: str) -> pa.Table:
-    """Adds the columns to a table of an older schema version that have come since."""
+def upgraded(table: pa.Table, name: str, some: frozenset[str] | None = None) -> pa.Table:
+    """Adds the columns to a table of an older schema version that have come since, of all columns or of `some`."""
     import pyarrow as pa
 
+    schema = arrow_schema(name, some)
     version = int((table.schema.metadata or {}).get(b"schema_version", SCHEMA_VERSION))
-    for position, column in enumerate(TABLES[name].columns):
+    wanted = TABLES[name].of_columns(schema.names).columns
+    for position, column in enumerate(wanted):
         if version < column.since and column.name not in table.column_names:
-            field = arrow_schema(name).field(column.name)
+            field = schema.field(column.name)
             data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
             known = pa.py_buffer(bytes(table.num_rows // 8 + 1)) if column.nullable else None
             # From a list, Arrow would import pandas.
@@ -252,9 +260,11 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
     return table
 
 
-def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
-    """Returns the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none may be."""
-    expected = arrow_schema(name)
+def check_table(table: pa.Table, name: str, where: str, some: frozenset[str] | None = None) -> pa.Table:
+    """Returns the table, or the part with `some` of its columns, unchanged; RunDamaged when its columns or types are
+    wrong, or it has nulls where none may be.
+    """
+    expected = arrow_schema(name, some)
     if not table.schema.equals(expected, check_metadata=False):
         raise RunDamaged(f"{where}: the columns are not those of table '{name}', version {SCHEMA_VERSION}")
     for column in expected:
@@ -267,7 +277,8 @@ def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
 
 def _check_durations(timings: pa.Table, where: str) -> None:
     """Raises RunDamaged for a repeat that took no time or took for ever, as no program that was timed can say."""
-    for column in (one.name for one in TIMINGS.columns if one.unit == "ns"):
+    measured = [one.name for one in TIMINGS.columns if one.unit == "ns" and one.name in timings.column_names]
+    for column in measured:
         known = [ns for ns in timings.column(column).to_pylist() if ns is not None]
         if known and not (min(known) > 0 and sum(known) < math.inf):  # which no sum with a NaN is
             raise RunDamaged(f"{where}: column '{column}' has a value that is no duration")

@@ -352,3 +352,34 @@ def test_a_manifest_of_the_first_version_held_one_report(graph: Path, copy: RunS
 
     run.verify()
     assert [one.sha256 for one in run.manifest.reports] == [report["sha256"]]
+
+
+# Some columns of a table
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_read_alone_are_those_of_the_whole_table(store: RunStore, table: str) -> None:
+    whole = store.find("several", "").table(table)
+
+    for column in whole.column_names:
+        alone = store.find("several", "").columns(table, column)
+        assert alone.column_names == [column]
+        assert alone.equals(whole.select([column]))
+
+
+def test_columns_come_in_the_tables_order_whether_the_table_was_read_before_or_not(store: RunStore) -> None:
+    run = store.find("several", "")
+    before = run.columns("launches", "kernel", "launch")
+    run.table("launches")
+
+    assert before.column_names == ["launch", "kernel"]
+    assert run.columns("launches", "kernel", "launch").equals(before)
+
+
+def test_columns_of_a_table_that_changed_are_refused(copy: RunStore) -> None:
+    run = copy.find("graph", ladder="gemm")
+    file = run.path / run.manifest.tables["launches"].file
+    file.write_bytes(file.read_bytes().replace(b"PAR1", b"PAR2"))
+
+    with pytest.raises(RunDamaged, match="not the one recorded"):
+        run.columns("launches", "kernel")

@@ -169,7 +169,11 @@ def test_a_table_of_the_first_version_gets_the_columns_that_have_come_since(stor
     launches = store.find("several", "").table("launches")
     first = launches.drop_columns(["process"]).replace_schema_metadata({"schema_version": "1"})
 
+    some = frozenset({"launch", "process"})
+
     assert upgraded(first, "launches").equals(launches)
+    assert upgraded(first.select(["launch"]), "launches", some).equals(launches.select(["launch", "process"]))
+    assert upgraded(first.select(["launch"]), "launches", frozenset({"launch"})).column_names == ["launch"]
 
 
 def test_a_column_missing_from_a_table_of_this_version_stays_missing(store: RunStore) -> None:
