@@ -29,7 +29,8 @@ import pytest
 from hypothesis import settings
 from msgspec.structs import replace
 
-from profiler.analyse.causes.find import Diagnosis, diagnose
+from profiler.analyse.causes.cause import Diagnosis
+from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.find import Diagnose, diagnose
+from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
 from profiler.analyse.compare.comparable import other_work
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.analyse.causes.find import Diagnosis, diagnose
+from profiler.analyse.causes.cause import Diagnosis
+from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work

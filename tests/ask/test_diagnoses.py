@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask import profiles
 from profiler.ask.profiles import diagnose_once

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 
 from profiler.analyse.importance import Importance
 from profiler.catalog.causes import BY_NAME, NOTHING_TO_GAIN
+from profiler.store.tables.decoding import decodable
 
 WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
@@ -64,6 +65,17 @@ class Cause(Struct, frozen=True):
     def is_ceiling(self) -> bool:
         """Returns whether the cause says that nothing is to be gained."""
         return BY_NAME[self.cause].group == NOTHING_TO_GAIN
+
+
+@decodable
+class Diagnosis(Struct, frozen=True):
+    """`unseen` says what the recording lacks for a fuller one, and how to record it."""
+
+    causes: list[Cause]
+    unseen: list[str]
+    duration_ns: float | None = None  # of the launches of the shape that takes most of the time
+    launches: int = 0
+    can_look: bool = True  # False where nothing is recorded from which a cause could be found
 
 
 def where_is(cause: str, where: Sequence[CodePlace]) -> WhereIs:

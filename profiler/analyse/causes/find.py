@@ -5,11 +5,9 @@ A `Profile` in; a `Diagnosis` out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from msgspec import Struct
-
-from profiler.analyse.causes.cause import Cause, Savings, where_is
+from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
     global_memory,
@@ -26,7 +24,6 @@ from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
-from profiler.store.tables.decoding import decodable
 
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
@@ -50,27 +47,8 @@ _MOST_CAUSES = 6
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
 
 
-@decodable
-class Diagnosis(Struct, frozen=True):
-    """`unseen` says what the recording lacks for a fuller one, and how to record it."""
-
-    causes: list[Cause]
-    unseen: list[str]
-    duration_ns: float | None = None  # of the launches of the shape that takes most of the time
-    launches: int = 0
-    can_look: bool = True  # False where nothing is recorded from which a cause could be found
-
-
-Diagnose = Callable[[Profile], Diagnosis]
-
-
-def diagnose(profile: Profile) -> Diagnosis:
-    """Returns the causes, what saves most first; none for a range or a graph, or without counters.
-
-    Questions call `ask.profiles.diagnose_once`, which keeps what this returns.
-    """
-    if profile.run is None or not profile.launches:
-        return Diagnosis([], [])
+def find_all(profile: Profile) -> Diagnosis:
+    """Returns the diagnosis of a kernel that was launched, which questions get from `diagnose`."""
     evidence = gather(profile)
     return Diagnosis(
         causes=_find_causes(evidence),

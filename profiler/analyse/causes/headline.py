@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Headline, where_is
-from profiler.analyse.causes.find import Diagnosis
+from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, Headline, where_is
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_choice import brief_name
 from profiler.analyse.recording.kernel_names import base_name, plain_name

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.causes.find import Diagnose, diagnose
+from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
-from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.find import Diagnosis
+from profiler.analyse.causes.cause import Cause, Diagnosis, Headline
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
 from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
 from profiler.analyse.recording.kernel_names import base_name

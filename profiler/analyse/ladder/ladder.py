@@ -15,7 +15,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.causes.find import Diagnose, diagnose
+from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, Basis, LeftOut, Speedup, VerdictName

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.find import Diagnose, diagnose
+from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME

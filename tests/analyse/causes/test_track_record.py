@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 from profiler.store.runs.run_store import Run, RunStore

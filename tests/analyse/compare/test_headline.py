@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.causes.cause import Cause, Savings
-from profiler.analyse.causes.find import Diagnosis
+from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
 from profiler.analyse.compare.headline import (
     ChangedCauses,
     compare_causes,

@@ -32,7 +32,7 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 from pairs import read_pairs  # noqa: E402
 
 from profiler.analyse.causes.cause import Cause  # noqa: E402
-from profiler.analyse.causes.find import diagnose  # noqa: E402
+from profiler.analyse.causes.diagnose import diagnose  # noqa: E402
 from profiler.analyse.causes.witness import causes_of_rule  # noqa: E402
 from profiler.analyse.recording.profile import profile_kernel  # noqa: E402
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports  # noqa: E402
