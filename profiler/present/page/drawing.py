@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import re
 import signal
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -25,6 +27,8 @@ from profiler.present.render.html import Picture
 
 _MOST_PROCESSES = 4
 _LEAST_MEMORY_MIB = 64 << 10  # addresses that V8, in which Vega runs, reserves and hardly uses
+_ENVIRONMENT_OF_FONTS = "FONTCONFIG_FILE"
+_FONTS = Path(__file__).parent / "fonts.conf"
 # CSS pixels in a rem at the usual size of type; pictures grow with the type.
 _PIXELS_A_REM = 13.5
 _INVISIBLE = re.compile(
@@ -157,6 +161,9 @@ def _warm_up() -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
+    # Vega asks how wide each text is. The converter has a font in memory; one of the machine it opens anew for every letter,
+    # a thousand times a chart, and pages would differ between machines.
+    os.environ[_ENVIRONMENT_OF_FONTS] = str(_FONTS)
     import vl_convert
 
     import profiler.present.charts  # noqa: F401 - so that the first chart does not wait for it
