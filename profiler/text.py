@@ -38,6 +38,8 @@ def printable(text: str) -> str:
             _escaped(character) if unicodedata.category(character) in _HIDDEN_CATEGORIES else character
             for character in text
         )
+    if ":" not in text and "#" not in text:  # most texts, and there are thousands in a page
+        return text
     return CI_COMMAND.sub(lambda match: _escaped(match[0]), text)
 
 

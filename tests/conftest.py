@@ -310,7 +310,7 @@ class _DrawnOnce:
     """Draws what is asked for in processes that were started once, and no picture twice."""
 
     def __init__(self, drawing: Any) -> None:
-        self.look, self._drawing, self._drawn = drawing.look, drawing, {}
+        self._drawing, self._drawn = drawing, {}
 
     def ask(self, *chart: Any, **options: Any) -> Any:
         return _remembered(

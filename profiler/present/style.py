@@ -126,8 +126,15 @@ def legend_below(title: str | None = None, **properties: Any) -> alt.Legend:
     return alt.Legend(title=title, orient="bottom", **properties)
 
 
+class _PlainData(alt.InlineData):
+    """Records of texts and numbers. Altair would ask of each value whether it is a part of a chart."""
+
+    def to_dict(self, *_: object, **__: object) -> dict[str, Any]:
+        return {"values": self["values"]}
+
+
 def source(records: Sequence[Record]) -> alt.InlineData:
-    return alt.InlineData(values=list(records))
+    return _PlainData(values=list(records))
 
 
 def tooltips(*fields: str) -> list[alt.Tooltip]:

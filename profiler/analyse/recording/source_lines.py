@@ -7,15 +7,16 @@ is that of most launches, as in `code.py`: executions are per launch, samples of
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
 
 from profiler.analyse.code.code import read_instructions
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
-from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from profiler.store.runs.run import Run
 
-_COLUMNS = ("file", "line", "source", "executed", "samples", "stalls")
+_COLUMNS = ["file", "line", "source", "executed", "samples", "stalls"]
 _BACKSLASH = "\\"
 
 
@@ -66,24 +67,27 @@ class SourceLines(Struct, frozen=True):
 
 @dataclass
 class _Tally:
-    """The sums of a line over all its instructions in all launches."""
+    """The sums of a line over all its instructions in all launches; `text_at` is the last row that knows its text."""
 
-    text: str | None = None
+    text_at: int = -1
     executed: int = 0
     samples: int = 0
     stalls: Counter[str] = field(default_factory=Counter)
 
 
 def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
+    import pyarrow as pa
+
     tables, _ = read_instructions(run, kernel, _COLUMNS)
-    tallies: dict[tuple[str, int] | None, _Tally] = {}
-    for table in tables:
-        _add(table, tallies)
+    if not tables:
+        return None
+    table = pa.concat_tables([one.select(_COLUMNS) for one in tables]).unify_dictionaries().combine_chunks()
+    tallies = _tally(table)
     lines = [
         SourceLine(
             file=place[0],
             line=place[1],
-            text=tally.text,
+            text=None if tally.text_at < 0 else table.column("source")[tally.text_at].as_py(),
             executed=tally.executed / len(tables),
             samples=tally.samples,
             stalls=dict(sorted(tally.stalls.items(), key=lambda item: (-item[1], item[0]))),
@@ -104,20 +108,51 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     )
 
 
-def _add(table: pa.Table, tallies: dict[tuple[str, int] | None, _Tally]) -> None:
-    columns = zip(
-        labels_of(table, "file"),
-        table.column("line").to_pylist(),
-        labels_of(table, "source"),
-        table.column("executed").to_pylist(),
-        table.column("samples").to_pylist(),
-        table.column("stalls").to_pylist(),
-        strict=True,
+def _tally(table: pa.Table) -> dict[tuple[str, int] | None, _Tally]:
+    """Adds up the instructions of each line; of those whose line is not known, as of one more line.
+
+    Arrow does it, since a kernel may have a hundred thousand instructions in all its launches.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pa.array(range(table.num_rows), pa.int64())
+    known = pc.if_else(table.column("source").is_valid(), rows, pa.scalar(None, pa.int64()))
+    sums = (
+        table.drop_columns(["source", "stalls"])
+        .append_column("text_at", known)
+        .group_by(["file", "line"], use_threads=False)
+        .aggregate([("executed", "sum"), ("samples", "sum"), ("text_at", "max")])
     )
-    for file, line, text, executed, samples, stalls in columns:
-        place = (file.replace(_BACKSLASH, "/").rpartition("/")[2], line) if file and line else None
-        tally = tallies.setdefault(place, _Tally())
-        tally.text = tally.text if text is None else text
-        tally.executed += executed or 0
-        tally.samples += samples or 0
-        tally.stalls.update({STALLS_AS_SAMPLED.get(reason, reason): count for reason, count in stalls or ()})
+    tallies: dict[tuple[str, int] | None, _Tally] = {}
+    for one in sums.to_pylist():
+        tally = tallies.setdefault(_place(one), _Tally())
+        tally.text_at = max(tally.text_at, -1 if one["text_at_max"] is None else one["text_at_max"])
+        tally.executed += one["executed_sum"] or 0
+        tally.samples += one["samples_sum"] or 0
+    for one in _stalls(table).to_pylist():
+        reason = STALLS_AS_SAMPLED.get(one["reason"], one["reason"])
+        tallies[_place(one)].stalls[reason] += one["count_sum"]
+    return tallies
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, int] | None:
+    file, line = row["file"], row["line"]
+    return (file.replace(_BACKSLASH, "/").rpartition("/")[2], line) if file and line else None
+
+
+def _stalls(table: pa.Table) -> pa.Table:
+    """Returns the samples by line and reason."""
+    import pyarrow as pa
+
+    stalls = table.column("stalls").combine_chunks()
+    offsets = stalls.offsets.to_pylist()
+    rows = [row for row, (start, end) in enumerate(pairwise(offsets)) for _ in range(start, end)]
+    found = slice(offsets[0], offsets[-1])
+    samples = (
+        table.select(["file", "line"])
+        .take(pa.array(rows, pa.int64()))
+        .append_column("reason", stalls.keys[found])
+        .append_column("count", stalls.items[found])
+    )
+    return samples.group_by(["file", "line", "reason"], use_threads=False).aggregate([("count", "sum")])

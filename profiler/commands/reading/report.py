@@ -56,7 +56,7 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
-    from profiler.present.page.drawing import Drawing
+    from profiler.present.page.drawing import Drawing, derive_look
     from profiler.present.page.page import draw_page, page_html
 
     settings = options.settings_of(context, runs, ladder, gpu=gpu)
@@ -69,7 +69,7 @@ def report(
             found = report_ladder(settings, title)
         settings.progress("drawing the page")
         page = draw_page(found, drawing)
-        html = page_html(page, drawing.look.result()).encode()
+        html = page_html(page, derive_look()).encode()
         settings.progress("")
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():

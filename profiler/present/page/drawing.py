@@ -2,19 +2,21 @@
 
 The name of a chart function and a finding come in; a `Picture` goes out. One picture serves light and dark:
 paper, ink and lines become CSS variables of the page. The page's policy forbids style attributes, and Vega
-writes none. Only the drawing processes load Altair, which takes as long as reading a ladder.
+writes none. This process loads Altair and says what a chart shows; the others load Vega alone, and draw it.
 """
 
 from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import re
 import signal
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -25,6 +27,8 @@ from profiler.present.render.html import Picture
 
 _MOST_PROCESSES = 4
 _LEAST_MEMORY_MIB = 64 << 10  # addresses that V8, in which Vega runs, reserves and hardly uses
+_ENVIRONMENT_OF_FONTS = "FONTCONFIG_FILE"
+_FONTS = Path(__file__).parent / "fonts.conf"
 # CSS pixels in a rem at the usual size of type; pictures grow with the type.
 _PIXELS_A_REM = 13.5
 _INVISIBLE = re.compile(
@@ -48,8 +52,19 @@ class Look:
     marks: dict[str, str]
 
 
+@dataclass(frozen=True)
+class _Sketch:
+    """A chart that is not drawn yet, as Vega-Lite for each room of a page; `variables` stand for colours."""
+
+    title: str
+    subtitle: str
+    desk: dict[str, Any]
+    phone: dict[str, Any]
+    variables: dict[str, str]
+
+
 class Drawing:
-    """A pool of drawing processes. They start at once, because Altair and Vega take a second to load."""
+    """A pool of drawing processes. They start at once, because Vega takes a second to load."""
 
     def __init__(self) -> None:
         require_memory("drawing charts", _LEAST_MEMORY_MIB)
@@ -57,12 +72,17 @@ class Drawing:
         self._pool = ProcessPool(
             min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context
         )
-        self.look: Future[Look] = self._pool.schedule(derive_look)  # the first request starts the processes
+        self._pool.schedule(_start)  # the first request starts the processes
 
     def ask(self, chart: str, finding: Any, otherwise: str = "", **options: Any) -> Future[Picture | None]:
         """Starts to draw the chart of that name in `present/charts`."""
         drawn: Future[Picture | None]
-        drawn = self._pool.schedule(draw, args=[chart, finding, otherwise], kwargs=options)
+        sketch = _sketch(chart, finding, otherwise, **options)
+        if isinstance(sketch, _Sketch):
+            drawn = self._pool.schedule(_draw, args=[sketch])
+        else:
+            drawn = Future()
+            drawn.set_result(sketch)
         return drawn
 
     def __enter__(self) -> Drawing:
@@ -77,13 +97,17 @@ class Drawing:
 
 
 def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> Picture | None:
-    """Draws a chart. If there is nothing to draw, returns the sentence that `otherwise` names, or None."""
+    """Draws a chart in this process. If there is nothing to draw, returns the sentence that `otherwise` names, or None."""
+    sketch = _sketch(chart_name, finding, otherwise, **options)
+    return _draw(sketch) if isinstance(sketch, _Sketch) else sketch
+
+
+def _sketch(chart_name: str, finding: Any, otherwise: str, **options: Any) -> _Sketch | Picture | None:
     import altair as alt
-    import vl_convert
     from altair.utils.schemapi import debug_mode
 
     from profiler.present import charts
-    from profiler.present.charts.render import Room, fitted, room_configuration
+    from profiler.present.charts.render import fitted, room_configuration
     from profiler.present.style import configuration
 
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.
@@ -96,14 +120,23 @@ def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> 
     spec = _without_tooltips(spec)
     # The page labels its pictures itself.
     look = configuration("light") | {"aria": False, "background": None, "padding": 2}
-    rooms: tuple[Room, Room] = ("desk", "phone")
-    desk, phone = (
-        vl_convert.vegalite_to_svg(
-            fitted(spec, room) | {"config": room_configuration(room, look)}, allowed_base_urls=[]
-        )
-        for room in rooms
+    return _Sketch(
+        title=heading["text"],
+        subtitle=", ".join(heading.get("subtitle", ())),
+        desk=fitted(spec, "desk") | {"config": room_configuration("desk", look)},
+        phone=fitted(spec, "phone") | {"config": room_configuration("phone", look)},
+        variables=_variables(),
     )
-    return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(desk), _inlined(phone))
+
+
+def _draw(sketch: _Sketch) -> Picture:
+    import vl_convert
+
+    desk, phone = (
+        _inlined(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]), sketch.variables)
+        for spec in (sketch.desk, sketch.phone)
+    )
+    return Picture(sketch.title, sketch.subtitle, desk, phone)
 
 
 def _without_tooltips(spec: Any) -> Any:
@@ -135,10 +168,10 @@ def _palette(scheme: Literal["light", "dark"]) -> dict[str, str]:
     }
 
 
-def _inlined(svg: str) -> str:
+def _inlined(svg: str, variables: dict[str, str]) -> str:
     """Returns the SVG in the page's colours, without invisible parts and as wide as the page's type makes it."""
     svg = _TAG.sub(lambda tag: _LONG_NUMBER.sub(r"\1", _NOISE.sub("", tag[0])), _INVISIBLE.sub("", svg))
-    for colour, variable in _variables().items():
+    for colour, variable in variables.items():
         svg = svg.replace(f'"{colour}"', f'"{variable}"')
     return _SIZE.sub(lambda size: f'width="{float(size[1]) / _PIXELS_A_REM:.2f}rem" ', svg, count=1)
 
@@ -149,6 +182,10 @@ def _variables() -> dict[str, str]:
     return {colour: f"var(--{name})" for name, colour in _palette("light").items() if name != "paper"}
 
 
+def _start() -> None:
+    """Does nothing: to be asked for it starts a process."""
+
+
 def _warm_up() -> None:
     """Prepares a drawing process.
 
@@ -157,8 +194,9 @@ def _warm_up() -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
+    # Vega asks how wide each text is. The converter has a font in memory; one of the machine it opens anew for every letter,
+    # a thousand times a chart, and pages would differ between machines.
+    os.environ[_ENVIRONMENT_OF_FONTS] = str(_FONTS)
     import vl_convert
-
-    import profiler.present.charts  # noqa: F401 - so that the first chart does not wait for it
 
     vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}}, allowed_base_urls=[])

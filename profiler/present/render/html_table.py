@@ -71,13 +71,19 @@ def table_html(table: doc.Table, heading: str, views: Collection[str]) -> Markup
     )  # which stand beside each other on any screen
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
-    heads = "".join(f'<th scope="col"{_classes(column)}>{_title(column)}</th>' for column in columns)
+    classes = [_classes(column) for column in columns]
+    heads = "".join(
+        f'<th scope="col"{names}>{_title(column)}</th>'
+        for column, names in zip(columns, classes, strict=True)
+    )
     rows = []
     for row, row_texts in zip(table.rows, texts, strict=True):
         style = _STYLES[row.tone] if is_judged else ""
         cells = [
-            _cell(row.values[place], text.strip(" "), column, views, number < pinned)
-            for number, (text, place, column) in enumerate(zip(row_texts, places, columns, strict=True))
+            f"{names}{_cell(row.values[place], text.strip(' '), column, views, number < pinned)}"
+            for number, (text, place, column, names) in enumerate(
+                zip(row_texts, places, columns, classes, strict=True)
+            )
         ]
         first, others = f'<th scope="row"{cells[0]}</th>', [f"<td{cell}" for cell in cells[1:]]
         start = f'<tr class="{style}">' if style else "<tr>"
@@ -111,7 +117,7 @@ def values_first(
 
 
 def _cell(value: doc.Cell, text: str, column: doc.Column, views: Collection[str], is_pinned: bool) -> str:
-    """Returns the attributes and the content of a cell, as everything between its two tags' names."""
+    """Returns how a cell is sorted and its content, as everything between its classes and its end."""
     figure = _sorted_by(column, value)
     sorted_by = "" if figure is None else f' data-value="{figure}"'
     shown = (
@@ -126,7 +132,7 @@ def _cell(value: doc.Cell, text: str, column: doc.Column, views: Collection[str]
         shown = _BAR.format(share) + shown
     if isinstance(value, doc.Linked) and value.view in views and text:
         shown = Markup('<a href="#{}">{}</a>').format(value.view, shown)
-    return f"{_classes(column)}{sorted_by}>{shown}"
+    return f"{sorted_by}>{shown}"
 
 
 def _classes(column: doc.Column) -> str:

@@ -65,6 +65,43 @@ class Places:
     warps: float = _WARPS
 
 
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A unit with a change: its load before it, its `work` after it at the same speed, and the part of its requests that is `kept`.
+
+    So many warps are `sharing` it; each finds `queue` others before it, and keeps its place so much longer for that, `queued`.
+    """
+
+    busy: float
+    work: float
+    kept: float
+    sharing: float
+    queue: float
+    queued: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """The queueing of warps for one reason: its share of a turn, the units where it happens, and the `work` that is left."""
+
+    share: float
+    units: tuple[str, ...]
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """What a change leaves of a turn, however often turns come."""
+
+    units: Mapping[str, _Unit]
+    waits: list[_Wait]
+    issuing: float
+    unloaded: float
+    queued_before: float
+    barrier: float
+    launches: float
+
+
 @dataclass(frozen=True)
 class Circle:
     """One turn of a place takes 1: to issue, to wait by reason, and to be empty. `busy` is the load of each unit meanwhile."""
@@ -76,23 +113,24 @@ class Circle:
 
     def speedup(self, effect: Effect) -> float:
         """Returns how many times as often the place turns with a change: until the turn takes too long, or a unit is full."""
-        most = max((self._work(unit, effect) for unit in self.busy), default=0.0)
+        changed = self._changed(effect)
+        most = max((unit.work for unit in changed.units.values()), default=0.0)
         low, high = 1.0, min(_MOST, 1.0 / most) if most else _MOST
-        if high <= low or high * self._turn(effect, high) <= effect.warps:
+        if high <= low or high * self._turn(changed, high) <= effect.warps:
             return max(low, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            if middle * self._turn(effect, middle) < effect.warps:
+            if middle * self._turn(changed, middle) < effect.warps:
                 low = middle
             else:
                 high = middle
         return low
 
-    def _turn(self, effect: Effect, faster: float) -> float:
-        """Returns the time of a turn with the change, where turns come so many times as often. Without both, it is 1."""
+    def _changed(self, effect: Effect) -> _Changed:
         fewer_issued = 1.0 - effect.resources.get(ISSUE, 0.0)
-        queued_before, queued = self.issuing, self.issuing * fewer_issued
+        queued_before = self.issuing
         unloaded = 0.0
+        waits = []
         for reason, share in self.waits.items():
             if reason == BARRIER:
                 continue
@@ -104,43 +142,51 @@ class Circle:
             work = min(requests, 1.0 - effect.lighter.get(reason, 0.0))
             unloaded += share * latency * requests
             queued_before += share * (1.0 - latency)
-            queued += share * (1.0 - latency) * self._left_of_queue(units, work, effect, faster)
-        queued += sum(self._added_queue(unit, effect, faster) for unit in self.busy if unit != LAUNCH)
-        # Warps that leave a barrier together come to the next one apart by the turns that they take at units.
-        barrier = self.waits.get(BARRIER, 0.0) * (1.0 - effect.waits.get(BARRIER, 0.0))
-        life = unloaded + queued + barrier * (queued / queued_before if queued_before else 1.0)
-        return life + self._empty(effect, faster, life)
+            used = tuple(unit for unit in units if unit in self.busy)
+            waits.append(_Wait(share * (1.0 - latency), used, work))
+        return _Changed(
+            units={name: self._unit(name, effect) for name in self.busy},
+            waits=waits,
+            issuing=self.issuing * fewer_issued,
+            unloaded=unloaded,
+            queued_before=queued_before,
+            barrier=self.waits.get(BARRIER, 0.0) * (1.0 - effect.waits.get(BARRIER, 0.0)),
+            launches=1.0 - effect.resources.get(LAUNCH, 0.0),
+        )
 
-    def _empty(self, effect: Effect, faster: float, life: float) -> float:
+    def _unit(self, name: str, effect: Effect) -> _Unit:
+        busy, kept = self.busy[name], 1.0 - effect.resources.get(name, 0.0)
+        sharing = self._sharing(name)
+        queue = _queue(sharing, busy)
+        # A queue that is longer already than its load makes it, because warps come together, is long enough for some more.
+        queued = max(busy / sharing * queue, self._queued.get(name, 0.0))
+        return _Unit(busy, busy * kept, kept, sharing, queue, queued)
+
+    def _turn(self, changed: _Changed, faster: float) -> float:
+        """Returns the time of a turn with the change, where turns come so many times as often. Without both, it is 1."""
+        queues = {name: _queue(unit.sharing, faster * unit.work) for name, unit in changed.units.items()}
+        queued = changed.issuing
+        for wait in changed.waits:
+            queued += wait.share * _left_of_queue(changed, wait.units, wait.work, queues)
+        queued += sum(
+            _added_queue(unit, queues[name]) for name, unit in changed.units.items() if name != LAUNCH
+        )
+        # Warps that leave a barrier together come to the next one apart by the turns that they take at units.
+        before = changed.queued_before
+        life = changed.unloaded + queued + changed.barrier * (queued / before if before else 1.0)
+        return life + self._empty(changed, queues, life)
+
+    def _empty(self, changed: _Changed, queues: Mapping[str, float], life: float) -> float:
         """Returns how long the place is empty: until it is filled again, queueing for that, and while others of its block still run."""
         rest = self.places.empty - self.places.refilling
-        launching = self.busy.get(LAUNCH, 0.0)
-        launches = 1.0 - effect.resources.get(LAUNCH, 0.0)
-        queued = rest * launching * self._left_of_queue((LAUNCH,), launches, effect, faster)
+        launch = changed.units.get(LAUNCH)
+        launching = launch.busy if launch else 0.0
         others = rest * (1.0 - launching) * life / (1.0 - self.places.empty)
-        return self.places.refilling * launches + queued + self._added_queue(LAUNCH, effect, faster) + others
-
-    def _left_of_queue(self, units: tuple[str, ...], work: float, effect: Effect, faster: float) -> float:
-        """Returns the part of the waiting in these queues that is left of it; what comes to it is in `_added_queue`."""
-        before = after = 0.0
-        for unit in units:
-            busy = self.busy.get(unit, 0.0)
-            queue = self._queue(unit, busy)
-            before += busy * queue
-            left = min(queue, self._queue(unit, faster * self._work(unit, effect)))
-            after += busy * left * min(work, 1.0 - effect.resources.get(unit, 0.0))
-        return after / before if before else work
-
-    def _added_queue(self, unit: str, effect: Effect, faster: float) -> float:
-        """Returns the time by which waiting for a unit gets longer, where it becomes busier.
-
-        A queue that is longer already than its load makes it, because warps come together, is long enough for some more.
-        """
-        work, busy = self._work(unit, effect), self.busy.get(unit, 0.0)
-        by_load = busy / self._sharing(unit) * self._queue(unit, busy)
-        before = max(by_load, self._queued.get(unit, 0.0))
-        after = work / self._sharing(unit) * self._queue(unit, faster * work)
-        return max(0.0, after - before * (1.0 - effect.resources.get(unit, 0.0)))
+        queued = added = 0.0
+        if launch:
+            queued = rest * launching * _left_of_queue(changed, (LAUNCH,), changed.launches, queues)
+            added = _added_queue(launch, queues[LAUNCH])
+        return self.places.refilling * changed.launches + queued + added + others
 
     @cached_property
     def _queued(self) -> dict[str, float]:
@@ -150,21 +196,38 @@ class Circle:
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
             queued = share * (1.0 - self.places.unloaded.get(reason, 0.0) * (reason in _RESULTS))
             weights = {
-                unit: self.busy.get(unit, 0.0) * self._queue(unit, self.busy.get(unit, 0.0)) for unit in units
+                unit: self.busy[unit] * _queue(self._sharing(unit), self.busy[unit])
+                for unit in units
+                if unit in self.busy
             }
             for unit, weight in weights.items():
                 if weight:
                     found[unit] = found.get(unit, 0.0) + queued * weight / sum(weights.values())
         return found
 
-    def _work(self, unit: str, effect: Effect) -> float:
-        return self.busy.get(unit, 0.0) * (1.0 - effect.resources.get(unit, 0.0))
-
     def _sharing(self, unit: str) -> float:
         """Returns how many warps share a unit: those of an SM, or of its scheduler."""
         return max(1.0, self.places.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
 
-    def _queue(self, unit: str, busy: float) -> float:
-        """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
-        others = 1.0 - 1.0 / self._sharing(unit)
-        return others * min(1.0, busy) / (1.0 - others * min(1.0, busy))
+
+def _left_of_queue(
+    changed: _Changed, units: tuple[str, ...], work: float, queues: Mapping[str, float]
+) -> float:
+    """Returns the part of the waiting in these queues that is left of it; what comes to it is in `_added_queue`."""
+    before = after = 0.0
+    for name in units:
+        unit = changed.units[name]
+        before += unit.busy * unit.queue
+        after += unit.busy * min(unit.queue, queues[name]) * min(work, unit.kept)
+    return after / before if before else work
+
+
+def _added_queue(unit: _Unit, queue: float) -> float:
+    """Returns the time by which waiting for a unit gets longer, where it becomes busier."""
+    return max(0.0, unit.work / unit.sharing * queue - unit.queued * unit.kept)
+
+
+def _queue(sharing: float, busy: float) -> float:
+    """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
+    others = 1.0 - 1.0 / sharing
+    return others * min(1.0, busy) / (1.0 - others * min(1.0, busy))
