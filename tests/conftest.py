@@ -329,7 +329,7 @@ def drawing_processes() -> Iterator[Any]:
 @pytest.fixture
 def drawing(drawing_processes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every page that the test has written in this process is drawn by processes that were started once."""
-    monkeypatch.setattr("profiler.present.page.drawing.Drawing", lambda: nullcontext(drawing_processes))
+    monkeypatch.setattr("profiler.present.page.drawing.Drawing", lambda kept: nullcontext(drawing_processes))
 
 
 @pytest.fixture(scope="session")

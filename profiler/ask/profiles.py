@@ -20,7 +20,7 @@ from profiler.analyse.statistics.differences import Readings
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.store.cache import Cache, hash_of_code
+from profiler.store.cache import hash_of_code, open_cache
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.decoding import NOT_DECODED
 
@@ -84,7 +84,7 @@ def diagnose_once(profile: Profile) -> Diagnosis:
     if not tables or not all(sha256 for _, sha256 in tables):  # made in memory
         return diagnose(profile)
     key = repr((hash_of_code(*_ANALYSIS), tables, profile.kernel, profile.numbers))
-    cache = Cache("diagnoses", _LIMIT_BYTES)
+    cache = open_cache("diagnoses", _LIMIT_BYTES)
     if kept := cache.get(key):
         try:
             return msgspec.json.decode(kept, type=Diagnosis)

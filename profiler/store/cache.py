@@ -34,11 +34,16 @@ def cache_root() -> Path | None:
         return None
 
 
+def open_cache(name: str, limit_bytes: int) -> Cache:
+    """Returns the user's cache of this name: one in a process, since it learns how full its folder is at its first entry."""
+    return _opened(name, limit_bytes, cache_root())
+
+
 class Cache:
     """One folder of entries, which together take about `limit_bytes` at most: what was used least recently goes first."""
 
-    def __init__(self, name: str, limit_bytes: int) -> None:
-        root = cache_root()
+    def __init__(self, name: str, limit_bytes: int, root: Path | None = None) -> None:
+        root = root or cache_root()
         self._folder = root / name if root else None
         self._limit = limit_bytes
         self._size: int | None = None  # of all entries, as far as this process knows
@@ -115,6 +120,11 @@ def _require_private(folder: Path) -> None:
             stat.S_IWGRP | stat.S_IWOTH
         ):
             raise PermissionError(one)
+
+
+@lru_cache
+def _opened(name: str, limit_bytes: int, root: Path | None) -> Cache:
+    return Cache(name, limit_bytes, root)
 
 
 @lru_cache

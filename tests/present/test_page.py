@@ -35,12 +35,13 @@ from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.report import recordings_document
-from profiler.present.page.drawing import derive_look, draw
+from profiler.present.page.drawing import Drawing, derive_look, draw
 from profiler.present.page.page import Page, View
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
 from profiler.present.render.html_table import table_html, values_first
 from profiler.present.style import STALLS
+from profiler.store.cache import Cache
 from profiler.text import printable
 
 
@@ -376,6 +377,19 @@ def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared, dr
 
 
 # Names from anybody's program
+
+
+def test_a_chart_that_was_drawn_before_is_there_at_once(compared, tmp_path):
+    pictures = Cache("pictures", 1 << 20, tmp_path)
+    with Drawing(pictures) as drawing:
+        drawn = drawing.ask("waterfall_chart", compared).result()
+    with Drawing(pictures) as drawing:
+        kept = drawing.ask("waterfall_chart", compared)
+        other = drawing.ask("deltas_chart", compared)
+
+        assert kept.done()
+        assert kept.result() == drawn
+        assert other.result() not in (None, drawn)
 
 
 def test_names_of_any_kind_are_text_and_act_on_nothing(

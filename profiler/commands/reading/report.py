@@ -17,7 +17,10 @@ from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, write_whole
 from profiler.errors import OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
+from profiler.store.cache import open_cache
 from profiler.text import counted, size
+
+_PICTURES_BYTES = 32 << 20  # a picture takes some 15 KB: a page of a ladder has fifty
 
 
 def report(
@@ -62,7 +65,7 @@ def report(
     settings = options.settings_of(context, runs, ladder, gpu=gpu)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
-    with _no_collection(), Drawing() as drawing:  # its processes load while this one reads
+    with _no_collection(), Drawing(open_cache("pictures", _PICTURES_BYTES)) as drawing:
         if sources:
             found = report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
         else:

@@ -15,11 +15,13 @@ import signal
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+import msgspec
 from pebble import ProcessPool
 
 from profiler.machine import available_cores, leave_with_parent, require_memory
@@ -63,27 +65,49 @@ class _Sketch:
     variables: dict[str, str]
 
 
-class Drawing:
-    """A pool of drawing processes. They start at once, because Vega takes a second to load."""
+class Kept(Protocol):
+    """Where pictures are kept as bytes by key, such as a cache."""
 
-    def __init__(self) -> None:
+    def get(self, key: str) -> bytes | None: ...
+
+    def put(self, key: str, data: bytes) -> None: ...
+
+
+class Drawing:
+    """A pool of drawing processes, which start when the first picture is drawn.
+
+    What is `kept` is not drawn again: of a ladder, most rungs are as they were when it was last drawn.
+    """
+
+    def __init__(self, kept: Kept | None = None) -> None:
+        self._kept = kept
         require_memory("drawing charts", _LEAST_MEMORY_MIB)
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPool(
             min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context
         )
-        self._pool.schedule(_start)  # the first request starts the processes
 
     def ask(self, chart: str, finding: Any, otherwise: str = "", **options: Any) -> Future[Picture | None]:
         """Starts to draw the chart of that name in `present/charts`."""
-        drawn: Future[Picture | None]
         sketch = _sketch(chart, finding, otherwise, **options)
-        if isinstance(sketch, _Sketch):
-            drawn = self._pool.schedule(_draw, args=[sketch])
-        else:
-            drawn = Future()
-            drawn.set_result(sketch)
+        if not isinstance(sketch, _Sketch):
+            return _ready(sketch)
+        if picture := self._picture_kept(sketch):
+            return _ready(picture)
+        drawn: Future[Picture | None] = self._pool.schedule(_draw, args=[sketch])
+        drawn.add_done_callback(partial(self._keep, sketch))
         return drawn
+
+    def _picture_kept(self, sketch: _Sketch) -> Picture | None:
+        kept = self._kept.get(_key(sketch)) if self._kept else None
+        try:
+            return msgspec.json.decode(kept, type=Picture) if kept else None
+        except msgspec.MsgspecError:  # whole, and yet none of ours
+            return None
+
+    def _keep(self, sketch: _Sketch, drawn: Future[Picture | None]) -> None:
+        if self._kept and not drawn.cancelled() and not drawn.exception():
+            self._kept.put(_key(sketch), msgspec.json.encode(drawn.result()))
 
     def __enter__(self) -> Drawing:
         return self
@@ -127,6 +151,22 @@ def _sketch(chart_name: str, finding: Any, otherwise: str, **options: Any) -> _S
         phone=fitted(spec, "phone") | {"config": room_configuration("phone", look)},
         variables=_variables(),
     )
+
+
+def _ready(picture: Picture | None) -> Future[Picture | None]:
+    ready = Future[Picture | None]()
+    ready.set_result(picture)
+    return ready
+
+
+def _key(sketch: _Sketch) -> str:
+    """Returns everything that a picture depends on: what draws it, and what is drawn."""
+    return repr((_drawn_by(), msgspec.json.encode(sketch)))
+
+
+@cache
+def _drawn_by() -> tuple[bytes, bytes, str]:
+    return Path(__file__).read_bytes(), _FONTS.read_bytes(), version("vl-convert-python")
 
 
 def _draw(sketch: _Sketch) -> Picture:
@@ -180,10 +220,6 @@ def _inlined(svg: str, variables: dict[str, str]) -> str:
 def _variables() -> dict[str, str]:
     # Paper stays out: the picture has no background, and white letters on a bar stay white.
     return {colour: f"var(--{name})" for name, colour in _palette("light").items() if name != "paper"}
-
-
-def _start() -> None:
-    """Does nothing: to be asked for it starts a process."""
 
 
 def _warm_up() -> None:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from profiler.errors import ReportError, ReportNotFound, RunUnusable
 from profiler.machine import available_cores
-from profiler.store.cache import Cache, hash_of_code
+from profiler.store.cache import Cache, hash_of_code, open_cache
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.runs.manifest import Manifest, StoredReport, read_manifest
@@ -86,7 +86,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _cache() -> Cache:
-    return Cache("reports", _MOST_BYTES)
+    return open_cache("reports", _MOST_BYTES)
 
 
 def _kept_run(path: Path) -> Run | None:
