@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.catalog.metrics import LANES
 
 _LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
+
+_RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
+_SERVING: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -38,6 +41,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             split[site] = off
         else:
             idle[site] = site.idle_share
+    idle = _serving_steps(evidence) | idle
     for name, fractions, sentence, advice in (
         (
             "divergent-branches",
@@ -64,6 +68,36 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
                 {site: part * site.executed for site, part in fractions.items()},
                 {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
             )
+
+
+def _serving_steps(evidence: Evidence) -> dict[Site, float]:
+    """Returns what part of the tests, branches and barriers of a step is for lanes that have nothing to do in it.
+
+    A step lies between two barriers. It is there for the lanes that access memory in it: with as many fewer threads, or
+    steps, there are as many fewer of its tests and barriers. Of a step that computes for more lanes, nothing is known.
+    """
+    serving: dict[Site, float] = {}
+    for sites in evidence.by_function.values():
+        step: list[Site] = []
+        for site in sites:
+            step.append(site)
+            if site.kind == "barrier":
+                serving |= _serving_step(step)
+                step = []
+    return serving
+
+
+def _serving_step(step: Sequence[Site]) -> dict[Site, float]:
+    passing = step[-1].executed * LANES
+    working = max((_acting_lanes(site) for site in step if site.kind in ACCESSES), default=passing)
+    idle = 1 - working / passing
+    if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in step if site.kind in _RESULTS):
+        return {}
+    return {site: idle for site in step if site.kind in _SERVING and site.executed == step[-1].executed}
+
+
+def _acting_lanes(site: Site) -> float:
+    return site.executed * LANES * (1 - site.idle_share)
 
 
 def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
