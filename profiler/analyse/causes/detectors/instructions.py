@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
+from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
@@ -23,6 +23,12 @@ _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
+# The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
+# once, so that the second has nothing else by which to know it.
+_POLYNOMIAL = "0.0013887"
+_FROM_INTEGER = ("I2F.", "I2FP.")
+_SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
+_UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
@@ -220,16 +226,59 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
         share = 100 * evidence.share_executed(sites)
         fewer = evidence.without(dict.fromkeys(sites, 1.0))
         # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
-        once = [site for site in sites if not _is_of_round_trip(evidence, site)]
-        issue = evidence.without(dict.fromkeys(once, 1.0)).resources.get("issue", 0.0)
+        instead = {site: others for site in sites if (others := _instead_of(evidence, site))}
+        fewer_issued = {site: 1.0 - sum(instead.get(site, {}).values()) for site in sites}
+        issue = evidence.without(fewer_issued).resources.get("issue", 0.0)
         yield Candidate(
             "type-conversions",
             f"{share:.0f} % of the executed instructions convert between types.",
             "Convert once, outside of the loop, and keep the value in one type.",
-            Effect({**fewer.resources, "issue": issue}, fewer.waits),
+            Effect({**fewer.resources, **_added(evidence, instead), "issue": issue}, fewer.waits),
             {site: site.executed for site in sites},
             {"conversions_pct": share},
         )
+
+
+def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:
+    """Returns how many instructions of which unit take the place of a conversion that cannot be made once for all.
+
+    A value that is converted to and fro is rounded on purpose, which an addition does. An integer that is computed anew each
+    time is no float before: a sum could be one of floats, by an addition. Of any other, one instruction puts the bits where
+    those of a float's fraction are, and another one sets its exponent.
+    """
+    if _is_of_round_trip(evidence, site):
+        return {"fma": 1.0}
+    if not site.opcode.startswith(_FROM_INTEGER) or not (made_by := _made_by(evidence, site)):
+        return {}
+    return {"fma": 1.0} if made_by.opcode.startswith(_SUMS) else {"alu": 2.0}
+
+
+def _made_by(evidence: Evidence, site: Site) -> Site | None:
+    """Returns the integer arithmetic that computes what is converted; None for what was loaded, which could be stored as a float."""
+    around = evidence.around(site)
+    here = around.index(site)
+    after = around[here + 1 :] if evidence.innermost_loop(site) else []
+    wanted = _sources(site)
+    for one in (*reversed(around[:here]), *reversed(after)):
+        if wanted.isdisjoint(written_registers(one.instruction)):
+            continue
+        if one.kind != "integer":
+            return None
+        if one.instruction.name not in _UNPACKING:
+            return one
+        wanted = _sources(one)
+    return None
+
+
+def _added(evidence: Evidence, instead: Mapping[Site, Mapping[str, float]]) -> dict[str, float]:
+    """Returns the work that comes to units, as a part of theirs that is taken off, and so less than nothing."""
+    busy = evidence.model.busy
+    added = {}
+    for unit, cycles in CYCLES.items():
+        more = sum(others.get(unit, 0.0) * site.executed for site, others in instead.items())
+        if more and busy.get(unit):
+            added[unit] = -cycles * busy.get(ISSUE, 0.0) * more / evidence.executed / busy[unit]
+    return added
 
 
 def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
@@ -324,6 +373,10 @@ def _evaluates(site: Site) -> bool:
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
+def _is_of_shared_angle(site: Site) -> bool:
+    return _POLYNOMIAL in site.instruction.text
+
+
 def _is_fp64_function(site: Site) -> bool:
     return bool(_FP64_FUNCTIONS.match(site.opcode))
 
@@ -348,7 +401,9 @@ def _spare(
         groups[f"near in {sites[0].function}"] = list(near)
     found: dict[Site, float] = {}
     for group in groups.values():
-        if functions := sum(site.executed for site in group if is_function(site)):
+        functions = sum(site.executed for site in group if is_function(site))
+        functions = functions or sum(site.executed for site in group if _is_of_shared_angle(site))
+        if functions:
             spare = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / sum(site.executed for site in group))
             found |= dict.fromkeys(group, spare)
     return found

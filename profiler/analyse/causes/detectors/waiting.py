@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
+from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, Candidate
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_loads_kept_apart, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -21,9 +21,8 @@ _FOUR_CHAINS = 3 / 4
 # The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., as above).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
-# Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
-# 128 and 64 results a cycle and SM).
-_RATES: Mapping[Kind, int] = {"fp32": 1, "integer": 2}
+# Cycles between two such instructions of a scheduler, whatever they read.
+_RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 # Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
 # those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
 _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
@@ -130,7 +129,8 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     if not waiting:
         return
     fractions = {site: EIGHTFOLD * part for site, part in _own_part(evidence).items()}
-    fewer = evidence.without(fractions | _exchanging(evidence))
+    kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
+    fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
     yield Candidate(
         "barriers",
         f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
