@@ -417,6 +417,45 @@ def issue_of_fp64(*lines, **more):
     return candidate.effect.resources["issue"]
 
 
+@pytest.mark.parametrize(
+    ("made", "issue", "added"),
+    [
+        ("LDS R4, [R2]", 1 / 3, {}),
+        ("IADD3 R4, R4, 0x1, RZ", 0.0, {"fma": -0.2 / 3 / 0.1}),
+        ("IMAD R4, R4, R5, R6", -1 / 3, {"alu": -2 * 2 * 0.2 / 3 / 0.1}),
+    ],
+)
+def test_what_was_loaded_could_be_a_float_and_what_was_computed_takes_instructions_to_become_one(
+    made, issue, added
+):
+    """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
+    (candidate,) = instructions.detect_conversions(
+        evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
+    )
+    assert candidate.effect.resources["issue"] == pytest.approx(issue)
+    assert {
+        name: part for name, part in candidate.effect.resources.items() if part < 0 and name != "issue"
+    } == pytest.approx(added)
+
+
+def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
+    lines = ("LDG.E R4, [R2.64]", "SHF.R.U32.HI R5, RZ, 0x10, R4", "I2F.U8 R7, R5", "FADD R8, R8, R7")
+    (candidate,) = instructions.detect_conversions(evidence_of(*lines))
+    assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
+
+
+@pytest.mark.parametrize(("constant", "found"), [("-0.0013887860113754868507", True), ("-0.0014", False)])
+def test_a_cosine_of_the_angle_of_a_sine_is_known_by_its_polynomial(constant, found):
+    """Each has a line of its own, and only the one of the sine reduces the angle."""
+    evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+    code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
+    vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
+    for site, instruction in zip(evidence.sites, code, strict=True):
+        site.instruction = instruction
+    found_ones = list(instructions.detect_special_functions(evidence))
+    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+
+
 def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_of_constants_or_refinements():
     assert issue_of_fp64("DFMA R4, R6, R8, R4", "EXIT") == 0
     assert issue_of_fp64("F2F.F64.F32 R4, R6", "EXIT") == 0.5
@@ -501,6 +540,42 @@ def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_eve
     assert (candidate.effect.waits["barrier"] > 0) == saved
 
 
+TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0")
+
+
+@pytest.mark.parametrize(
+    ("acting", "computing", "saved"), [(8.0, 8.0, 0.75), (32.0, 32.0, 0.0), (8.0, 32.0, 0.0)]
+)
+def test_the_tests_of_a_step_are_for_the_lanes_that_access_memory_in_it_unless_it_computes_for_others(
+    acting, computing, saved
+):
+    """The test is one of two integer instructions; the other one comes after the step."""
+    whole = {"lanes": 32.0, "acting": 32.0}
+    lines = ("FADD R6, R6, R7", *TREE_STEP, "IADD3 R9, R8, 0x1, RZ")
+    facts = dict.fromkeys(range(5), whole)
+    facts |= {0: {"lanes": 32.0, "acting": computing}, 2: {"lanes": 32.0, "acting": acting}}
+    found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=facts)))
+    assert [one.effect.resources["alu"] for one in found] == ([saved / 2] if found else [])
+    assert bool(found) == (acting < 32)
+
+
+@pytest.mark.parametrize(("taken", "idle"), [(25.0, 0.75), (100.0, 0.0)])
+def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle):
+    whole = {"lanes": 32.0, "acting": 32.0}
+    lines = (TREE_STEP[0], ("STS [R4], R6", taken), TREE_STEP[2])
+    found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=dict.fromkeys(range(3), whole))))
+    assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
+
+
+@pytest.mark.parametrize(("block", "idle"), [(1, 31 / 32), (33, 31 / 64), (32, None), (256, None)])
+def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction_was_counted(block, idle):
+    found = list(lanes.detect_lanes_without_thread(evidence_of(block=block, waits={"long_scoreboard": 1.0})))
+    assert [(one.name, one.effect.waits["long_scoreboard"]) for one in found] == (
+        [("idle-lanes", idle)] if idle else []
+    )
+    assert names(lanes.detect_lanes_without_thread, evidence_of(LOAD, block=block)) == []
+
+
 @pytest.mark.parametrize(("counted", "waits"), [(True, 31 / 32), (False, 0.0)])
 def test_where_lanes_are_not_counted_for_each_instruction_a_predicate_costs_slots_and_no_waiting(
     counted, waits
@@ -582,6 +657,22 @@ def test_values_that_threads_exchange_between_barriers_stay_in_registers_without
     facts = {0: {"acting": lanes_that_store}, 3: {"waits": {"barrier": 10}}}
     (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("between", "saved"),
+    [("FADD R6, R6, R4", 7 / 16), ("IADD3 R2, R2, 0x4, RZ", 0.0), ("ATOMS.ADD RZ, [R8], R6", 0.0)],
+)
+def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_already(between, saved):
+    """Half of the loads repeat the other one, unless its address has changed or something was stored."""
+    load = "LDS R4, [R2]"
+    whole = {"passes": 100.0, "ideal_passes": 100.0}
+    lines = (load, "BAR.SYNC.DEFER_BLOCKING 0x0", between, load, "FADD R7, R7, R4")
+    facts = {0: whole, 2: {"waits": {"barrier": 10}}, 3: whole}
+    (candidate,) = waiting.detect_barriers(
+        evidence_of(*lines, facts=facts, figures={"shared_of_l1_pct": 100.0})
+    )
+    assert candidate.effect.resources["l1"] == pytest.approx(saved)
 
 
 def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
@@ -789,6 +880,8 @@ def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
         ("dram", {"dram_bytes_per_s": 3.8e12}, "at 3,800 GB/s, and 4,000 GB/s are within reach: "),
         ("l2", {"l2_pct": 76.0}, "at 76 % of its peak, and 80 % are within reach: "),
         ("fma", {}, "used to 95 % of what is within reach: "),
+        ("fma", {"fma_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
+        ("tensor", {"tensor_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
     ],
 )
 def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_than_the_rest(
@@ -798,6 +891,13 @@ def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_th
     assert said in candidate.sentence
     assert candidate.sentence.endswith("the same work would still take 95 % of the time.")
     assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
+
+
+@pytest.mark.parametrize(("resource", "said"), [("fma", "81 % are within reach beside its other instructions"), ("tensor", "100 % are within reach:")])  # fmt: skip
+def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_pipe(resource, said):
+    evidence = evidence_of(LOAD, busy={resource: 0.77, "issue": 0.95}, figures={f"{resource}_pipe_pct": 77.0})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert f"at 77 % of its peak, and {said}" in candidate.sentence
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

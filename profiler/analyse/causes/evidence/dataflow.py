@@ -96,12 +96,17 @@ def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> 
             if site.kind != kind or ".STRONG" in site.opcode:
                 continue
             registers = sorted(_address_registers(site.instruction))
-            written = tuple((name, writers(index, name)) for name in registers)
+            written = tuple((name, _before(index, writers(index, name))) for name in registers)
             key = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
             if registers and key in seen:
                 repeated.append(site)
             seen.add(key)
     return repeated
+
+
+def _before(index: int, writer: int | None) -> int | None:
+    """Returns what wrote a register in this turn of the code, and None for what did so in the turn before."""
+    return writer if writer is not None and writer < index else None
 
 
 def is_chased(evidence: Evidence, site: Site) -> bool:
