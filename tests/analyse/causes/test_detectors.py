@@ -10,6 +10,7 @@ import pytest
 
 from profiler.analyse.causes.detectors import (
     ceilings,
+    conversions,
     global_memory,
     instructions,
     lanes,
@@ -402,12 +403,12 @@ def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_it
 
 
 def test_a_value_that_is_converted_and_back_is_rounded_which_still_takes_instructions():
-    (there_and_back,) = instructions.detect_conversions(
+    (there_and_back,) = conversions.detect_conversions(
         evidence_of("F2I.NTZ R4, R5", "I2FP.F32.S32 R6, R4", "EXIT")
     )
     assert there_and_back.effect.resources["issue"] == 0
     assert there_and_back.effect.resources["xu"] == 1
-    (one_way,) = instructions.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
+    (one_way,) = conversions.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
     assert one_way.effect.resources["issue"] > 0
 
 
@@ -429,7 +430,7 @@ def test_what_was_loaded_could_be_a_float_and_what_was_computed_takes_instructio
     made, issue, added
 ):
     """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
-    (candidate,) = instructions.detect_conversions(
+    (candidate,) = conversions.detect_conversions(
         evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
     )
     assert candidate.effect.resources["issue"] == pytest.approx(issue)
@@ -440,7 +441,7 @@ def test_what_was_loaded_could_be_a_float_and_what_was_computed_takes_instructio
 
 def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     lines = ("LDG.E R4, [R2.64]", "SHF.R.U32.HI R5, RZ, 0x10, R4", "I2F.U8 R7, R5", "FADD R8, R8, R7")
-    (candidate,) = instructions.detect_conversions(evidence_of(*lines))
+    (candidate,) = conversions.detect_conversions(evidence_of(*lines))
     assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
 
 
@@ -466,8 +467,8 @@ def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_o
 
 
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():
-    assert names(instructions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
-    assert names(instructions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
+    assert names(conversions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
+    assert names(conversions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():

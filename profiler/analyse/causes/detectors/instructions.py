@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import ISSUE, Effect
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
@@ -26,9 +26,6 @@ _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
 # The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
 # once, so that the second has nothing else by which to know it.
 _POLYNOMIAL = "0.0013887"
-_FROM_INTEGER = ("I2F.", "I2FP.")
-_SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
-_UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
@@ -37,7 +34,7 @@ _EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conve
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
 # first three causes of every kernel of the record as they are.
-_NEAR = 24
+NEAR = 24
 # A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
 _FP64_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
 
@@ -49,7 +46,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     finding = [
         site for site in evidence.sites if site in wanted
     ]  # in the order of the code, as sets are in none
-    dividing = _dividing(evidence)
+    dividing = find_dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
     fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, _DIVISION_SPARED)
@@ -70,7 +67,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _dividing(evidence: Evidence) -> list[Site]:
+def find_dividing(evidence: Evidence) -> list[Site]:
     """Returns the instructions that divide integers: those of the source line, of the function called, or near the conversion."""
     kinds = ("integer", "conversion", "special")
     found = {site for sites in _called(evidence) if _divides(sites) for site in sites}
@@ -136,13 +133,13 @@ def _invariant(evidence: Evidence) -> list[Site]:
             changed = {word for site in inside for word in written_registers(site.instruction)}
             for site in inside:
                 if site.kind in ("fp32", "fp64", "special"):
-                    sources = _sources(site)
+                    sources = sources_read(site)
                     if sources and not sources & changed:
                         repeated.append(site)
     return repeated
 
 
-def _sources(site: Site) -> frozenset[str]:
+def sources_read(site: Site) -> frozenset[str]:
     return read_registers(site.instruction) - only_written(site.instruction)
 
 
@@ -156,10 +153,10 @@ def _unfused(evidence: Evidence) -> list[Site]:
         ):
             continue
         addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
-        for later in sites[index + 1 : index + 1 + _NEAR]:
+        for later in sites[index + 1 : index + 1 + NEAR]:
             if later.function != site.function:
                 break
-            if target[0] in _sources(later):
+            if target[0] in sources_read(later):
                 if later.instruction.name == addition:
                     found += [site, later]
                 break
@@ -218,85 +215,6 @@ def _keeping(inside: Iterable[Site]) -> list[Site]:
     return kept
 
 
-def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names conversions between types, other than those by which integers are divided."""
-    dividing = _dividing(evidence)
-    sites = [site for site in evidence.of("conversion") if site not in dividing]
-    if sites:
-        share = 100 * evidence.share_executed(sites)
-        fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
-        instead = {site: others for site in sites if (others := _instead_of(evidence, site))}
-        fewer_issued = {site: 1.0 - sum(instead.get(site, {}).values()) for site in sites}
-        issue = evidence.without(fewer_issued).resources.get("issue", 0.0)
-        yield Candidate(
-            "type-conversions",
-            f"{share:.0f} % of the executed instructions convert between types.",
-            "Convert once, outside of the loop, and keep the value in one type.",
-            Effect({**fewer.resources, **_added(evidence, instead), "issue": issue}, fewer.waits),
-            {site: site.executed for site in sites},
-            {"conversions_pct": share},
-        )
-
-
-def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:
-    """Returns how many instructions of which unit take the place of a conversion that cannot be made once for all.
-
-    A value that is converted to and fro is rounded on purpose, which an addition does. An integer that is computed anew each
-    time is no float before: a sum could be one of floats, by an addition. Of any other, one instruction puts the bits where
-    those of a float's fraction are, and another one sets its exponent.
-    """
-    if _is_of_round_trip(evidence, site):
-        return {"fma": 1.0}
-    if not site.opcode.startswith(_FROM_INTEGER) or not (made_by := _made_by(evidence, site)):
-        return {}
-    return {"fma": 1.0} if made_by.opcode.startswith(_SUMS) else {"alu": 2.0}
-
-
-def _made_by(evidence: Evidence, site: Site) -> Site | None:
-    """Returns the integer arithmetic that computes what is converted; None for what was loaded, which could be stored as a float."""
-    around = evidence.around(site)
-    here = around.index(site)
-    after = around[here + 1 :] if evidence.innermost_loop(site) else []
-    wanted = _sources(site)
-    for one in (*reversed(around[:here]), *reversed(after)):
-        if wanted.isdisjoint(written_registers(one.instruction)):
-            continue
-        if one.kind != "integer":
-            return None
-        if one.instruction.name not in _UNPACKING:
-            return one
-        wanted = _sources(one)
-    return None
-
-
-def _added(evidence: Evidence, instead: Mapping[Site, Mapping[str, float]]) -> dict[str, float]:
-    """Returns the work that comes to units, as a part of theirs that is taken off, and so less than nothing."""
-    busy = evidence.model.busy
-    added = {}
-    for unit, cycles in CYCLES.items():
-        more = sum(others.get(unit, 0.0) * site.executed for site, others in instead.items())
-        if more and busy.get(unit):
-            added[unit] = -cycles * busy.get(ISSUE, 0.0) * more / evidence.executed / busy[unit]
-    return added
-
-
-def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a conversion's input is the result of another, or its result the input of another."""
-    sites = evidence.by_function[site.function]
-    here = sites.index(site)
-    read, written = _sources(site), set(written_registers(site.instruction))
-    before = (
-        one
-        for one in reversed(sites[max(0, here - _NEAR) : here])
-        if read & set(written_registers(one.instruction))
-    )
-    after = (one for one in sites[here + 1 : here + 1 + _NEAR] if written & _sources(one))
-    return any(
-        one is not None and one.kind == "conversion" for one in (next(before, None), next(after, None))
-    )
-
-
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     """Names double-precision arithmetic, with the conversions and moves that serve it."""
     sites = evidence.of("fp64")
@@ -329,8 +247,8 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
             if site.instruction.name not in ("MOV", "UMOV") and not site.opcode.startswith("IMAD.MOV"):
                 continue
             written = set(written_registers(site.instruction))
-            for one in sites[index + 1 : index + 1 + _NEAR]:
-                read = _sources(one)
+            for one in sites[index + 1 : index + 1 + NEAR]:
+                read = sources_read(one)
                 if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
                     found.append(site)
                     break
