@@ -683,6 +683,27 @@ def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_o
     assert candidate.effect.waits == {"wait": 1.0, "short_scoreboard": 0.75}
 
 
+@pytest.mark.parametrize(
+    ("jump", "rest", "saved"),
+    [
+        ("@P0 BRA 0x0", 766, {"branch_resolving": 0.75, "no_instruction": 0.75}),
+        ("@P0 BRA 0x0", 767, {"branch_resolving": 0.75}),
+        ("EXIT", 766, {"branch_resolving": 0.0, "no_instruction": 0.0}),
+    ],
+)
+def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_that_exceeds_its_cache(
+    jump, rest, saved
+):
+    """Warps wait at the start of the loop, after its jump; 768 instructions fill the cache."""
+    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10, "wait": 10}}}
+    evidence = evidence_of("FADD R4, R4, R5", jump, *["NOP"] * rest, facts=facts)
+    (candidate,) = waiting.detect_dependent_chain(evidence)
+    found = candidate.effect.waits
+    assert {
+        reason: found[reason] for reason in ("branch_resolving", "no_instruction") if reason in found
+    } == saved
+
+
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     (staged,) = waiting.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))

@@ -169,7 +169,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names the innermost loop that most is executed in, if counting and branching are an eighth of it or more."""
     addresses = find_address_work(evidence)
     for inside in _hot_innermost_loops(evidence):
-        keeping = _keeping(inside)
+        keeping = find_keeping(inside)
         if len(keeping) < (1 - EIGHTFOLD) * len(inside):
             continue  # less than after unrolling it
         keeping += [
@@ -192,17 +192,22 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 def _hot_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
     """Yields the instructions of the loop without loops inside that more than half of all is executed in."""
+    for inside in find_innermost_loops(evidence):
+        if sum(site.executed for site in inside) > evidence.executed / 2:
+            yield inside
+
+
+def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
+    """Yields the instructions of each loop without loops inside."""
     for loops in evidence.loops.values():
         for loop in loops:
-            inside = evidence.inside(loop)
-            is_innermost = not any(
+            if not any(
                 other is not loop and loop.start <= other.start and other.end <= loop.end for other in loops
-            )
-            if is_innermost and sum(site.executed for site in inside) > evidence.executed / 2:
-                yield inside
+            ):
+                yield evidence.inside(loop)
 
 
-def _keeping(inside: Iterable[Site]) -> list[Site]:
+def find_keeping(inside: Iterable[Site]) -> list[Site]:
     """Returns the branch, its test, and the counters: integer instructions that add to their own register."""
     kept = []
     for site in inside:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, Candidate
+from profiler.analyse.causes.detectors.instructions import find_innermost_loops
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_loads_kept_apart, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
@@ -113,13 +114,30 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             "dependent-chain",
             f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
-            Effect(
-                waits=evidence.waiting_for(dict.fromkeys(results, 1.0), "wait")
-                | evidence.waiting_for(dict.fromkeys(results, _FOUR_CHAINS), "short_scoreboard")
-            ),
+            Effect(waits=_side_by_side(evidence, results)),
             {site: evidence.charged[site]["wait"] for site in results},
             {"waiting_pct": waiting},
         )
+
+
+def _side_by_side(evidence: Evidence, results: Sequence[Site]) -> dict[str, float]:
+    """Returns what goes of the waiting with four chains in turn: their latencies overlap, and one jump of a loop serves all four.
+
+    After a jump, a warp waits until it is resolved, and for the instructions there; but code beyond the cache gets no shorter.
+    """
+    chained = set(results)
+    loops = [inside for inside in find_innermost_loops(evidence) if not chained.isdisjoint(inside)]
+    turned = dict.fromkeys([site for inside in loops for site in inside], _FOUR_CHAINS)
+    of_a_jump = ("branch_resolving", *(("no_instruction",) if _fits_cache(evidence) else ()))
+    return {
+        **evidence.waiting_for(turned, *of_a_jump),
+        **evidence.waiting_for(dict.fromkeys(results, 1.0), "wait"),
+        **evidence.waiting_for(dict.fromkeys(results, _FOUR_CHAINS), "short_scoreboard"),
+    }
+
+
+def _fits_cache(evidence: Evidence) -> bool:
+    return _INSTRUCTION_BYTES * len(evidence.sites) <= _CACHE_BYTES
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
@@ -222,7 +240,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
     size = _INSTRUCTION_BYTES * len(evidence.sites)
     waiting = 100 * evidence.time_of(evidence.sites, "no_instruction")
-    if waiting and size > _CACHE_BYTES:
+    if waiting and not _fits_cache(evidence):
         yield Candidate(
             "instruction-cache-misses",
             f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
