@@ -23,7 +23,6 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     if sites:
         share = 100 * evidence.share_executed(sites)
         fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
         instead = {site: others for site in sites if (others := _instead_of(evidence, site))}
         fewer_issued = {site: 1.0 - sum(instead.get(site, {}).values()) for site in sites}
         issue = evidence.without(fewer_issued).resources.get("issue", 0.0)
@@ -40,7 +39,7 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
 def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:
     """Returns how many instructions of which unit take the place of a conversion that cannot be made once for all.
 
-    A value that is converted to and fro is rounded on purpose, which an addition does. An integer that is computed anew each
+    A value that is converted to and fro is rounded on purpose, which the addition of a large number does. An integer that is computed anew each
     time is no float before: a sum could be one of floats, by an addition. Of any other, one instruction puts the bits where
     those of a float's fraction are, and another one sets its exponent.
     """

@@ -169,7 +169,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names the innermost loop that most is executed in, if counting and branching are an eighth of it or more."""
     addresses = find_address_work(evidence)
     for inside in _hot_innermost_loops(evidence):
-        keeping = find_keeping(inside)
+        keeping = _keeping(inside)
         if len(keeping) < (1 - EIGHTFOLD) * len(inside):
             continue  # less than after unrolling it
         keeping += [
@@ -207,7 +207,7 @@ def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
                 yield evidence.inside(loop)
 
 
-def find_keeping(inside: Iterable[Site]) -> list[Site]:
+def _keeping(inside: Iterable[Site]) -> list[Site]:
     """Returns the branch, its test, and the counters: integer instructions that add to their own register."""
     kept = []
     for site in inside:

@@ -97,7 +97,9 @@ def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> 
                 continue
             registers = sorted(_address_registers(site.instruction))
             written = tuple((name, _before(index, writers(index, name))) for name in registers)
-            key = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
+            place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
+            # What was loaded before a loop may have been stored to in an earlier turn of it.
+            key = (place, evidence.innermost_loop(site) if stores else None)
             if registers and key in seen:
                 repeated.append(site)
             seen.add(key)
