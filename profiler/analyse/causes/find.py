@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
+    conversions,
     global_memory,
     instructions,
     lanes,
@@ -31,8 +32,8 @@ DETECTORS: tuple[Detector, ...] = (
     global_memory.detect_redundant_loads, global_memory.detect_spills, global_memory.detect_atomics,
     shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
     instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
-    instructions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
-    lanes.detect_idle_lanes,
+    conversions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
+    lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
     waiting.detect_register_banks, waiting.detect_instruction_cache,
     launch.detect_short_launch, launch.detect_small_grid, launch.detect_last_wave, launch.detect_imbalance,

@@ -21,6 +21,9 @@ RECORD_IT = "Record it with `prof collect --preset source{}`."
 ANY_PROGRAM = " --name NAME -- PROGRAM"
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
+# A library's kernel is recorded without lines, as one's own is that was compiled without them.
+WITHOUT_SOURCE = "No source lines are recorded: in a kernel of a library, change what it is asked for instead, such as the shapes, the layout or the type."
+
 
 def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline:
     """Returns the headline of one recording. `launches` are all those that the profile is some of."""
@@ -86,7 +89,12 @@ def next_text(causes: Sequence[Cause]) -> str:
     open_ones = [one for one in causes if not one.is_ceiling]
     if causes and causes[0] not in open_ones:
         return f"prof knows no change of this kernel alone that saves much. {causes[0].try_}"
-    return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
+    if not open_ones:
+        return ""
+    foreign = (
+        f" {WITHOUT_SOURCE}" if where_is(open_ones[0].cause, open_ones[0].where) == "instruction" else ""
+    )
+    return f"{open_ones[0].try_} {saves_text(open_ones[0])}{foreign}"
 
 
 def saves_text(cause: Cause) -> str:

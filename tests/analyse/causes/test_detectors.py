@@ -10,6 +10,7 @@ import pytest
 
 from profiler.analyse.causes.detectors import (
     ceilings,
+    conversions,
     global_memory,
     instructions,
     lanes,
@@ -402,12 +403,12 @@ def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_it
 
 
 def test_a_value_that_is_converted_and_back_is_rounded_which_still_takes_instructions():
-    (there_and_back,) = instructions.detect_conversions(
+    (there_and_back,) = conversions.detect_conversions(
         evidence_of("F2I.NTZ R4, R5", "I2FP.F32.S32 R6, R4", "EXIT")
     )
     assert there_and_back.effect.resources["issue"] == 0
     assert there_and_back.effect.resources["xu"] == 1
-    (one_way,) = instructions.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
+    (one_way,) = conversions.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
     assert one_way.effect.resources["issue"] > 0
 
 
@@ -415,6 +416,45 @@ def issue_of_fp64(*lines, **more):
     """Returns the part of the issue slots that single precision would save."""
     (candidate,) = instructions.detect_fp64(evidence_of(*lines, **more))
     return candidate.effect.resources["issue"]
+
+
+@pytest.mark.parametrize(
+    ("made", "issue", "added"),
+    [
+        ("LDS R4, [R2]", 1 / 3, {}),
+        ("IADD3 R4, R4, 0x1, RZ", 0.0, {"fma": -0.2 / 3 / 0.1}),
+        ("IMAD R4, R4, R5, R6", -1 / 3, {"alu": -2 * 2 * 0.2 / 3 / 0.1}),
+    ],
+)
+def test_what_was_loaded_could_be_a_float_and_what_was_computed_takes_instructions_to_become_one(
+    made, issue, added
+):
+    """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
+    (candidate,) = conversions.detect_conversions(
+        evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
+    )
+    assert candidate.effect.resources["issue"] == pytest.approx(issue)
+    assert {
+        name: part for name, part in candidate.effect.resources.items() if part < 0 and name != "issue"
+    } == pytest.approx(added)
+
+
+def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
+    lines = ("LDG.E R4, [R2.64]", "SHF.R.U32.HI R5, RZ, 0x10, R4", "I2F.U8 R7, R5", "FADD R8, R8, R7")
+    (candidate,) = conversions.detect_conversions(evidence_of(*lines))
+    assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
+
+
+@pytest.mark.parametrize(("constant", "found"), [("-0.0013887860113754868507", True), ("-0.0014", False)])
+def test_a_cosine_of_the_angle_of_a_sine_is_known_by_its_polynomial(constant, found):
+    """Each has a line of its own, and only the one of the sine reduces the angle."""
+    evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+    code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
+    vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
+    for site, instruction in zip(evidence.sites, code, strict=True):
+        site.instruction = instruction
+    found_ones = list(instructions.detect_special_functions(evidence))
+    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
 
 
 def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_of_constants_or_refinements():
@@ -427,8 +467,8 @@ def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_o
 
 
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():
-    assert names(instructions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
-    assert names(instructions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
+    assert names(conversions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
+    assert names(conversions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
@@ -499,6 +539,42 @@ def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_eve
     facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
     assert (candidate.effect.waits["barrier"] > 0) == saved
+
+
+TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0")
+
+
+@pytest.mark.parametrize(
+    ("acting", "computing", "saved"), [(8.0, 8.0, 0.75), (32.0, 32.0, 0.0), (8.0, 32.0, 0.0)]
+)
+def test_the_tests_of_a_step_are_for_the_lanes_that_access_memory_in_it_unless_it_computes_for_others(
+    acting, computing, saved
+):
+    """The test is one of two integer instructions; the other one comes after the step."""
+    whole = {"lanes": 32.0, "acting": 32.0}
+    lines = ("FADD R6, R6, R7", *TREE_STEP, "IADD3 R9, R8, 0x1, RZ")
+    facts = dict.fromkeys(range(5), whole)
+    facts |= {0: {"lanes": 32.0, "acting": computing}, 2: {"lanes": 32.0, "acting": acting}}
+    found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=facts)))
+    assert [one.effect.resources["alu"] for one in found] == ([saved / 2] if found else [])
+    assert bool(found) == (acting < 32)
+
+
+@pytest.mark.parametrize(("taken", "idle"), [(25.0, 0.75), (100.0, 0.0)])
+def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle):
+    whole = {"lanes": 32.0, "acting": 32.0}
+    lines = (TREE_STEP[0], ("STS [R4], R6", taken), TREE_STEP[2])
+    found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=dict.fromkeys(range(3), whole))))
+    assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
+
+
+@pytest.mark.parametrize(("block", "idle"), [(1, 31 / 32), (33, 31 / 64), (32, None), (256, None)])
+def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction_was_counted(block, idle):
+    found = list(lanes.detect_lanes_without_thread(evidence_of(block=block, waits={"long_scoreboard": 1.0})))
+    assert [(one.name, one.effect.waits["long_scoreboard"]) for one in found] == (
+        [("idle-lanes", idle)] if idle else []
+    )
+    assert names(lanes.detect_lanes_without_thread, evidence_of(LOAD, block=block)) == []
 
 
 @pytest.mark.parametrize(("counted", "waits"), [(True, 31 / 32), (False, 0.0)])
@@ -584,11 +660,48 @@ def test_values_that_threads_exchange_between_barriers_stay_in_registers_without
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
+@pytest.mark.parametrize(
+    ("between", "saved"),
+    [("FADD R6, R6, R4", 7 / 16), ("IADD3 R2, R2, 0x4, RZ", 0.0), ("ATOMS.ADD RZ, [R8], R6", 0.0)],
+)
+def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_already(between, saved):
+    """Half of the loads repeat the other one, unless its address has changed or something was stored."""
+    load = "LDS R4, [R2]"
+    whole = {"passes": 100.0, "ideal_passes": 100.0}
+    lines = (load, "BAR.SYNC.DEFER_BLOCKING 0x0", between, load, "FADD R7, R7, R4")
+    facts = {0: whole, 2: {"waits": {"barrier": 10}}, 3: whole}
+    (candidate,) = waiting.detect_barriers(
+        evidence_of(*lines, facts=facts, figures={"shared_of_l1_pct": 100.0})
+    )
+    assert candidate.effect.resources["l1"] == pytest.approx(saved)
+
+
 def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
     code = ("FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
     facts = {0: {"waits": {"wait": 10}}, 2: {"waits": {"short_scoreboard": 10}}}
     (candidate,) = waiting.detect_dependent_chain(evidence_of(*code, facts=facts))
     assert candidate.effect.waits == {"wait": 1.0, "short_scoreboard": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("jump", "rest", "saved"),
+    [
+        ("@P0 BRA 0x0", 766, {"branch_resolving": 0.75, "no_instruction": 0.75}),
+        ("@P0 BRA 0x0", 767, {"branch_resolving": 0.75}),
+        ("EXIT", 766, {"branch_resolving": 0.0, "no_instruction": 0.0}),
+    ],
+)
+def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_that_exceeds_its_cache(
+    jump, rest, saved
+):
+    """Warps wait at the start of the loop, after its jump; 768 instructions fill the cache."""
+    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10, "wait": 10}}}
+    evidence = evidence_of("FADD R4, R4, R5", jump, *["NOP"] * rest, facts=facts)
+    (candidate,) = waiting.detect_dependent_chain(evidence)
+    found = candidate.effect.waits
+    assert {
+        reason: found[reason] for reason in ("branch_resolving", "no_instruction") if reason in found
+    } == saved
 
 
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
@@ -789,6 +902,8 @@ def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
         ("dram", {"dram_bytes_per_s": 3.8e12}, "at 3,800 GB/s, and 4,000 GB/s are within reach: "),
         ("l2", {"l2_pct": 76.0}, "at 76 % of its peak, and 80 % are within reach: "),
         ("fma", {}, "used to 95 % of what is within reach: "),
+        ("fma", {"fma_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
+        ("tensor", {"tensor_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
     ],
 )
 def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_than_the_rest(
@@ -798,6 +913,13 @@ def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_th
     assert said in candidate.sentence
     assert candidate.sentence.endswith("the same work would still take 95 % of the time.")
     assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
+
+
+@pytest.mark.parametrize(("resource", "said"), [("fma", "81 % are within reach beside its other instructions"), ("tensor", "100 % are within reach:")])  # fmt: skip
+def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_pipe(resource, said):
+    evidence = evidence_of(LOAD, busy={resource: 0.77, "issue": 0.95}, figures={f"{resource}_pipe_pct": 77.0})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert f"at 77 % of its peak, and {said}" in candidate.sentence
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.causes.cause import Cause, Savings
-from profiler.analyse.causes.headline import why_text
+from profiler.analyse.causes.cause import Cause, CodePlace, Savings, where_is
+from profiler.analyse.causes.headline import WITHOUT_SOURCE, next_text, why_text
 
 
 @pytest.mark.parametrize(("expected", "is_weak"), [(9.4, True), (9.6, False), (10.0, False)])
@@ -13,3 +13,16 @@ def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected:
     """The saving is printed in whole percents, in the next sentence."""
     cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})
     assert why_text([cause]).startswith("No cause would save 10 % of the time") == is_weak
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "is_said"),
+    [("barriers", None, True), ("barriers", 7, False), ("grid-too-small", None, False)],
+)
+def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_change(name, line, is_said):
+    """A launch is the caller's own, however its code was compiled."""
+    place = CodePlace("BAR.SYNC", 16, 100.0, "kernel.cu" if line else None, line)
+    cause = Cause(
+        name, "Warps wait.", "Wait less.", Savings(20.0, 30.0), [place], {}, where_is(name, [place])
+    )
+    assert next_text([cause]).endswith(WITHOUT_SOURCE) == is_said

@@ -12,6 +12,9 @@ from profiler.analyse.causes.evidence.sites import Site
 # Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
 # costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
 EIGHTFOLD = 7 / 8
+# Cycles for which a warp's instruction takes its scheduler's pipe (CUDA C++ Programming Guide, "Arithmetic Instructions": 128 and 64
+# results a cycle and SM).
+CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
 from profiler.analyse.causes.evidence.time_model import AT_MEMORY
 from profiler.text import number, unit_for_people
@@ -49,5 +50,9 @@ def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str
     used = evidence.find(USED[resource])
     if used is None:
         return f"used to {100 * busy:.0f} % of what is within reach", {}
-    text = f"at {used:.0f} % of its peak, and {used / busy:.0f} % are within reach"
-    return text, {USED[resource]: used, f"{resource}_reachable_pct": used / busy}
+    # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. Those of the tensor pipe take
+    # many of their pipe, and leave it time for others.
+    taken = max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
+    beside = " beside its other instructions" if taken > busy else ""
+    text = f"at {used:.0f} % of its peak, and {used / taken:.0f} % are within reach{beside}"
+    return text, {USED[resource]: used, f"{resource}_reachable_pct": used / taken}

@@ -23,6 +23,9 @@ _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
+# The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
+# once, so that the second has nothing else by which to know it.
+_POLYNOMIAL = "0.0013887"
 _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
@@ -31,7 +34,7 @@ _EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conve
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
 # first three causes of every kernel of the record as they are.
-_NEAR = 24
+NEAR = 24
 # A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
 _FP64_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
 
@@ -43,7 +46,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     finding = [
         site for site in evidence.sites if site in wanted
     ]  # in the order of the code, as sets are in none
-    dividing = _dividing(evidence)
+    dividing = find_dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
     fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, _DIVISION_SPARED)
@@ -64,7 +67,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _dividing(evidence: Evidence) -> list[Site]:
+def find_dividing(evidence: Evidence) -> list[Site]:
     """Returns the instructions that divide integers: those of the source line, of the function called, or near the conversion."""
     kinds = ("integer", "conversion", "special")
     found = {site for sites in _called(evidence) if _divides(sites) for site in sites}
@@ -130,13 +133,13 @@ def _invariant(evidence: Evidence) -> list[Site]:
             changed = {word for site in inside for word in written_registers(site.instruction)}
             for site in inside:
                 if site.kind in ("fp32", "fp64", "special"):
-                    sources = _sources(site)
+                    sources = sources_read(site)
                     if sources and not sources & changed:
                         repeated.append(site)
     return repeated
 
 
-def _sources(site: Site) -> frozenset[str]:
+def sources_read(site: Site) -> frozenset[str]:
     return read_registers(site.instruction) - only_written(site.instruction)
 
 
@@ -150,10 +153,10 @@ def _unfused(evidence: Evidence) -> list[Site]:
         ):
             continue
         addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
-        for later in sites[index + 1 : index + 1 + _NEAR]:
+        for later in sites[index + 1 : index + 1 + NEAR]:
             if later.function != site.function:
                 break
-            if target[0] in _sources(later):
+            if target[0] in sources_read(later):
                 if later.instruction.name == addition:
                     found += [site, later]
                 break
@@ -189,14 +192,19 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 def _hot_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
     """Yields the instructions of the loop without loops inside that more than half of all is executed in."""
+    for inside in find_innermost_loops(evidence):
+        if sum(site.executed for site in inside) > evidence.executed / 2:
+            yield inside
+
+
+def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
+    """Yields the instructions of each loop without loops inside."""
     for loops in evidence.loops.values():
         for loop in loops:
-            inside = evidence.inside(loop)
-            is_innermost = not any(
+            if not any(
                 other is not loop and loop.start <= other.start and other.end <= loop.end for other in loops
-            )
-            if is_innermost and sum(site.executed for site in inside) > evidence.executed / 2:
-                yield inside
+            ):
+                yield evidence.inside(loop)
 
 
 def _keeping(inside: Iterable[Site]) -> list[Site]:
@@ -210,42 +218,6 @@ def _keeping(inside: Iterable[Site]) -> list[Site]:
         if name in ("BRA", "ISETP", "UISETP") or counts:
             kept.append(site)
     return kept
-
-
-def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names conversions between types, other than those by which integers are divided."""
-    dividing = _dividing(evidence)
-    sites = [site for site in evidence.of("conversion") if site not in dividing]
-    if sites:
-        share = 100 * evidence.share_executed(sites)
-        fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
-        once = [site for site in sites if not _is_of_round_trip(evidence, site)]
-        issue = evidence.without(dict.fromkeys(once, 1.0)).resources.get("issue", 0.0)
-        yield Candidate(
-            "type-conversions",
-            f"{share:.0f} % of the executed instructions convert between types.",
-            "Convert once, outside of the loop, and keep the value in one type.",
-            Effect({**fewer.resources, "issue": issue}, fewer.waits),
-            {site: site.executed for site in sites},
-            {"conversions_pct": share},
-        )
-
-
-def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a conversion's input is the result of another, or its result the input of another."""
-    sites = evidence.by_function[site.function]
-    here = sites.index(site)
-    read, written = _sources(site), set(written_registers(site.instruction))
-    before = (
-        one
-        for one in reversed(sites[max(0, here - _NEAR) : here])
-        if read & set(written_registers(one.instruction))
-    )
-    after = (one for one in sites[here + 1 : here + 1 + _NEAR] if written & _sources(one))
-    return any(
-        one is not None and one.kind == "conversion" for one in (next(before, None), next(after, None))
-    )
 
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
@@ -280,8 +252,8 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
             if site.instruction.name not in ("MOV", "UMOV") and not site.opcode.startswith("IMAD.MOV"):
                 continue
             written = set(written_registers(site.instruction))
-            for one in sites[index + 1 : index + 1 + _NEAR]:
-                read = _sources(one)
+            for one in sites[index + 1 : index + 1 + NEAR]:
+                read = sources_read(one)
                 if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
                     found.append(site)
                     break
@@ -324,6 +296,10 @@ def _evaluates(site: Site) -> bool:
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
+def _is_of_shared_angle(site: Site) -> bool:
+    return _POLYNOMIAL in site.instruction.text
+
+
 def _is_fp64_function(site: Site) -> bool:
     return bool(_FP64_FUNCTIONS.match(site.opcode))
 
@@ -348,7 +324,9 @@ def _spare(
         groups[f"near in {sites[0].function}"] = list(near)
     found: dict[Site, float] = {}
     for group in groups.values():
-        if functions := sum(site.executed for site in group if is_function(site)):
+        functions = sum(site.executed for site in group if is_function(site))
+        functions = functions or sum(site.executed for site in group if _is_of_shared_angle(site))
+        if functions:
             spare = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / sum(site.executed for site in group))
             found |= dict.fromkeys(group, spare)
     return found

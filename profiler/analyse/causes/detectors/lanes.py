@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.catalog.metrics import LANES
+from profiler.text import counted
 
 _LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
+_FOR_EACH_LANE = ("dram", "l2", "l1")  # what is done once for each lane, and not for each warp
+_RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
+_SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -38,6 +43,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             split[site] = off
         else:
             idle[site] = site.idle_share
+    idle = _serving_steps(evidence) | idle
     for name, fractions, sentence, advice in (
         (
             "divergent-branches",
@@ -66,6 +72,57 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             )
 
 
+def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
+    """Names blocks that leave lanes of their warps without a thread, where no instruction was counted that would show it."""
+    lanes = _lanes_of_block(evidence)
+    idle = 1 - lanes / LANES
+    if evidence.sites or evidence.shape is None or idle < _LANES_MISSING:
+        return
+    # With full warps, fewer of them execute and wait for as many threads. Of what memory does for each lane, nothing is known.
+    effect = Effect(
+        {unit: idle for unit in evidence.model.busy if unit not in _FOR_EACH_LANE},
+        {reason: idle for reason in evidence.model.waits if reason != NO_WARP},
+    )
+    yield Candidate(
+        "idle-lanes",
+        f"Blocks of {counted(math.prod(evidence.shape.block), 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
+        f"{100 * idle:.0f} % of all issued lanes are wasted.",
+        "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
+        Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
+        evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},
+    )
+
+
+def _serving_steps(evidence: Evidence) -> dict[Site, float]:
+    """Returns what part of the tests, branches and addresses of a step is for lanes that have nothing to do in it.
+
+    A step lies between two barriers, as each step of a tree does. It is there for the lanes that access memory in it: with full
+    warps, fewer pass it, and make its tests. Of a step that computes for more lanes, that is not known.
+    """
+    serving: dict[Site, float] = {}
+    for sites in evidence.by_function.values():
+        step: list[Site] = []
+        for site in sites:
+            step.append(site)
+            if site.kind == "barrier":
+                serving |= _serving_step(step)
+                step = []
+    return serving
+
+
+def _serving_step(step: Sequence[Site]) -> dict[Site, float]:
+    passing = step[-1].executed * LANES
+    working = max((_acting_lanes(site) for site in step if site.kind in ACCESSES), default=passing)
+    idle = 1 - working / passing
+    if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in step if site.kind in _RESULTS):
+        return {}
+    return {site: idle for site in step if site.kind in _SERVING and site.executed == step[-1].executed}
+
+
+def _acting_lanes(site: Site) -> float:
+    return site.executed * LANES * (1 - site.idle_share)
+
+
 def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     """Returns whether a predicate only chooses between values, and no work: the lanes that are off have their result already.
 
@@ -89,7 +146,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for nothing there.
     """
     effect = evidence.without(fractions)
-    counted = (
+    waiting = (
         fractions
         if evidence.has_costs
         else {site: part for site, part in fractions.items() if not site.instruction.predicate}
@@ -103,7 +160,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**(waits := evidence.waiting_for(counted)), "barrier": max(alone, waits.get("barrier", 0.0))},
+        {**(waits := evidence.waiting_for(waiting)), "barrier": max(alone, waits.get("barrier", 0.0))},
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
+from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, Candidate
+from profiler.analyse.causes.detectors.instructions import find_innermost_loops
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_loads_kept_apart, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -21,9 +22,8 @@ _FOUR_CHAINS = 3 / 4
 # The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., as above).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
-# Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
-# 128 and 64 results a cycle and SM).
-_RATES: Mapping[Kind, int] = {"fp32": 1, "integer": 2}
+# Cycles between two such instructions of a scheduler, whatever they read.
+_RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 # Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
 # those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
 _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
@@ -114,13 +114,30 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             "dependent-chain",
             f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
-            Effect(
-                waits=evidence.waiting_for(dict.fromkeys(results, 1.0), "wait")
-                | evidence.waiting_for(dict.fromkeys(results, _FOUR_CHAINS), "short_scoreboard")
-            ),
+            Effect(waits=_side_by_side(evidence, results)),
             {site: evidence.charged[site]["wait"] for site in results},
             {"waiting_pct": waiting},
         )
+
+
+def _side_by_side(evidence: Evidence, results: Sequence[Site]) -> dict[str, float]:
+    """Returns what goes of the waiting with four chains in turn: their latencies overlap, and one jump of a loop serves all four.
+
+    After a jump, a warp waits until it is resolved, and for the instructions there; but code beyond the cache gets no shorter.
+    """
+    chained = set(results)
+    loops = [inside for inside in find_innermost_loops(evidence) if not chained.isdisjoint(inside)]
+    turned = dict.fromkeys([site for inside in loops for site in inside], _FOUR_CHAINS)
+    of_a_jump = ("branch_resolving", *(("no_instruction",) if _fits_cache(evidence) else ()))
+    return {
+        **evidence.waiting_for(turned, *of_a_jump),
+        **evidence.waiting_for(dict.fromkeys(results, 1.0), "wait"),
+        **evidence.waiting_for(dict.fromkeys(results, _FOUR_CHAINS), "short_scoreboard"),
+    }
+
+
+def _fits_cache(evidence: Evidence) -> bool:
+    return _INSTRUCTION_BYTES * len(evidence.sites) <= _CACHE_BYTES
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
@@ -130,7 +147,8 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     if not waiting:
         return
     fractions = {site: EIGHTFOLD * part for site, part in _own_part(evidence).items()}
-    fewer = evidence.without(fractions | _exchanging(evidence))
+    kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
+    fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
     yield Candidate(
         "barriers",
         f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
@@ -222,7 +240,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
     size = _INSTRUCTION_BYTES * len(evidence.sites)
     waiting = 100 * evidence.time_of(evidence.sites, "no_instruction")
-    if waiting and size > _CACHE_BYTES:
+    if waiting and not _fits_cache(evidence):
         yield Candidate(
             "instruction-cache-misses",
             f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import follow_loop, only_written, read_registers, written_registers
@@ -74,20 +74,41 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
 
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
+    return _repeated(evidence, "global load")
+
+
+def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
+    """Returns the loads from shared memory that repeat an earlier one, without a store between them.
+
+    The compiler keeps what is loaded in a register; but past a barrier, others may have stored there, and it loads again.
+    """
+    return _repeated(evidence, "shared load", ("shared store", "shared atomic"))
+
+
+def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> list[Site]:
     repeated = []
     for sites in evidence.by_function.values():
         writers = _nearest_writers(tuple(sites))
-        seen = set()
+        seen: set[object] = set()
         for index, site in enumerate(sites):
-            if site.kind != "global load" or ".STRONG" in site.opcode:
+            if site.kind in stores:
+                seen.clear()
+            if site.kind != kind or ".STRONG" in site.opcode:
                 continue
             registers = sorted(_address_registers(site.instruction))
-            written = tuple((name, writers(index, name)) for name in registers)
-            key = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
+            written = tuple((name, _before(index, writers(index, name))) for name in registers)
+            place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
+            # What was loaded before a loop may have been stored to in an earlier turn of it.
+            key = (place, evidence.innermost_loop(site) if stores else None)
             if registers and key in seen:
                 repeated.append(site)
             seen.add(key)
     return repeated
+
+
+def _before(index: int, writer: int | None) -> int | None:
+    """Returns what wrote a register in this turn of the code, and None for what did so in the turn before."""
+    return writer if writer is not None and writer < index else None
 
 
 def is_chased(evidence: Evidence, site: Site) -> bool:
