@@ -64,7 +64,7 @@ def chart_spec(chart: alt.TopLevelMixin, scheme: style.Scheme = "light") -> dict
 
 def title_of(chart: alt.TopLevelMixin) -> str:
     """Returns the message of the chart, for readers who see no picture."""
-    return str(chart_spec(chart)["title"]["text"])
+    return str(chart.to_dict(validate=False)["title"]["text"])
 
 
 def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light") -> bytes:
