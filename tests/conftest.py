@@ -29,8 +29,10 @@ import pytest
 from hypothesis import settings
 from msgspec.structs import replace
 
+import profiler
 from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.code.code import Code, read_code
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -473,6 +475,12 @@ def recorded() -> RunStore:
     tests/data/runs/README.md lists them.
     """
     return RunStore(REPORTS.parent / "runs")
+
+
+@pytest.fixture(scope="session")
+def recorded_ladder(recorded: RunStore) -> LadderSheet:
+    """The GEMM ladder of the recorded runs, which takes seconds to derive; never change it."""
+    return profiler.ladder("gemm", recorded)
 
 
 @pytest.fixture(scope="session")
