@@ -29,8 +29,11 @@ import pytest
 from hypothesis import settings
 from msgspec.structs import replace
 
+import profiler
 from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
+from profiler.analyse.code.code import Code, read_code
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -68,14 +71,14 @@ for _name in (
     "COLUMNS",
     "PYTHONIOENCODING",
     "PYTHONDONTWRITEBYTECODE",
+    "PROF_NO_CACHE",
 ):
     os.environ.pop(_name, None)
 sys.dont_write_bytecode = False
-# No test may depend on what an earlier one read, nor leave anything in the home of whoever runs it.
-os.environ["PROF_NO_CACHE"] = "1"
 os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 # Nor may what the user's cache holds, and it shall hold nothing of the tests.
-# All workers share one: what a user's second command finds there, the second worker does.
+# All workers share one: what a user's second command finds there, the second worker does. So a report that was read once is not
+# read again, but in tests about reading (`every_report_is_read`).
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
@@ -306,6 +309,12 @@ def reader() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.fixture
+def every_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests about reading: what an earlier test read of a report is not found in the cache."""
+    monkeypatch.setenv("PROF_NO_CACHE", "1")
+
+
 class _DrawnOnce:
     """Draws what is asked for in processes that were started once, and no picture twice."""
 
@@ -370,10 +379,11 @@ def prof_command(*arguments: object) -> list[str]:
 _DECODED: dict[tuple[object, ...], pa.Table] = {}  # by name, rows, bytes and columns
 _PROFILED: dict[tuple[object, ...], Profile] = {}
 _DIAGNOSED: dict[int, tuple[Profile, Diagnosis]] = {}
+_CODE: dict[tuple[object, ...], tuple[Code | None, Run]] = {}
 _MOST_REMEMBERED = 1000
 _decode = Run._decoded  # private: as below
 _OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
-_UNCHANGING = (ROOT / "runs", ROOT / "tests" / "data" / "runs")
+_UNCHANGING = (ROOT / "runs", ROOT / "tests" / "data" / "runs", REPORTS)
 
 
 def _decoded_once(run: Run, name: str, data: bytes, some: frozenset[str] | None = None) -> pa.Table:
@@ -388,6 +398,14 @@ def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) 
     tables = (id(run.table(name)) for name in _OF_A_PROFILE)
     key = (run.path, run.stored, kernel, None if among is None else frozenset(among), *tables)
     return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among))
+
+
+def _code_once(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:
+    """A profile to which the work of a ladder was added is another one, which would read the same code again."""
+    if run.is_far or run.path.parent not in _UNCHANGING:
+        return read_code(run, kernel, among)
+    key = (run.path, kernel, tuple(among), *(id(run.table(name)) for name in ("launches", "instructions")))
+    return _remembered(_CODE, key, lambda: (read_code(run, kernel, among), run))[0]
 
 
 def _diagnosed_once(profile: Profile) -> Diagnosis:
@@ -410,7 +428,7 @@ def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def recorded_once() -> Iterator[None]:
-    """Most tests ask for the same recorded runs: in this process, a table of the same bytes is decoded once, and a kernel of these runs profiled and diagnosed once.
+    """Most tests ask for the same recorded runs and reports: in this process, a table of the same bytes is decoded once, and a kernel of these profiled and diagnosed once, and its code read once.
 
     The bytes are read and verified each time.
     """
@@ -418,6 +436,7 @@ def recorded_once() -> Iterator[None]:
         patch.setattr(Run, "_decoded", _decoded_once)  # private: what comes after its bytes were verified
         for module in ("ask.profiles", "analyse.recording.main_shape"):
             patch.setattr(f"profiler.{module}.profile_kernel", _profiled_once)
+        patch.setattr("profiler.analyse.recording.profile.read_code", _code_once)
         patch.setattr("profiler.ask.profiles.diagnose", _diagnosed_once)
         yield
 
@@ -456,6 +475,12 @@ def recorded() -> RunStore:
     tests/data/runs/README.md lists them.
     """
     return RunStore(REPORTS.parent / "runs")
+
+
+@pytest.fixture(scope="session")
+def recorded_ladder(recorded: RunStore) -> LadderSheet:
+    """The GEMM ladder of the recorded runs, which takes seconds to derive; never change it."""
+    return profiler.ladder("gemm", recorded)
 
 
 @pytest.fixture(scope="session")

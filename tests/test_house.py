@@ -222,7 +222,7 @@ def test_the_facade_compares_what_the_commands_compare(recorded, reports):
     assert stored.instructions == loose.instructions
 
 
-def test_a_script_without_a_main_guard_may_read_a_report(reports, tmp_path):
+def test_a_script_without_a_main_guard_may_read_a_report(every_report_is_read, reports, tmp_path):
     """The façade is used from plain scripts: a reader process must not run the script again."""
     script = tmp_path / "script.py"
     script.write_text(

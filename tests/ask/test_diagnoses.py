@@ -89,7 +89,7 @@ def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(cache, 
         ["show", "6"],
         ["compare", "4", "6"],
         ["check", "--baseline", "5", "4"],
-        ["ladder"],
+        ["ladder", "--ladder", "relu"],
         ["report", "4", "--output", "page.html"],
     ],
     ids=lambda words: words[0],
@@ -106,7 +106,7 @@ def test_no_question_diagnoses_a_kernel_again(cache, made, prof_here, drawing, r
     assert not made
 
 
-def test_the_binding_of_a_rung_is_its_first_cause(cache, prof_here, recorded):
+def test_the_binding_of_a_rung_is_its_first_cause(prof_here, recorded):
     import json
 
     answered = prof_here("ladder", "--format", "json", "--full", "--runs", recorded.root)

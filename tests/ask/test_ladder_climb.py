@@ -15,8 +15,8 @@ from profiler.errors import RunNotFound
 
 
 @pytest.fixture(scope="module")
-def sheet(recorded):
-    return profiler.ladder("gemm", recorded)
+def sheet(recorded_ladder):
+    return recorded_ladder
 
 
 def test_the_stalls_of_a_rung_are_the_latency_of_its_warps(sheet, recorded):

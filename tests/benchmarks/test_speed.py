@@ -23,7 +23,7 @@ import pytest
 
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request
-from profiler.store.runs.manifest import read_manifest, write_manifest
+from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
@@ -110,20 +110,23 @@ def test_reading_and_storing_takes_at_most_1_6_times_a_bare_loop(name, reports, 
 def test_two_cores_give_at_least_1_7_times_one(reports, tmp_path):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two cores")
-    many = tmp_path / "reports"
-    many.mkdir()
-    for index in range(63):
-        (many / f"{index}.ncu-rep").write_bytes(recorded_later(reports / "gemm_5.ncu-rep", index))
-    folders = iter(range(100))
+    report, folders = reports / "gemm_5.ncu-rep", iter(range(100))
 
-    def ingest(jobs: int) -> Callable[[], object]:
+    def ingest(count: int, jobs: int) -> Callable[[], object]:
+        """Ingests so many reports with so many readers, into a new folder each time."""
+        many = tmp_path / f"{count} reports"
+        many.mkdir(exist_ok=True)
+        for index in range(count):
+            (many / f"{index}.ncu-rep").write_bytes(recorded_later(report, index))
+
         def into_a_new_folder() -> None:
             folder = tmp_path / str(next(folders))
             prof("ingest", str(many), "--runs", str(folder), "-j", str(jobs))()
 
         return into_a_new_folder
 
-    one, two = best_of(8, ingest(1), ingest(2), enough=lambda one, two: one >= 1.7 * two, at_least=2)
+    ingest(2, jobs=2)()  # whatever is read from the disk first is read before either side is measured
+    one, two = best_of(8, ingest(63, jobs=1), ingest(63, jobs=2), enough=lambda one, two: one >= 1.7 * two)
     print(f"\n63 reports: one core {one:.2f} s, two cores {two:.2f} s: {one / two:.2f}x")
     assert one >= 1.7 * two
 
@@ -213,27 +216,28 @@ def ten_thousand_runs(tmp_path_factory) -> Path:
     Those of another GPU, which cannot be compared with them, are in a pack.
     """
     root = tmp_path_factory.mktemp("many") / "runs"
+    root.mkdir()
+    is_link_possible = RUNS.stat().st_dev == root.stat().st_dev  # on one disk
+    put = os.link if is_link_possible else shutil.copy
     names = [run_id for run_id in RunStore(RUNS).ids() if re.fullmatch(r"gemm-\d+", run_id.name)]
-    originals = [folder for folder in (RUNS / str(run_id) for run_id in names) if folder.is_dir()]
+    originals = [
+        (read_manifest(folder), [file for file in folder.iterdir() if file.name != MANIFEST_FILE])
+        for folder in (RUNS / str(run_id) for run_id in names)
+        if folder.is_dir()
+    ]
     for index in range(10_000):
-        original = originals[index % len(originals)]
-        manifest = read_manifest(original)
+        manifest, tables = originals[index % len(originals)]
         recorded = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=index)
         run_id = RunId.make(recorded, f"gemm-{index % 100}", manifest.sha256)
         folder = root / str(run_id)
-        folder.mkdir(parents=True)
-        for file in original.iterdir():
-            if file.name != "run.json":
-                os.link(file, folder / file.name) if _same_disk(file, root) else shutil.copy(file, folder)
+        folder.mkdir()
+        for table in tables:
+            put(table, f"{folder}/{table.name}")
         changed = {
             "run_id": str(run_id), "name": run_id.name, "kernel": index % 100, "recorded": recorded.isoformat(),
         }  # fmt: skip
         write_manifest(msgspec.structs.replace(manifest, **changed), folder)
     return root
-
-
-def _same_disk(one: Path, other: Path) -> bool:
-    return one.stat().st_dev == other.stat().st_dev
 
 
 @pytest.mark.parametrize(

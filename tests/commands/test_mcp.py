@@ -145,7 +145,6 @@ def test_a_client_finds_six_tools_that_only_read_and_say_what_they_take_and_give
 
 
 def test_a_report_that_was_seen_is_answered_sooner(reports, monkeypatch, tmp_path):
-    monkeypatch.delenv("PROF_NO_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = str(reports / "triton_add_full.ncu-rep")
 
@@ -746,6 +745,7 @@ def test_it_ends_although_a_call_is_under_way(recorded, reports):
 @pytest.mark.skipif(
     sys.platform != "linux", reason="the processes that a process has started stand in Linux's /proc"
 )
+@pytest.mark.usefixtures("every_report_is_read")
 def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
     """Python warns of semaphores that a process leaves behind."""
     with start(recorded.root) as server:

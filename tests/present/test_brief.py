@@ -20,15 +20,11 @@ from profiler.analyse.compare.changes import compare_timings
 from profiler.analyse.compare.compare import compare_profiles, sum_up
 from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import Importance
-from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
-from profiler.analyse.ladder.rungs import choose_conditions, group_runs
+from profiler.analyse.ladder.ladder import MissingRung
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.ask.ladder import find_runs, gather_rungs
 from profiler.ask.listing import derive_listing
-from profiler.catalog.ladders.ladder import find_ladder
-from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief import LIMIT_BYTES, brief, rounded
 from profiler.present.render.json import schema_of, to_json
@@ -53,9 +49,9 @@ def profiles(recorded, shipped_runs):
 
 @pytest.fixture(scope="module", params=["a sample", pytest.param("all", marks=pytest.mark.campaign)])
 def comparisons(profiles, request):
-    """Pairs of the recorded ladder, a rung with itself too: 24 of them, or every one."""
+    """Pairs of the recorded ladder, a rung with itself too: 12 of them, or every one."""
     every = list(combinations_with_replacement(profiles, 2))
-    chosen = random.Random(17).sample(every, 24) if request.param == "a sample" else every
+    chosen = random.Random(17).sample(every, 12) if request.param == "a sample" else every
     return [compare_profiles(before, after, force=True) for before, after in chosen]
 
 
@@ -66,12 +62,8 @@ def pairs(comparisons):
 
 
 @pytest.fixture(scope="module")
-def climb(recorded, reports):
-    ladder = read_ladder(find_ladder("gemm", reports))
-    groups = group_runs(find_runs(recorded, ladder))
-    conditions = choose_conditions(groups, None)
-    rungs = gather_rungs(ladder, groups[conditions])
-    return derive_ladder(ladder, conditions, rungs, derive_steps(ladder, rungs))
+def climb(recorded_ladder):
+    return recorded_ladder.ladder
 
 
 @pytest.fixture(scope="module")

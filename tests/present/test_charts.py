@@ -7,7 +7,6 @@ import json
 import math
 import re
 import struct
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,11 +15,7 @@ from hypothesis import assume, given, strategies as st
 import profiler
 from profiler.analyse.findings import Attribution, ComparisonFinding, Factor, Part
 from profiler.analyse.ladder.climb import furthest_rung
-from profiler.analyse.ladder.ladder import derive_ladder, derive_steps
-from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.ask.ladder import find_runs, gather_rungs
-from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricNotFound, MetricsMissing
 from profiler.present import charts, style
@@ -52,12 +47,8 @@ def compared(recorded):
 
 
 @pytest.fixture(scope="module")
-def ladder(recorded):
-    gemm = read_ladder(Path(__file__).parents[2] / "kernels" / "gemm" / "ladder.toml")
-    groups = group_runs(find_runs(recorded, gemm))
-    conditions = choose_conditions(groups, None)
-    rungs = gather_rungs(gemm, groups[conditions])
-    return derive_ladder(gemm, conditions, rungs, derive_steps(gemm, rungs))
+def ladder(recorded_ladder):
+    return recorded_ladder.ladder
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +56,8 @@ def drawn(compared, ladder):
     """Every kind of chart, of what the repository ships."""
     pictures = {f"{draw.__name__} {pair}": draw(compared(*pair)) for draw in OF_A_PAIR for pair in PAIRS}
     pictures |= {draw.__name__: draw(ladder) for draw in OF_A_LADDER}
-    return {name: chart_spec(chart) for name, chart in pictures.items() if chart is not None}
+    # Each is an error unless it is valid Vega-Lite.
+    return {name: chart.to_dict() for name, chart in pictures.items() if chart is not None}
 
 
 # What is shown is what was found

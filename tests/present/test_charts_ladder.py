@@ -32,8 +32,8 @@ from profiler.text import duration
 
 
 @pytest.fixture(scope="module")
-def sheet(recorded):
-    return profiler.ladder("gemm", recorded)
+def sheet(recorded_ladder):
+    return recorded_ladder
 
 
 @pytest.fixture(scope="module")
@@ -530,7 +530,7 @@ def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, shipped_run
     assert whole["title"]["text"].startswith("gemm: Matrix multiplication")
     run = shipped_runs.find("gemm-6-source", ladder="gemm")
     profile = profile_kernel(run, run.manifest.kernels[0].name)
-    one = chart_spec(charts.recording_chart(profile, sheet.rungs[6].stalls, lines))
+    one = charts.recording_chart(profile, sheet.rungs[6].stalls, lines).to_dict()
     assert one["title"]["text"] == "gemm 6"
     titles = re.findall(r"'text': '([^']+)'", str(one))
     launches, repeats = profile.launches, len(profile.timings_ns)
@@ -568,7 +568,7 @@ def test_every_axis_of_figures_has_a_unit(sheet, lines, parts_of):
         charts.rung_stalls_chart(sheet), charts.roofline_chart(FULL), charts.source_lines_chart(lines),
     ]  # fmt: skip
     for chart in drawn:
-        for plot in (part for part in parts_of(chart_spec(chart)) if "layer" in part):
+        for plot in (part for part in parts_of(chart.to_dict()) if "layer" in part):
             for axis in ("x", "y"):
                 encodings = [layer["encoding"][axis] for layer in plot["layer"] if axis in layer["encoding"]]
                 titles = {one.get("title") for one in encodings if one.get("type") == "quantitative"} - {None}

@@ -14,6 +14,11 @@ import pytest
 _NOBODY = 65534
 
 
+@pytest.fixture(autouse=True)
+def about_reading(every_report_is_read: None) -> None:
+    """All tests of the store are."""
+
+
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that every user may enter, unlike `tmp_path`."""
