@@ -13,10 +13,12 @@ from functools import singledispatchmethod
 from itertools import groupby
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from profiler.present import document as doc
 from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text
 from profiler.present.render.html_table import code_html, table_html, text_html
+from profiler.store.tables.decoding import decodable
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 160
@@ -24,8 +26,8 @@ _LEAD = re.compile(r"^((?:Why|Next):)")
 _MOST_BLOCKS = 32  # accesses that the eye can count
 
 
-@dataclass(frozen=True)
-class Picture:
+@decodable
+class Picture(Struct, frozen=True):
     """A drawn chart. `title` is its message, which the page wraps; `phone` is the drawing for one.
 
     Without a drawing, the title says why there is none.

@@ -89,6 +89,18 @@ def test_no_value_breaks_the_diagnosis(make_run, values):
         assert cause.saves_pct.expected <= cause.saves_pct.at_most
 
 
+def test_more_warps_than_an_sm_holds_are_no_reason_to_fail(make_run):
+    named = {
+        "dram_throughput_pct": 1.0,
+        "occupancy_limit_pct": 1.0,
+        "blocks_by_shared": 1.0,
+        "active_warps": 2.0**52,
+    }
+    zero = {metric.ncu[0]: 0.0 for metric in BY_NAME.values() if metric.ncu}
+    counters = zero | {BY_NAME[name].ncu[0]: value for name, value in named.items()}
+    assert diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")).can_look
+
+
 @given(data=st.data())
 def test_whatever_is_missing_the_rest_is_judged(make_run, data):
     counters = counters_of(*data.draw(st.sampled_from(RECORDED)))

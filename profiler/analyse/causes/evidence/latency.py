@@ -207,7 +207,8 @@ class Circle:
 
     def _sharing(self, unit: str) -> float:
         """Returns how many warps share a unit: those of an SM, or of its scheduler."""
-        return max(1.0, self.places.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
+        warps = min(self.places.warps, _WARPS)  # a damaged recording may claim any number
+        return max(1.0, warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
 
 
 def _left_of_queue(
