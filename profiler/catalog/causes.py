@@ -350,6 +350,20 @@ CAUSES: tuple[CauseKind, ...] = (
     ),
 )
 
+# These follow from how the kernel was launched and from its duration alone: while the launch is as it was, they are no
+# reason why the duration changed, though what they cost does change with it.
+OF_THE_LAUNCH = frozenset(
+    {
+        "grid-too-small",
+        "uneven-last-wave",
+        "block-too-small",
+        "registers-limit-occupancy",
+        "shared-memory-limits-occupancy",
+        "block-size-limits-occupancy",
+        "launch-too-short",
+    }
+)
+
 BY_NAME = {kind.name: kind for kind in CAUSES}
 
 

@@ -15,6 +15,7 @@ from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import Side
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.analyse.recording.work import find_unlike_arithmetic
 from profiler.errors import NotComparable
@@ -25,6 +26,8 @@ _THE_GPU = "the GPU"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
 _SAME_SESSION_HOURS = 2
+# Blocks of another size round the same work up to another number of threads: by less than this, unless it is tiny.
+_ROUNDED_UP = 1.1
 
 
 def refuse_obstacles(
@@ -63,7 +66,11 @@ def _only(these: str, others: str) -> str:
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
-    cautions = [*_precision_cautions(before, after), *find_shift_cautions(before, after)]
+    cautions = [
+        *_grid_cautions(before, after),
+        *_precision_cautions(before, after),
+        *find_shift_cautions(before, after),
+    ]
     one, other = before.manifest.arguments, after.manifest.arguments
     if one and other and one != other:
         cautions.append(f"the arguments of the functions differ: {one} against {other}")
@@ -83,6 +90,30 @@ def other_work(before: Profile, after: Profile) -> str:
     """Returns the end of a caution about two kernels whose names differ; "" for one name."""
     names = [plain_name(side.kernel) for side in (before, after) if side.launches]
     return f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
+
+
+def _grid_cautions(before: Profile, after: Profile) -> list[str]:
+    """Warns of unlike numbers of threads where it is not recorded that the sides did the same work.
+
+    A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
+    """
+    if not (before.shapes and after.shapes):
+        return []
+    workloads = [side.manifest.workload for side in (before, after)]
+    if None not in workloads and workloads[0] == workloads[1]:
+        return []
+    one, other = before.shapes[0], after.shapes[0]
+    threads = [math.prod(shape.grid) * math.prod(shape.block) for shape in (one, other)]
+    if max(threads) <= _ROUNDED_UP * min(threads):
+        return []
+    blocks = [math.prod(shape.grid) for shape in (one, other)]
+    more = ""
+    if math.prod(one.block) == math.prod(other.block):
+        more = f" ({blocks[0]:,} against {blocks[1]:,} of as many threads each)"
+    return [
+        f"maybe not the same work: {shape_text(one)} against {shape_text(other)}{more}; "
+        "believe the speedup only if your change is what altered the grid"
+    ]
 
 
 def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from msgspec import structs
+
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
@@ -66,7 +68,11 @@ def compare_profiles(
         compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
     )
     diagnosis = diagnose(after)
-    changed = ChangedCauses(is_known=False) if steps else compare_causes(diagnose(before), diagnosis)
+    changed = (
+        ChangedCauses(is_known=False)
+        if steps
+        else compare_causes(diagnose(before), diagnosis, _is_same_launch(before, after))
+    )
     return findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -91,6 +97,7 @@ def compare_profiles(
             changed,
             peaks_text(before, after) if two_gpus else None,
             steps,
+            deltas,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
@@ -99,7 +106,14 @@ def compare_profiles(
         causes_less=changed.less,
         causes_more=changed.more,
         causes_kept=changed.kept,
+        causes_undecided=[one.cause for one in changed.undecided],
     )
+
+
+def _is_same_launch(before: Profile, after: Profile) -> bool:
+    """Returns whether both were launched alike: grid, block, registers and shared memory, on the same GPU."""
+    one, other = ([structs.replace(shape, launches=0) for shape in side.shapes] for side in (before, after))
+    return before.gpu == after.gpu and one == other != []
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
@@ -259,6 +273,7 @@ def derive_side(profile: Profile) -> findings.Side:
         report=None if profile.stored else profile.label,
         ncu_version=manifest.ncu_version,
         clock_control=manifest.clock_control,
+        shape=profile.shapes[0] if profile.shapes else None,
     )
 
 

@@ -63,6 +63,37 @@ def test_force_compares_anyway_and_keeps_the_reason(pair, launch, fields, senten
     assert sentence in comparable.warnings
 
 
+GRIDS = [
+    ((25, 11), (16, 16), None, True),  # another grid of the same blocks, and nobody knows the problem
+    ((4, 4), (32, 32), None, False),  # the same threads in larger blocks
+    ((8, 8), (16, 16), None, False),
+    ((25, 11), (16, 16), {"m": 4096}, False),  # the work is recorded, so that the tiles changed
+]
+
+
+@pytest.mark.parametrize(("grid", "block", "workload", "is_said"), GRIDS)
+def test_another_number_of_threads_may_be_another_problem_unless_the_problem_is_recorded(
+    make_run, grid, block, workload, is_said
+):
+    def profile(grid, block):
+        names = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+        shape = dict(zip(names, (*grid, 1, *block, 1), strict=True))
+        run = make_run(
+            {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}, "shape": shape}, workload=workload
+        )
+        return profile_kernel(run, "k")
+
+    found = compare_profiles(profile((8, 8), (16, 16)), profile(grid, block))
+    said = [one for one in found.comparable.warnings if "maybe not the same work" in one]
+    assert bool(said) is is_said
+    for line in said:
+        assert "8 x 8 blocks of 16 x 16 threads against 25 x 11 blocks" in line
+        assert "64 against 275 of as many threads each" in line
+        assert found.comparable.warnings[0] == line
+        assert found.comparable.ok
+    assert [one.shape.grid[:2] for one in (found.before, found.after)] == [(8, 8), grid]
+
+
 def test_several_differences_are_all_named_at_once(pair):
     with pytest.raises(NotComparable) as refused:
         compare_profiles(*pair({"gpu": "NVIDIA A100"}, {"clock_control": "base", "cache_control": "none"}))

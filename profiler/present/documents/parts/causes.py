@@ -94,12 +94,19 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     causes, unseen = comparison.causes, comparison.causes_unseen
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
-    if not (kept or comparison.causes_gone or comparison.causes_new):  # none, or not known on one side
+    undecided = comparison.causes_undecided
+    if not (
+        kept or comparison.causes_gone or comparison.causes_new or undecided
+    ):  # none, or not known on one side
         return cause_blocks(causes, unseen, said, full=full, what=of_it)
     rows = [
         ("gone", comparison.causes_gone),
-        ("new", [_saving(one) for one in causes if one.cause not in kept]),
+        ("new", [_saving(one) for one in causes if one.cause not in {*kept, *undecided}]),
         ("remain", [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]),
+        (
+            "unknown",
+            [f"{one}: of one side, and the other's recording could not show it" for one in undecided],
+        ),
     ]
     changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
     each = _each_cause(causes, said, full=True, what=of_it)
