@@ -169,6 +169,19 @@ PRESETS: tuple[Preset, ...] = (
 )
 
 
+ANY_PROGRAM = " --name NAME -- PROGRAM"
+_BY_NCU = "ncu --set full --import-source yes"
+
+
+def record_source(program: str = "") -> str:
+    """Returns the command that records what a diagnosis needs, and that of Nsight Compute alone, for where prof is not installed."""
+    return f"`prof collect --preset source{program}`, or with `{_BY_NCU} -o NAME PROGRAM` where prof is not installed"
+
+
+def what_records_source() -> str:
+    return f"`prof collect --preset source` records it, and so does `{_BY_NCU}`"
+
+
 def find_preset(name: str) -> Preset:
     for preset in PRESETS:
         if preset.name == name:

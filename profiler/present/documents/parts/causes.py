@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_bound, has_place, name_and_place, place_text
 from profiler.analyse.findings import CauseChange, ComparisonFinding
+from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
@@ -83,9 +84,7 @@ def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
     if any(has_place(one) and not one.where[0].line for one in causes):
         blocks.append(Text(_NO_LINES))
     if unseen:
-        blocks.append(
-            Caution(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.")
-        )
+        blocks.append(Caution(f"not recorded: {'; '.join(unseen)}. {what_records_source()}."))
     return blocks
 
 
