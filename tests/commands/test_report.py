@@ -82,24 +82,30 @@ def test_two_that_were_measured_differently_are_refused_and_among_several_their_
     result, page = report("gemm-5", "gemm-5-source", "gemm-6", runs=shipped_runs.root)
     assert result.returncode == 0
     assert page.count("The two were not measured alike") == 2
+    assert "gemm-5-source and 6 vectorized are not compared: " in page, (
+        "the overview says why a step is empty"
+    )
     assert "the sections recorded differs" in page
 
 
-def test_of_several_recordings_the_page_opens_with_where_the_time_goes(report):
+def test_of_several_recordings_the_page_opens_with_how_much_faster_the_last_is(report):
+    """They are versions to compare, and no parts of a whole: their times are not added up."""
     _, page = report("3", "4", "5", "6")
     assert "<h1>4 recordings: 3 shared → … → 6 vectorized</h1>" in page
-    assert re.search(r"4 kernels take [\d.]+.ms under the profiler in 60 launches", page)
-    assert "gemm_03_shared takes" in page
+    assert re.search(r"6 vectorized is [\d.]+x as fast as 3 shared \([\d.]+.ms → [\d.]+.ms without", page)
+    assert re.search(r"The largest of 3 steps: gemm \d is [\d.]+x as fast as gemm \d", page)
+    assert "kernels take" not in page
+    assert "share, %" not in page, "each is all of its recording"
     assert page.index("3 shared</a>") < page.index("4 tile_1d</a>")  # in the order named
 
 
 def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_some(report, reports):
     _, page = report(reports / "several.ncu-rep")
     assert headings(page)[1:] == [
-        "scale",
         "offset",
+        "scale",
         "calls_a_function",
-    ]
+    ], "numbered as the table lists them, what takes most of the time first"
     _, page = report(reports / "several.ncu-rep", "--kernel-name", "scale")
     assert headings(page) == ["scale"]
 
