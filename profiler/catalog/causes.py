@@ -350,8 +350,9 @@ CAUSES: tuple[CauseKind, ...] = (
     ),
 )
 
-# These follow from how the kernel was launched and from its duration alone: while the launch is as it was, they are no
-# reason why the duration changed, though what they cost does change with it.
+# What a cause of the duration alone costs changes with the duration, which it is no reason for.
+OF_THE_DURATION = frozenset({"launch-too-short"})
+# Nor are these, which follow from how the kernel was launched, while the launch is as it was.
 OF_THE_LAUNCH = frozenset(
     {
         "grid-too-small",
@@ -360,7 +361,6 @@ OF_THE_LAUNCH = frozenset(
         "registers-limit-occupancy",
         "shared-memory-limits-occupancy",
         "block-size-limits-occupancy",
-        "launch-too-short",
     }
 )
 

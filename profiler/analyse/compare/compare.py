@@ -35,6 +35,7 @@ from profiler.analyse.recording.profile import Profile, Series, as_catalogued, r
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
+from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
 from profiler.text import duration, relative
 
@@ -323,8 +324,8 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     sides = " ".join(side.report or side.run_id or side.label for side in (first.before, first.after))
     ask = f"`prof compare {sides} -k {base_name(top)}` shows all about it."
     if not changed:
-        why = f"The launches do not decide which changed: {len(unclear)} are unclear, and {base_name(top)} may have changed most."
-        return Headline(what, why, f"Record more launches of each kernel. {ask}")
+        why = f"Which of them changed is not certain; {base_name(top)} may have changed most."
+        return Headline(what, why, f"Record more launches of each kernel: {more_launches()}. {ask}")
     said = first.headline
     why = f"{base_name(top)} changed most: {said.what} {said.why}" if said else ""
     return Headline(what, why.rstrip(), ask)

@@ -21,7 +21,7 @@ from profiler.analyse.findings import (
     Speedup,
 )
 from profiler.analyse.recording.kernel_names import base_name
-from profiler.catalog.causes import OF_THE_LAUNCH
+from profiler.catalog.causes import OF_THE_DURATION, OF_THE_LAUNCH
 from profiler.catalog.metrics import BY_NAME
 from profiler.text import duration, number, report_name
 
@@ -88,7 +88,7 @@ def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = Fals
         for one in after.causes
         if one.cause in earlier
     ]
-    unmoved = OF_THE_LAUNCH if same_launch else frozenset()
+    unmoved = OF_THE_DURATION | (OF_THE_LAUNCH if same_launch else frozenset())
     moved = [one for one in kept if one.cause not in unmoved and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
     return ChangedCauses(
@@ -112,7 +112,11 @@ def _only_in(one: Diagnosis, other: Diagnosis) -> list[Cause]:
 
 
 def _undecided(one: Diagnosis, other: Diagnosis) -> list[Cause]:
-    return [cause for cause in _unshared(one, other) if not other.could_show(cause, one)]
+    return [
+        cause
+        for cause in _unshared(one, other)
+        if cause.cause not in OF_THE_DURATION and not other.could_show(cause, one)
+    ]
 
 
 def _unshared(one: Diagnosis, other: Diagnosis) -> list[Cause]:

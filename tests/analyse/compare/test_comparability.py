@@ -23,11 +23,6 @@ OBSTACLES = [
     ({}, {"cache_control": "none"}, "cache control differs: all against none"),
     ({}, {"replay_mode": "application"}, "the replay mode differs: kernel against application"),
     ({}, {"ncu_version": "2026.1.0.0"}, "ncu's major version differs: 2025 against 2026"),
-    (
-        {},
-        {"sections": ["SpeedOfLight"]},
-        "the sections recorded differs: WarpStateStats against SpeedOfLight",
-    ),
 ]
 
 
@@ -92,6 +87,28 @@ def test_another_number_of_threads_may_be_another_problem_unless_the_problem_is_
         assert found.comparable.warnings[0] == line
         assert found.comparable.ok
     assert [one.shape.grid[:2] for one in (found.before, found.after)] == [(8, 8), grid]
+
+
+def test_two_that_did_not_record_the_same_are_compared_in_what_both_have(pair):
+    found = compare_profiles(*pair({}, {"sections": ["SpeedOfLight", "WarpStateStats"]}))
+    assert found.comparable.ok
+    (said,) = [one for one in found.comparable.warnings if "sections" in one]
+    assert "alone has SpeedOfLight; only what both sides have is compared" in said
+    assert "none against" not in said
+    assert found.speedup.ratio == 1.0
+
+
+def test_without_a_duration_on_both_sides_unlike_sections_are_refused(make_run):
+    launch = {"kernel": "k", "metrics": {"sm__cycles_elapsed.max": 5.0}}
+    sides = [
+        profile_kernel(make_run(launch, sections=sections), "k")
+        for sections in (["LaunchStats"], ["LaunchStats", "SpeedOfLight"])
+    ]
+    with pytest.raises(NotComparable) as refused:
+        compare_profiles(*sides)
+    (said,) = refused.value.details
+    assert said.strip().startswith("not the same sections were recorded: ")
+    assert said.endswith(" alone has SpeedOfLight")
 
 
 def test_several_differences_are_all_named_at_once(pair):

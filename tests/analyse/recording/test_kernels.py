@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
+from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels, matching_kernels
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -55,6 +55,19 @@ def test_the_whole_name_of_a_function_means_no_longer_one_that_contains_it(run_o
     assert choose_kernel(run, "tile") == "void ns::tile<4>(float *)"
     with pytest.raises(KernelAmbiguous):
         choose_kernel(run, "til")
+
+
+def test_a_pattern_for_the_end_of_a_name_is_held_against_the_name_without_its_arguments(run_of):
+    run = run_of("void ns::scale<(int)4>(float *, int)", "ns::scale_rows(float *)", "ns::add(int)")
+    for pattern, found in (
+        ("scale$", 1),
+        ("^scale", 2),
+        ("scale<4>$", 1),
+        ("rows$", 1),
+        ("float", 2),
+        (r"\)$", 3),
+    ):
+        assert len(matching_kernels(run, pattern)) == found, pattern
 
 
 def test_a_pattern_that_leaves_several_lists_only_those(run_of):
