@@ -7,14 +7,12 @@ from statistics import median
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, Headline, where_is
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.analyse.recording.kernel_choice import brief_name
-from profiler.analyse.recording.kernel_names import base_name, plain_name
+from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_source
 from profiler.text import duration, short_place
 
-_NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
@@ -44,12 +42,7 @@ def record_it_text(program: str = ANY_PROGRAM) -> str:
 def _name(profile: Profile) -> str:
     """Returns a rung, or a step of several kernels, as a reader knows it, and any other kernel by its own name."""
     is_known = profile.manifest.kernel is not None or is_part_of_step(profile)
-    return profile.label if is_known else _kernel_name(profile)
-
-
-def _kernel_name(profile: Profile) -> str:
-    plain = plain_name(profile.kernel)
-    return plain if len(plain) <= _NAME_WIDTH else brief_name(base_name(profile.kernel), _NAME_WIDTH)
+    return profile.label if is_known else short_name(profile.kernel)
 
 
 def _part(profile: Profile) -> str:
@@ -57,7 +50,7 @@ def _part(profile: Profile) -> str:
     if not is_part_of_step(profile):
         return ""
     took = duration(profile.series[DURATION].mean)
-    return f"; of that, {_kernel_name(profile)} takes {took} a launch under the profiler"
+    return f"; of that, {short_name(profile.kernel)} takes {took} a launch under the profiler"
 
 
 def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:

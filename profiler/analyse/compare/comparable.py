@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import Side
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
-from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.kernel_names import plain_name, short_names
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.analyse.recording.work import find_unlike_arithmetic
@@ -113,8 +113,9 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
 
 def other_work(before: Profile, after: Profile) -> str:
     """Returns the end of a caution about two kernels whose names differ; "" for one name."""
-    names = [plain_name(side.kernel) for side in (before, after) if side.launches]
-    return f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
+    if not (before.launches and after.launches) or plain_name(before.kernel) == plain_name(after.kernel):
+        return ""
+    return f"; {' and '.join(short_names(before.kernel, after.kernel))} may do different work"
 
 
 def _grid_cautions(before: Profile, after: Profile) -> list[str]:

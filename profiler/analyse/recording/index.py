@@ -17,7 +17,7 @@ from profiler.analyse.causes.headline import (
     record_it_text,
     whole_place_text,
 )
-from profiler.analyse.recording.kernel_names import base_name
+from profiler.analyse.recording.kernel_names import base_name, called_name
 from profiler.text import counted, duration
 
 _MOST = 0.8
@@ -95,7 +95,9 @@ def headline_of_index(
     what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
     name = base_name(top.kernel)
-    return Headline(what, _why(name, timed[0], top.causes, top.headline), _next(label, name, top))
+    return Headline(
+        what, _why(called_name(top.kernel), timed[0], top.causes, top.headline), _next(label, name, top)
+    )
 
 
 def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], said: Headline | None) -> str:

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels, matching_kernels
+from profiler.analyse.recording.kernel_names import called_name, short_name, short_names
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -141,3 +142,26 @@ def test_a_pattern_that_would_take_pythons_engine_forever_is_answered_at_once(ru
     with pytest.raises(KernelNotFound, match="no kernel name matches"):
         match(run, run, "(.*)*(.*)*(.*)*(.*)*(.*)*Q")
     assert time.process_time() - started < 5
+
+
+CUTLASS = "void cutlass::Kernel<cutlass::gemm::Gemm<cutlass::Shape<(int){}, (int)64>, {}cutlass::Tail<(int){}>>>(T1)"
+
+
+def test_a_kernel_that_is_called_just_kernel_is_named_by_its_template():
+    assert short_name(CUTLASS.format(128, "", 1)) == "Kernel<Gemm<Shape<128, 64>, Tail<1>>>"
+    long = CUTLASS.format(128, "cutlass::layout::RowMajor, " * 9, 1)
+    assert called_name(long).startswith("Kernel<Gemm<Shape<128, 64>, RowMajor")
+    assert len(called_name(long)) <= 60
+    assert called_name(long.replace("Kernel", "gemm")) == "gemm"
+    assert called_name("kernel2(int)") == "kernel2"
+
+
+def test_two_long_names_are_told_apart_by_where_their_templates_differ():
+    between = "cutlass::layout::RowMajor, " * 9
+    one, other = short_names(CUTLASS.format(128, between, 1), CUTLASS.format(128, between, 2))
+    assert one.startswith("Kernel<…")
+    assert one.endswith("Tail<1>>>")
+    assert other == one.replace("Tail<1>", "Tail<2>")
+    one, other = short_names(CUTLASS.format(128, between, 1), CUTLASS.format(64, between, 1))
+    assert ("Shape<128" in one, "Shape<64" in other) == (True, True)
+    assert short_names("void f<(int)1>(int)", "void f<(int)2>(int)") == ("f<1>", "f<2>")
