@@ -17,7 +17,7 @@ from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
-from profiler.analyse.recording.work import find_unlike_arithmetic
+from profiler.analyse.recording.work import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
 from profiler.errors import NotComparable
@@ -119,14 +119,17 @@ def other_work(before: Profile, after: Profile) -> str:
 
 
 def _grid_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of unlike numbers of threads where it is not recorded that the sides did the same work.
+    """Warns of unlike numbers of threads where nothing shows that the sides did the same work: neither its size nor its arithmetic.
 
     A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
     """
     if not (before.shapes and after.shapes):
         return []
     workloads = [side.manifest.workload for side in (before, after)]
-    if None not in workloads and workloads[0] == workloads[1]:
+    arguments = [side.manifest.arguments for side in (before, after)]
+    if any(None not in known and known[0] == known[1] for known in (workloads, arguments)):
+        return []
+    if is_as_much_arithmetic(before.opcodes, after.opcodes):
         return []
     one, other = before.shapes[0], after.shapes[0]
     threads = [math.prod(shape.grid) * math.prod(shape.block) for shape in (one, other)]

@@ -68,6 +68,7 @@ _WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
 _MOVES = "HFMA2"  # also brings constants into registers, of kernels that have no halves
 # Tensor cores leave sums to others: what both sides do as much as this is no difference.
 _MUCH = 1 / 3
+_AS_MUCH = 1.1  # tiles that reach beyond the edge, and sums at the end, differ
 
 
 def find_arithmetic(opcodes: Mapping[str, float]) -> str:
@@ -82,6 +83,12 @@ def find_unlike_arithmetic(before: Mapping[str, float], after: Mapping[str, floa
     if not one or not other or _share(sides[0], other) > _MUCH or _share(sides[1], one) > _MUCH:
         return None
     return one, other
+
+
+def is_as_much_arithmetic(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
+    """Returns whether both sides compute about as many operations, whatever grid does it; False where that is not known."""
+    one, other = (sum(_work(side).values()) for side in (before, after))
+    return 0 < max(one, other) <= _AS_MUCH * min(one, other)
 
 
 def _work(opcodes: Mapping[str, float]) -> dict[str, float]:

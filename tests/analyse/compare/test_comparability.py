@@ -58,27 +58,35 @@ def test_force_compares_anyway_and_keeps_the_reason(pair, launch, fields, senten
     assert sentence in comparable.warnings
 
 
+# The second side's grid, block, arithmetic and recorded size; the first has 64 blocks of 256 threads and 100 FFMAs.
 GRIDS = [
-    ((25, 11), (16, 16), None, True),  # another grid of the same blocks, and nobody knows the problem
-    ((4, 4), (32, 32), None, False),  # the same threads in larger blocks
-    ((8, 8), (16, 16), None, False),
-    ((25, 11), (16, 16), {"m": 4096}, False),  # the work is recorded, so that the tiles changed
+    (
+        (25, 11),
+        (16, 16),
+        0,
+        None,
+        True,
+    ),  # another grid of the same blocks, and nothing shows the size of the problem
+    ((25, 11), (16, 16), 230, None, True),
+    ((25, 11), (16, 16), 104, None, False),  # it computes as much: the tiles changed
+    ((4, 4), (32, 32), 0, None, False),  # the same threads in larger blocks
+    ((8, 8), (16, 16), 0, None, False),
+    ((25, 11), (16, 16), 0, {"m": 4096}, False),  # the size is recorded
 ]
 
 
-@pytest.mark.parametrize(("grid", "block", "workload", "is_said"), GRIDS)
-def test_another_number_of_threads_may_be_another_problem_unless_the_problem_is_recorded(
-    make_run, grid, block, workload, is_said
+@pytest.mark.parametrize(("grid", "block", "ffmas", "workload", "is_said"), GRIDS)
+def test_another_number_of_threads_may_be_another_problem_unless_its_size_or_arithmetic_is_the_same(
+    make_run, grid, block, ffmas, workload, is_said
 ):
-    def profile(grid, block):
+    def profile(grid, block, ffmas):
         names = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
         shape = dict(zip(names, (*grid, 1, *block, 1), strict=True))
-        run = make_run(
-            {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}, "shape": shape}, workload=workload
-        )
-        return profile_kernel(run, "k")
+        launch = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}, "shape": shape}
+        opcodes = {"opcodes": {"FFMA": ffmas}} if ffmas else {}
+        return profile_kernel(make_run({**launch, **opcodes}, workload=workload), "k")
 
-    found = compare_profiles(profile((8, 8), (16, 16)), profile(grid, block))
+    found = compare_profiles(profile((8, 8), (16, 16), 100), profile(grid, block, ffmas))
     said = [one for one in found.comparable.warnings if "maybe not the same work" in one]
     assert bool(said) is is_said
     for line in said:
