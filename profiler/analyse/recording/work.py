@@ -6,11 +6,12 @@ profiled is a part of a step only, its instructions and the bytes of the whole d
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.opcodes import fmas_of
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import Readings
@@ -117,7 +118,7 @@ def _share(work: Mapping[str, float], kind: str) -> float:
     return work.get(kind, 0.0) / sum(work.values())
 
 
-def _operations(opcode: str) -> tuple[str | None, int]:
+def _operations(opcode: str) -> tuple[str | None, float]:
     """Returns what an opcode computes in: None where it computes nothing, empty where it does not say."""
     name, *modifiers = opcode.split(".")
     if opcode == _WIDENED:
@@ -126,14 +127,11 @@ def _operations(opcode: str) -> tuple[str | None, int]:
         return "fp64", _TENSOR_WORK
     if name in _TENSOR:
         inputs = (_TENSOR_INPUTS[modifier] for modifier in modifiers if modifier in _TENSOR_INPUTS)
-        return next(inputs, _UNNAMED_INPUTS.get(name, "")), _tensor_work(modifiers)
+        return next(inputs, _UNNAMED_INPUTS.get(name, "")), _tensor_work(opcode)
     kind = "bf16" if name in _SCALAR and "BF16_V2" in modifiers else _SCALAR.get(name)
     return kind, _PACKED_WORK if name.endswith("2") else _SCALAR_WORK
 
 
-def _tensor_work(modifiers: Sequence[str]) -> int:
-    """Returns the operations of one warp for a shape such as `64x256x16`, which four warps share."""
-    sizes = modifiers[0].split("x") if modifiers else []
-    if len(sizes) != 3 or not all(map(str.isdecimal, sizes)):
-        return _TENSOR_WORK
-    return 2 * math.prod(map(int, sizes)) // 4
+def _tensor_work(opcode: str) -> float:
+    """Returns the operations of one warp for the shape that the opcode names."""
+    return 2 * LANES * fmas_of(Instruction(0, opcode, "")) or _TENSOR_WORK
