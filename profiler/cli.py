@@ -37,6 +37,8 @@ _LINE_WIDTH = 4000  # of a message, which may quote a name of a megabyte
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
+# Of an option as typed and one that there is, without their dashes: as near as two words that differ by a slip.
+_NEAR = 0.6
 
 
 VERBS = {
@@ -111,8 +113,26 @@ class _Verbs(TyperGroup):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        with _quiet_pipe():
+        with _quiet_pipe(), _near_options_alone():
             return super().invoke(ctx)
+
+
+@contextmanager
+def _near_options_alone() -> Iterator[None]:
+    """Leaves out of the error for an unknown option those suggestions that share little with it but their dashes."""
+    try:
+        yield
+    except Exception as error:
+        if possible := getattr(error, "possibilities", None):
+            typed = str(getattr(error, "option_name", "")).lstrip("-")
+            error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), typed)]  # type: ignore[attr-defined]
+        raise
+
+
+def _is_near(name: str, typed: str) -> bool:
+    from difflib import SequenceMatcher
+
+    return name.startswith(typed) or SequenceMatcher(None, name, typed).ratio() >= _NEAR
 
 
 @contextmanager

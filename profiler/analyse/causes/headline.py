@@ -7,18 +7,15 @@ from statistics import median
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, Headline, where_is
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.analyse.recording.kernel_choice import brief_name
-from profiler.analyse.recording.kernel_names import base_name, plain_name
+from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION
+from profiler.catalog.presets import ANY_PROGRAM, record_source
 from profiler.text import duration, short_place
 
-_NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
-RECORD_IT = "Record it with `prof collect --preset source{}`."
-ANY_PROGRAM = " --name NAME -- PROGRAM"
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 # A library's kernel is recorded without lines, as one's own is that was compiled without them.
@@ -33,7 +30,7 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
         )
     else:
         what = f"How long {_name(profile)} takes on {profile.gpu} is not recorded."
-    record_it = RECORD_IT.format("" if profile.manifest.kernel is not None else ANY_PROGRAM)
+    record_it = record_it_text("" if profile.manifest.kernel is not None else ANY_PROGRAM)
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:
@@ -41,15 +38,14 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
 
 
+def record_it_text(program: str = ANY_PROGRAM) -> str:
+    return f"Record it with {record_source(program)}."
+
+
 def _name(profile: Profile) -> str:
     """Returns a rung, or a step of several kernels, as a reader knows it, and any other kernel by its own name."""
     is_known = profile.manifest.kernel is not None or is_part_of_step(profile)
-    return profile.label if is_known else _kernel_name(profile)
-
-
-def _kernel_name(profile: Profile) -> str:
-    plain = plain_name(profile.kernel)
-    return plain if len(plain) <= _NAME_WIDTH else brief_name(base_name(profile.kernel), _NAME_WIDTH)
+    return profile.label if is_known else short_name(profile.kernel)
 
 
 def _part(profile: Profile) -> str:
@@ -57,7 +53,7 @@ def _part(profile: Profile) -> str:
     if not is_part_of_step(profile):
         return ""
     took = duration(profile.series[DURATION].mean)
-    return f"; of that, {_kernel_name(profile)} takes {took} a launch under the profiler"
+    return f"; of that, {short_name(profile.kernel)} takes {took} a launch under the profiler"
 
 
 def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:

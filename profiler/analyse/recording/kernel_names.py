@@ -3,15 +3,53 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 # The types of template arguments, and the hash with which Numba tells versions of a function apart.
 _OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|\[abi:[^\]]*\]")
+
+_SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
+_WIDTH = 60
+_BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
 
 
 def base_name(kernel: str) -> str:
     """Returns the function's own name: without its return type, namespaces, template arguments and parameters."""
     text = plain_name(kernel).replace("(anonymous namespace)", "")
     return re.split(r"[<(]", text, maxsplit=1)[0].rpartition("::")[2].split(" ")[-1] or kernel
+
+
+def called_name(kernel: str, width: int = _WIDTH) -> str:
+    """Returns the function's own name, and of one that is called just "kernel", which says nothing, as much of its template as fits."""
+    base = base_name(kernel)
+    return _cut(_unscoped(plain_name(kernel)) if _SAYS_NOTHING.fullmatch(base) else base, width)
+
+
+def short_name(kernel: str, width: int = _WIDTH) -> str:
+    """Returns the plain name if it is short, and what a long one is called."""
+    plain = plain_name(kernel)
+    return plain if len(plain) <= width else called_name(kernel, width)
+
+
+def short_names(kernel: str, other: str, width: int = _WIDTH) -> tuple[str, str]:
+    """Returns the short names of two kernels; where they would be the same, with the first of the template that differs."""
+    one, two = short_name(kernel, width), short_name(other, width)
+    if one != two or plain_name(kernel) == plain_name(other):
+        return one, two
+    left, right = _unscoped(plain_name(kernel)), _unscoped(plain_name(other))
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    start = left.rfind(" ", 0, max(0, alike - _BEFORE_DIFFERENCE)) + 1
+    base = base_name(kernel)
+    first, second = (f"{base}<…{_cut(text[start:], width - len(base) - 2)}" for text in (left, right))
+    return first, second
+
+
+def _unscoped(name: str) -> str:
+    return re.sub(r"(?:\w+|\(anonymous namespace\))::", "", name)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def plain_name(kernel: str) -> str:

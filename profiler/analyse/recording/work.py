@@ -6,11 +6,12 @@ profiled is a part of a step only, its instructions and the bytes of the whole d
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.opcodes import fmas_of
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import Readings
@@ -68,6 +69,7 @@ _WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
 _MOVES = "HFMA2"  # also brings constants into registers, of kernels that have no halves
 # Tensor cores leave sums to others: what both sides do as much as this is no difference.
 _MUCH = 1 / 3
+_AS_MUCH = 1.1  # tiles that reach beyond the edge, and sums at the end, differ
 
 
 def find_arithmetic(opcodes: Mapping[str, float]) -> str:
@@ -82,6 +84,12 @@ def find_unlike_arithmetic(before: Mapping[str, float], after: Mapping[str, floa
     if not one or not other or _share(sides[0], other) > _MUCH or _share(sides[1], one) > _MUCH:
         return None
     return one, other
+
+
+def is_as_much_arithmetic(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
+    """Returns whether both sides compute about as many operations, whatever grid does it; False where that is not known."""
+    one, other = (sum(_work(side).values()) for side in (before, after))
+    return 0 < max(one, other) <= _AS_MUCH * min(one, other)
 
 
 def _work(opcodes: Mapping[str, float]) -> dict[str, float]:
@@ -110,7 +118,7 @@ def _share(work: Mapping[str, float], kind: str) -> float:
     return work.get(kind, 0.0) / sum(work.values())
 
 
-def _operations(opcode: str) -> tuple[str | None, int]:
+def _operations(opcode: str) -> tuple[str | None, float]:
     """Returns what an opcode computes in: None where it computes nothing, empty where it does not say."""
     name, *modifiers = opcode.split(".")
     if opcode == _WIDENED:
@@ -119,14 +127,11 @@ def _operations(opcode: str) -> tuple[str | None, int]:
         return "fp64", _TENSOR_WORK
     if name in _TENSOR:
         inputs = (_TENSOR_INPUTS[modifier] for modifier in modifiers if modifier in _TENSOR_INPUTS)
-        return next(inputs, _UNNAMED_INPUTS.get(name, "")), _tensor_work(modifiers)
+        return next(inputs, _UNNAMED_INPUTS.get(name, "")), _tensor_work(opcode)
     kind = "bf16" if name in _SCALAR and "BF16_V2" in modifiers else _SCALAR.get(name)
     return kind, _PACKED_WORK if name.endswith("2") else _SCALAR_WORK
 
 
-def _tensor_work(modifiers: Sequence[str]) -> int:
-    """Returns the operations of one warp for a shape such as `64x256x16`, which four warps share."""
-    sizes = modifiers[0].split("x") if modifiers else []
-    if len(sizes) != 3 or not all(map(str.isdecimal, sizes)):
-        return _TENSOR_WORK
-    return 2 * math.prod(map(int, sizes)) // 4
+def _tensor_work(opcode: str) -> float:
+    """Returns the operations of one warp for the shape that the opcode names."""
+    return 2 * LANES * fmas_of(Instruction(0, opcode, "")) or _TENSOR_WORK

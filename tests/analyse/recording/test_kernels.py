@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
+from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels, matching_kernels
+from profiler.analyse.recording.kernel_names import called_name, short_name, short_names
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -55,6 +56,19 @@ def test_the_whole_name_of_a_function_means_no_longer_one_that_contains_it(run_o
     assert choose_kernel(run, "tile") == "void ns::tile<4>(float *)"
     with pytest.raises(KernelAmbiguous):
         choose_kernel(run, "til")
+
+
+def test_a_pattern_for_the_end_of_a_name_is_held_against_the_name_without_its_arguments(run_of):
+    run = run_of("void ns::scale<(int)4>(float *, int)", "ns::scale_rows(float *)", "ns::add(int)")
+    for pattern, found in (
+        ("scale$", 1),
+        ("^scale", 2),
+        ("scale<4>$", 1),
+        ("rows$", 1),
+        ("float", 2),
+        (r"\)$", 3),
+    ):
+        assert len(matching_kernels(run, pattern)) == found, pattern
 
 
 def test_a_pattern_that_leaves_several_lists_only_those(run_of):
@@ -128,3 +142,26 @@ def test_a_pattern_that_would_take_pythons_engine_forever_is_answered_at_once(ru
     with pytest.raises(KernelNotFound, match="no kernel name matches"):
         match(run, run, "(.*)*(.*)*(.*)*(.*)*(.*)*Q")
     assert time.process_time() - started < 5
+
+
+CUTLASS = "void cutlass::Kernel<cutlass::gemm::Gemm<cutlass::Shape<(int){}, (int)64>, {}cutlass::Tail<(int){}>>>(T1)"
+
+
+def test_a_kernel_that_is_called_just_kernel_is_named_by_its_template():
+    assert short_name(CUTLASS.format(128, "", 1)) == "Kernel<Gemm<Shape<128, 64>, Tail<1>>>"
+    long = CUTLASS.format(128, "cutlass::layout::RowMajor, " * 9, 1)
+    assert called_name(long).startswith("Kernel<Gemm<Shape<128, 64>, RowMajor")
+    assert len(called_name(long)) <= 60
+    assert called_name(long.replace("Kernel", "gemm")) == "gemm"
+    assert called_name("kernel2(int)") == "kernel2"
+
+
+def test_two_long_names_are_told_apart_by_where_their_templates_differ():
+    between = "cutlass::layout::RowMajor, " * 9
+    one, other = short_names(CUTLASS.format(128, between, 1), CUTLASS.format(128, between, 2))
+    assert one.startswith("Kernel<…")
+    assert one.endswith("Tail<1>>>")
+    assert other == one.replace("Tail<1>", "Tail<2>")
+    one, other = short_names(CUTLASS.format(128, between, 1), CUTLASS.format(64, between, 1))
+    assert ("Shape<128" in one, "Shape<64" in other) == (True, True)
+    assert short_names("void f<(int)1>(int)", "void f<(int)2>(int)") == ("f<1>", "f<2>")
