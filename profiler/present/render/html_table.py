@@ -33,7 +33,7 @@ _FILE_JOINT = re.compile(r"(?<=[\w-][._])(?=\w)")
 _LONG = re.compile(r"[^\s<>]{40,}")
 _WITHIN_LONG = re.compile(r"(?<=[,.])(?=\w)|(?<=_)(?=[a-zA-Z])")
 # A change of a count, in which no line may end.
-_CHANGE = re.compile(r"(?<=\d) → (?=\d)")
+_CHANGE = re.compile("(\\d(?:\N{NO-BREAK SPACE}[^\\s\\d]{1,8})?) → (?=\\d)")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 
@@ -45,7 +45,9 @@ def text_html(text: str) -> Markup:
     breaks only between its parts.
     """
     shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
-    shown = _CHANGE.sub("\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown)
+    shown = _CHANGE.sub("\\1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown).replace(
+        "± ", "±\N{NO-BREAK SPACE}"
+    )
     marked = _CODE.sub(r"<code>\1</code>", str(escape(shown)))
     return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))
 

@@ -154,7 +154,7 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
     if counters:
         summary = counted(len(counters), "counter", "counters") + " by the names of Nsight Compute"
         instead = f"{summary}: --full --format csv lists them"
-        yield Folded(f"{summary}{more}", [metrics_table("counter", counters)], instead)
+        yield Folded(f"{summary}{more}", [metrics_table("counter", counters, named=False)], instead)
 
 
 def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
@@ -163,20 +163,26 @@ def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[Sh
     return sorted((one for one in units if one.mean >= _BUSY_PCT), key=lambda one: -one.mean)[:_MOST_UNITS]
 
 
-def metrics_table(title: str, metrics: Sequence[SheetMetric], *, grouped: bool = False) -> Table:
-    """Returns a row for each metric, with its group in the catalogue if they are `grouped`."""
+def metrics_table(
+    title: str, metrics: Sequence[SheetMetric], *, grouped: bool = False, named: bool = True
+) -> Table:
+    """Returns a row for each metric, with its group in the catalogue if they are `grouped`.
+
+    If they are `named` by us, the table also has the names of Nsight Compute.
+    """
     group = [Column("group", stays=0)] if grouped else []
+    name = [Column("ncu", wide=True)] if named else []
     columns = (
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
         Column("spread, %", "percent", missing="-"),
         *group,
-        Column("ncu", wide=True),
+        *name,
     )
     groups = [(BY_NAME[one.name].group,) if grouped else () for one in metrics]
     cells = [
-        (*values, *group, ncu)
+        (*values, *group, *([ncu] if named else ()))
         for group, (*values, ncu) in zip(groups, map(_metric_cells, metrics), strict=True)
     ]
     return Table(columns, [Row(one) for one in cells])
