@@ -11,8 +11,7 @@ from pathlib import Path
 
 from profiler.analyse.acceptance import apply_accepted, find_changes_to_accept
 from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
-from profiler.analyse.compare.changes import unmatched_kernels
-from profiler.analyse.recording.kernel_choice import matching_kernels
+from profiler.analyse.recording.kernel_choice import match_kernels, matching_kernels, pair_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.named.ladders import require_ladder
@@ -56,7 +55,7 @@ def check(
                 if run.stored:
                     run.verify_reports(left_elsewhere=settings.reach is None)
             checks += _check_kernels(title, pair, settings, kernel_name, every, limits)
-            alone = unmatched_kernels(*pair, kernel_name) if every else []
+            lost, added = _unmatched(pair, kernel_name) if every else ([], [])
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
             if len(pairs) == 1 and not checks:
                 raise
@@ -64,10 +63,8 @@ def check(
             # The others are still checked.
             checks.append(_refused(title, _only_kernel(pair[1], kernel_name), before, after, error))
         else:
-            known = {one.name for one in pair[0].manifest.kernels}
-            gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
-            new = [kernel for kernel in alone if kernel not in known]
-            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
+            gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
+            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
     finding = derive_finding(checks, [*pairing.notes, *notes], gone, pairing.missing, pairing.new)
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
@@ -105,19 +102,31 @@ def holds_recordings(candidate: str, settings: Settings) -> bool:
     return bool(settings.open_store(folder).ids() or files_in(folder))
 
 
-def pair_kernels(
+def kernels_to_check(
     pair: RunPair, settings: Settings, kernel_name: str | None, *, every: bool
 ) -> Iterator[tuple[Profile, Profile]]:
-    """Yields the kernels to check: the only kernel of each run whatever its name, or `every` one that both have.
+    """Yields the kernels to check: the only pair of two runs, or `every` pair, which may be none.
 
     If one side holds timings alone, they are checked against the timings of the other.
     """
     if all(run.manifest.is_profiled for run in pair):
-        several = any(len(run.manifest.kernels) > 1 for run in pair)
-        yield from profile_pairs(*pair, settings, kernel_name, every=every and several)
+        pairs = (
+            pair_kernels(*pair, kernel_name).pairs
+            if every
+            else match_kernels(*pair, kernel_name, every=False)
+        )
+        yield from profile_pairs(*pair, settings, pairs)
     else:
         left, right = (profile_one(run, settings, kernel_name) for run in pair)
         yield left, right
+
+
+def _unmatched(pair: RunPair, kernel_name: str | None) -> tuple[list[str], list[str]]:
+    """Returns the kernels that only the baseline and that only the candidate has; times alone are of no kernel."""
+    if not all(run.manifest.kernels for run in pair):
+        return [], []
+    found = pair_kernels(*pair, kernel_name)
+    return found.gone, found.new
 
 
 def _pair_up(
@@ -167,7 +176,7 @@ def _check_kernels(
     limits: Sequence[Threshold],
 ) -> list[PairCheck]:
     """Returns the checks of a pair under its title, with the kernel's name if there are several."""
-    profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
+    profiles = list(kernels_to_check(pair, settings, kernel_name, every=every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
     return [
         check_pair(name, *sides, limits, diagnose_once, chosen=kernel_name is not None)

@@ -627,6 +627,37 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     assert "only in the candidate, so not checked: new" in result.stdout
 
 
+def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpart(
+    record, check, prof_here, tmp_path
+):
+    def launches(*kernels):
+        return [
+            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in kernels for one in STEADY
+        ]
+
+    sides = {"main": ("void gemm<(int)8, 0>(int)", "old"), "runs": ("void gemm<(int)8>(int, long)", "new")}
+    before, after = (record(folder, "k", launches=launches(*names)) for folder, names in sides.items())
+    result = check("--baseline", "main", "--all", "--format", "json")
+    finding = json.loads(result.stdout)
+    assert (result.returncode, [pair["outcome"] for pair in finding["pairs"]]) == (80, ["passed"])
+    assert finding["gone"] == ["k, m=4096: old"]
+    compared = prof_here("compare", f"main/{before}", f"runs/{after}", "--all", "--format", "json")
+    ((one, other),) = [(pair["before"], pair["after"]) for pair in json.loads(compared.stdout)["comparisons"]]
+    assert (one["kernel_name"], other["kernel_name"]) == tuple(names[0] for names in sides.values())
+    assert check("--baseline", "main", "--all", "--accept", "nothing calls it").returncode == 0
+
+
+def test_all_of_two_recordings_without_a_kernel_in_common_is_unclear_until_it_is_accepted(record, check):
+    for folder, kernels in (("main", "ab"), ("runs", "cd")):
+        record(folder, "k", launches=[{"kernel": kernel} for kernel in kernels])
+    result = check("--baseline", "main", "--all")
+    assert result.returncode == 80
+    assert "2 kernels of the baseline are gone (k, m=4096: a, k, m=4096: b)" in result.stdout
+    assert "only in the candidate, so not checked: c" in result.stdout
+    assert "no kernel of one side has a counterpart in the other" in result.stdout
+    assert check("--baseline", "main", "--all", "--accept", "both were split").returncode == 0
+
+
 def test_a_removal_is_accepted_with_its_reason(record, check, tmp_path):
     for name in ("kept", "old"):
         record("main", name)

@@ -151,6 +151,8 @@ def _outcome(finding: CheckFinding) -> str:
 
 def _no_regression(pairs: Sequence[PairCheck]) -> str:
     """Returns in how many kernels there is no regression, which were accepted, and how many were not checked."""
+    if not pairs:
+        return "nothing was checked, because no kernel of one side has a counterpart in the other"
     alike = sum(is_itself(pair) for pair in pairs)
     if alike == len(pairs):  # a change that records no new run is no regression
         kernels = counted(alike, "kernel", "kernels")
