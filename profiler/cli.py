@@ -187,6 +187,7 @@ def main() -> NoReturn:
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
     verbose = False
+    words = sys.argv[1:]
     try:
         try:
             require_memory("prof")
@@ -206,6 +207,8 @@ def main() -> NoReturn:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
     except Exception as error:
         failure = _failure(error)
+        if _wants_json(words) and not _has_answered():
+            _print_as_json(failure)
         _fail(failure, failure.exit_code, verbose)
     sys.exit(0)
 
@@ -229,6 +232,32 @@ def _failure(error: Exception) -> ProfError:
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
+def _wants_json(words: list[str]) -> bool:
+    """Returns whether the format that was given last is JSON; what follows `--` is of another program."""
+    words = words[: words.index("--")] if "--" in words else words
+    given = [
+        word.partition("=")[2] or following
+        for word, following in zip(words, [*words[1:], ""], strict=True)
+        if word == "--format" or word.startswith("--format=")
+    ]
+    return given[-1:] == ["json"]
+
+
+def _has_answered() -> bool:
+    """Returns whether anything stands on standard output: a check that fails has printed its finding."""
+    return sys.stdout.has_text if isinstance(sys.stdout, _Stream) else sys.stdout.tell() > 0
+
+
+def _print_as_json(error: ProfError) -> None:
+    from profiler.commands.shared.failure import Failure, failure_json
+    from profiler.commands.shared.output import error_lines
+
+    lines = iter(error_lines(error))
+    message, details = next(lines), [next(lines) for _ in error.details]
+    with suppress(OSError):  # the message on standard error and the exit code remain
+        print(failure_json(Failure(message, details, error.exit_code, next(lines, ""))), flush=True)
+
+
 def _has_folder() -> bool:
     try:
         os.getcwd()
@@ -249,8 +278,10 @@ class _Stream(TextIOWrapper):
         binary = given.buffer if given else open(number, "wb", closefd=False)  # noqa: SIM115 - open until the end
         encoding, by_line = (given.encoding, given.line_buffering) if given else ("utf-8", False)
         super().__init__(binary, encoding, "backslashreplace", line_buffering=by_line)
+        self.has_text = False
 
     def write(self, text: str) -> int:
+        self.has_text = True
         with self._explained():
             return super().write(text)
 

@@ -38,15 +38,7 @@ def compare(
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
     ] = None,
-    kernel_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel-name",
-            "-k",
-            metavar="REGEX",
-            help="Choose kernels by a part of their name, ignoring case unless it holds a capital; given twice, one for each side.",
-        ),
-    ] = None,
+    kernel_name: options.KernelNamesOption = None,
     nvtx: options.NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
@@ -101,9 +93,7 @@ def compare(
     if gpu and len(gpu) > 2:
         raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
     first_gpu, other_gpu = (*(gpu or (None,)), None)[:2]
-    if kernel_name and len(kernel_name) > 2:
-        raise typer.BadParameter("give -k at most twice: for both sides, or one for each")
-    first_kernel, other_kernel = (*(kernel_name or (None,)), None)[:2]
+    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
     if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
