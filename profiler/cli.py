@@ -37,6 +37,8 @@ _LINE_WIDTH = 4000  # of a message, which may quote a name of a megabyte
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
+# Of an option as typed and one that there is, without their dashes: as near as two words that differ by a slip.
+_NEAR = 0.6
 
 
 VERBS = {
@@ -111,8 +113,26 @@ class _Verbs(TyperGroup):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        with _quiet_pipe():
+        with _quiet_pipe(), _near_options_alone():
             return super().invoke(ctx)
+
+
+@contextmanager
+def _near_options_alone() -> Iterator[None]:
+    """Leaves out of the error for an unknown option those suggestions that share little with it but their dashes."""
+    try:
+        yield
+    except Exception as error:
+        if possible := getattr(error, "possibilities", None):
+            typed = str(getattr(error, "option_name", "")).lstrip("-")
+            error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), typed)]  # type: ignore[attr-defined]
+        raise
+
+
+def _is_near(name: str, typed: str) -> bool:
+    from difflib import SequenceMatcher
+
+    return name.startswith(typed) or SequenceMatcher(None, name, typed).ratio() >= _NEAR
 
 
 @contextmanager
@@ -207,8 +227,8 @@ def main() -> NoReturn:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
     except Exception as error:
         failure = _failure(error)
-        if _wants_json(words) and not _has_answered():
-            _print_as_json(failure)
+        if not _has_answered():
+            _print_as_json(failure, words)
         _fail(failure, failure.exit_code, verbose)
     sys.exit(0)
 
@@ -232,30 +252,16 @@ def _failure(error: Exception) -> ProfError:
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
-def _wants_json(words: list[str]) -> bool:
-    """Returns whether the format that was given last is JSON; what follows `--` is of another program."""
-    words = words[: words.index("--")] if "--" in words else words
-    given = [
-        word.partition("=")[2] or following
-        for word, following in zip(words, [*words[1:], ""], strict=True)
-        if word == "--format" or word.startswith("--format=")
-    ]
-    return given[-1:] == ["json"]
-
-
 def _has_answered() -> bool:
     """Returns whether anything stands on standard output: a check that fails has printed its finding."""
     return sys.stdout.has_text if isinstance(sys.stdout, _Stream) else sys.stdout.tell() > 0
 
 
-def _print_as_json(error: ProfError) -> None:
-    from profiler.commands.shared.failure import Failure, failure_json
-    from profiler.commands.shared.output import error_lines
+def _print_as_json(failure: ProfError, words: list[str]) -> None:
+    if any("json" in word for word in words):  # spares every other failure the import
+        from profiler.commands.shared.failure import print_failure
 
-    lines = iter(error_lines(error))
-    message, details = next(lines), [next(lines) for _ in error.details]
-    with suppress(OSError):  # the message on standard error and the exit code remain
-        print(failure_json(Failure(message, details, error.exit_code, next(lines, ""))), flush=True)
+        print_failure(failure, words)
 
 
 def _has_folder() -> bool:

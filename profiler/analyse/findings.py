@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, to_builtins
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.importance import Importance
+from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.metrics import DURATION, HEADLINE
 
@@ -75,7 +76,8 @@ CI = Annotated[
 class Side(Struct, frozen=True):
     """One of the two recordings, as far as needed to find and judge it.
 
-    Where times alone are compared, `timing` is what was timed, and `reference` what its reference is.
+    Where times alone are compared, `timing` is what was timed, and `reference` what its reference is. `shape` is that of
+    most launches.
     """
 
     label: str
@@ -89,6 +91,7 @@ class Side(Struct, frozen=True):
     clock_control: str = ""
     timing: TimingSummary | None = None
     reference: str | None = None
+    shape: LaunchShape | None = None
 
 
 class Comparability(Struct, frozen=True):
@@ -265,6 +268,7 @@ class CauseChange(Struct, frozen=True):
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
     """`causes` are those of the second side. `gone` and `new` name those that only one side has; `less` and `more`
     those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
+    `undecided` names those of one side that the other's recording could not show.
     """
 
     headline: Headline | None = None
@@ -289,6 +293,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     causes_less: list[CauseChange] = []
     causes_more: list[CauseChange] = []
     causes_kept: Annotated[list[CauseChange], Importance(70, each=2)] = []
+    causes_undecided: list[str] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:

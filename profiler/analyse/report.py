@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiler.catalog.metrics import HEADLINE
+from profiler.analyse.causes.cause import Headline
+from profiler.analyse.compare.headline import ratio_sentence
+from profiler.analyse.findings import Basis, Speedup
+from profiler.catalog.metrics import DURATION, HEADLINE
+from profiler.text import report_name
 
 if TYPE_CHECKING:
-    from profiler.analyse.causes.cause import Headline
     from profiler.analyse.code.machine_code import CodeView
     from profiler.analyse.findings import ComparisonFinding
     from profiler.analyse.ladder.climb import LadderSheet
@@ -79,3 +83,49 @@ class PageFindings:
     others: tuple[str, ...] = ()
     headline: tuple[str, ...] = HEADLINE
     unrelated: tuple[tuple[str, str], ...] = ()
+
+
+def headline_of_steps(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Headline:
+    """Returns how much faster the last of several recordings is than the first of those that were compared one after the other.
+
+    Of several such rows, the longest counts, and of equally long ones that which began slowest.
+    """
+    found = {one.anchor: one for one in kernels}
+    rows: dict[str, list[PairFindings]] = {}  # by where each has come to
+    for pair in pairs:
+        if pair.comparison is not None and pair.comparison.speedup is not None:
+            rows[pair.after] = [*rows.pop(pair.before, []), pair]
+    if not rows:
+        return Headline("No two of these recordings are compared.", "", "")
+    row = max(rows.values(), key=lambda one: (len(one), _time_ns(found[one[0].before], "profiled") or 0.0))
+    if len(row) == 1 and row[0].answer:
+        return row[0].answer
+    speedups = [pair.comparison.speedup for pair in row if pair.comparison and pair.comparison.speedup]
+    basis: Basis = "unprofiled" if all(one.basis == "unprofiled" for one in speedups) else "profiled"
+    first, last = found[row[0].before], found[row[-1].after]
+    times = _time_ns(first, basis), _time_ns(last, basis)
+    if times[0] is None or times[1] is None:
+        return row[-1].answer or Headline("", "", "")
+    whole = Speedup(math.prod(one.ratio for one in speedups), None, basis)
+    what = ratio_sentence(_names(first, last), (times[0], times[1]), whole)
+    step, _ = max(zip(row, speedups, strict=True), key=lambda one: abs(math.log(one[1].ratio)))
+    said, latest = step.answer, row[-1].answer
+    return Headline(
+        what,
+        f"The largest of {len(row)} steps: {said.what} {said.why}" if said else "",
+        latest.next if latest else "",
+    )
+
+
+def _names(first: KernelFindings, last: KernelFindings) -> tuple[str, str]:
+    """Returns what to call both: a kernel that both recordings have also by its recording."""
+    if first.name != last.name:
+        return first.name, last.name
+    return f"{first.name} in {report_name(first.run.label)}", f"{last.name} in {report_name(last.run.label)}"
+
+
+def _time_ns(found: KernelFindings, basis: Basis) -> float | None:
+    if basis == "unprofiled" and found.timing is not None:
+        return found.timing.timing.median_ns
+    metrics = found.sheet.metrics if found.sheet else []
+    return next((one.mean for one in metrics if one.name == DURATION), None)

@@ -350,6 +350,20 @@ CAUSES: tuple[CauseKind, ...] = (
     ),
 )
 
+# What a cause of the duration alone costs changes with the duration, which it is no reason for.
+OF_THE_DURATION = frozenset({"launch-too-short"})
+# Nor are these, which follow from how the kernel was launched, while the launch is as it was.
+OF_THE_LAUNCH = frozenset(
+    {
+        "grid-too-small",
+        "uneven-last-wave",
+        "block-too-small",
+        "registers-limit-occupancy",
+        "shared-memory-limits-occupancy",
+        "block-size-limits-occupancy",
+    }
+)
+
 BY_NAME = {kind.name: kind for kind in CAUSES}
 
 

@@ -169,6 +169,24 @@ PRESETS: tuple[Preset, ...] = (
 )
 
 
+ANY_PROGRAM = " --name NAME -- PROGRAM"
+_BY_NCU = "ncu --set full --import-source yes"
+
+
+def record_source(program: str = "") -> str:
+    """Returns the command that records what a diagnosis needs, and that of Nsight Compute alone, for where prof is not installed."""
+    return f"`prof collect --preset source{program}`, or with `{_BY_NCU} -o NAME PROGRAM` where prof is not installed"
+
+
+def more_launches() -> str:
+    """Returns how to record several launches of each kernel, without which no difference has an interval."""
+    return "`prof collect` records several in several processes, and `ncu --launch-count 5` the first 5 that a program makes"
+
+
+def what_records_source() -> str:
+    return f"`prof collect --preset source` records it, and so does `{_BY_NCU}`"
+
+
 def find_preset(name: str) -> Preset:
     for preset in PRESETS:
         if preset.name == name:

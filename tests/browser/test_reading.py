@@ -363,6 +363,23 @@ def test_a_template_of_thousands_of_characters_breaks_no_layout(hostile):
     assert page.locator(".current h2").bounding_box()["height"] < 400
 
 
+# How far each bar reaches beyond the start of the figure beside it.
+_OVER_FIGURES = """bars => bars.map((bar) => {
+  const range = document.createRange();
+  range.selectNodeContents([...bar.parentElement.childNodes].find((one) => one.nodeType === 3 && one.data.trim()));
+  return bar.getBoundingClientRect().right - range.getBoundingClientRect().left;
+})"""
+
+
+def test_a_bar_leaves_its_figure_free_at_every_width(open_page, write_page, reports):
+    page = open_page(write_page("several", reports / "several.ncu-rep"))
+    for width in (390, 900, 1024, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        overlaps = page.locator(".current td .bar").evaluate_all(_OVER_FIGURES)
+        assert len(overlaps) == 3
+        assert max(overlaps) <= 0, width
+
+
 @pytest.mark.parametrize("width", [390, 1024])
 def test_the_figures_of_both_sides_are_in_view_without_scrolling(look_at, width):
     page = look_at("#5-6", width=width)

@@ -20,12 +20,41 @@ import pytest
         ("explain a.ncu-rep", "prof show a.ncu-rep"),
         ("check before.ncu-rep after.ncu-rep", "prof check --baseline before.ncu-rep after.ncu-rep"),
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
+        ("show a.ncu-rep b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
+        (
+            "show a.ncu-rep -k x b.ncu-rep c.ncu-rep",
+            "prof report a.ncu-rep b.ncu-rep c.ncu-rep -o report.html",
+        ),
+        ("compare a.ncu-rep b.ncu-rep c.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
+        ("show a.ncu-rep reduce", "prof show a.ncu-rep -k reduce"),
+        ("compare a.ncu-rep b.ncu-rep reduce", "prof compare a.ncu-rep b.ncu-rep -k reduce"),
+        ("show a.ncu-rep -f json", "--format json"),
+        ("analyze a.ncu-rep", "prof show a.ncu-rep"),
     ],
 )
 def test_what_was_meant_is_said(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"), [("--top", None), ("--formt", "--format"), ("--fo", "--format")]
+)
+def test_an_unknown_option_is_answered_with_one_that_is_near_or_with_none(prof_here, typed, suggested):
+    told = prof_here("show", "a.ncu-rep", typed, "json").stderr
+    assert typed in told
+    assert ("Possible options" in told) is (suggested is not None)
+    assert (suggested or "") in told
+
+
+def test_a_pointer_of_git_lfs_is_called_one(prof_here, tmp_path):
+    pointer = tmp_path / "a.ncu-rep"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    done = prof_here("show", pointer)
+    assert done.returncode == 13
+    assert "pointer of Git LFS" in done.stderr
+    assert "git lfs pull" in done.stderr
 
 
 def test_help_is_a_command_too(prof_here):

@@ -67,15 +67,30 @@ class Cause(Struct, frozen=True):
         return BY_NAME[self.cause].group == NOTHING_TO_GAIN
 
 
+# What a recording shows of a kernel: how busy its resources are, which instructions ran, what their accesses cost, and where warps wait.
+Seen = Literal["resources", "instructions", "accesses", "waits"]
+
+
 @decodable
 class Diagnosis(Struct, frozen=True):
-    """`unseen` says what the recording lacks for a fuller one, and how to record it."""
+    """`unseen` says what the recording lacks for a fuller one, and how to record it; `sees` what it holds.
+
+    `busy` is the share of the time for which each resource is used, of what is within reach.
+    """
 
     causes: list[Cause]
     unseen: list[str]
     duration_ns: float | None = None  # of the launches of the shape that takes most of the time
     launches: int = 0
+    sees: list[Seen] = []
+    busy: dict[str, float] = {}
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
+
+    def could_show(self, cause: Cause, of: Diagnosis) -> bool:
+        """Returns whether this recording holds what showed the `cause` of another, so that its absence says something."""
+        if cause.is_ceiling and cause.saves_pct.limited_by not in self.busy:
+            return False
+        return set(self.sees) >= set(of.sees)
 
 
 def where_is(cause: str, where: Sequence[CodePlace]) -> WhereIs:

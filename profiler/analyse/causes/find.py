@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, where_is
+from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
     global_memory,
@@ -55,8 +55,20 @@ def find_all(profile: Profile) -> Diagnosis:
         unseen=find_unseen(evidence),
         duration_ns=evidence.find(DURATION),
         launches=evidence.profile.launches,
+        sees=_find_seen(evidence),
+        busy=dict(evidence.model.busy),
         can_look=bool(evidence.model.busy),
     )
+
+
+def _find_seen(evidence: Evidence) -> list[Seen]:
+    held: dict[Seen, bool] = {
+        "resources": bool(evidence.model.busy),
+        "instructions": bool(evidence.sites),
+        "accesses": evidence.has_costs,
+        "waits": evidence.has_samples,
+    }
+    return [what for what, is_held in held.items() if is_held]
 
 
 def find_unseen(evidence: Evidence) -> list[str]:

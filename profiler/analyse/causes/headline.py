@@ -11,14 +11,13 @@ from profiler.analyse.recording.kernel_choice import brief_name
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION
+from profiler.catalog.presets import ANY_PROGRAM, record_source
 from profiler.text import duration, short_place
 
 _NAME_WIDTH = 60
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
-RECORD_IT = "Record it with `prof collect --preset source{}`."
-ANY_PROGRAM = " --name NAME -- PROGRAM"
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
@@ -30,12 +29,16 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
         )
     else:
         what = f"How long {_name(profile)} takes on {profile.gpu} is not recorded."
-    record_it = RECORD_IT.format("" if profile.manifest.kernel is not None else ANY_PROGRAM)
+    record_it = record_it_text("" if profile.manifest.kernel is not None else ANY_PROGRAM)
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:
         return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", record_it)
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
+
+
+def record_it_text(program: str = ANY_PROGRAM) -> str:
+    return f"Record it with {record_source(program)}."
 
 
 def _name(profile: Profile) -> str:

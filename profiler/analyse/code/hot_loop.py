@@ -22,6 +22,7 @@ from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, wid
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
+from profiler.analyse.recording.launch_shapes import warps_of
 from profiler.analyse.recording.profile import Profile
 from profiler.errors import MetricsMissing
 
@@ -74,6 +75,7 @@ class Overhead(Struct, frozen=True):
 class LoopSheet(Struct, frozen=True):
     """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step.
 
+    A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls.
     If it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together.
     What only counts show is null where nothing was counted.
     """
@@ -103,6 +105,7 @@ class LoopSheet(Struct, frozen=True):
     opcodes_left_out: int = 0
     overhead: Annotated[list[Overhead], Importance(98, each=1)] = []
     is_tensor: bool = False
+    is_called: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,14 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         cautions=_cautions(code, profile.opcodes),
         overhead=group_overhead(opcodes),
         is_tensor=of_tensor > fmas / 2,
+        is_called=_is_called(profile, code, region),
     )
+
+
+def _is_called(profile: Profile, code: Code, region: Region) -> bool:
+    if region.scope == "loop" or code.by_structure or not profile.shapes:
+        return False
+    return region.passes > max(map(warps_of, profile.shapes))
 
 
 def opcode_as_shown(instruction: Instruction) -> str:

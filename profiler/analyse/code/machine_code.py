@@ -27,7 +27,7 @@ from profiler.analyse.importance import Importance
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile
 
-Per = Literal["iteration", "step", "warp"]
+Per = Literal["iteration", "step", "warp", "call"]
 Shown = TypeVar("Shown")
 
 _MOST_OF_A_LOOP = 8
@@ -125,7 +125,7 @@ def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:
 def common_unit(sheets: Sequence[hot_loop.LoopSheet]) -> Per:
     """Returns the unit of the counts: a step where every loop has steps, so that unrolling makes no difference."""
     if all(sheet.scope == "function" for sheet in sheets):
-        return "warp"
+        return "call" if any(sheet.is_called for sheet in sheets) else "warp"
     return "step" if all(sheet.steps for sheet in sheets) else "iteration"
 
 
@@ -157,7 +157,7 @@ def _shared(sheet: hot_loop.LoopSheet) -> list[LoopInstruction]:
     return [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes if one.opcode.startswith("LDS")]
 
 
-UNIT_TEXT: dict[Per, str] = {"step": "k-step", "iteration": "iteration", "warp": "warp"}
+UNIT_TEXT: dict[Per, str] = {"step": "k-step", "iteration": "iteration", "warp": "warp", "call": "call"}
 _OPERAND_NAMES = {"A": "A operand", "B": "B operand", "both": "both operands", "shared": "shared loads"}
 
 

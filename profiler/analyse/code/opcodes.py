@@ -91,7 +91,9 @@ def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> floa
 
 
 def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:
-    """Lists every opcode that either side executed, the largest change first."""
+    """Lists every opcode that either side executed, the largest change first; none where a side did not record them."""
+    if not (before and after):
+        return []
     opcodes = [
         Opcode(name, before.get(name, 0.0), after.get(name, 0.0), width_bits(name))
         for name in {**before, **after}

@@ -15,16 +15,22 @@ from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import Side
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.analyse.recording.work import find_unlike_arithmetic
+from profiler.catalog.metrics import DURATION
+from profiler.catalog.presets import more_launches
 from profiler.errors import NotComparable
 from profiler.text import first_of, short_gpu
 
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
+_SECTIONS = "the sections recorded"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
 _SAME_SESSION_HOURS = 2
+# Blocks of another size round the same work up to another number of threads: by less than this, unless it is tiny.
+_ROUNDED_UP = 1.1
 
 
 def refuse_obstacles(
@@ -48,8 +54,28 @@ def find_obstacles(before: Profile, after: Profile) -> list[str]:
     return [
         f"{what} differs: {_only(one, other) or 'none'} against {_only(other, one) or 'none'}"
         for what, one, other in _conditions(before, after)
-        if one != other and _UNKNOWN not in (one, other)
+        if one != other and _UNKNOWN not in (one, other) and what != _SECTIONS
+    ] + ([] if _have_durations(before, after) else _unlike_sections(before, after))
+
+
+def _have_durations(before: Profile, after: Profile) -> bool:
+    return DURATION in before.series and DURATION in after.series
+
+
+def _unlike_sections(before: Profile, after: Profile) -> list[str]:
+    """Says what was recorded on one side only. The duration and what both have are measured alike all the same."""
+    if not _by_ncu(before, after):
+        return []
+    recorded = [set(side.manifest.sections) for side in (before, after)]
+    if not all(recorded) or recorded[0] == recorded[1]:
+        return []
+    one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    own = [
+        f"{name} alone has {first_of(sorted(these - others), _MOST_WORDS)}"
+        for name, these, others in ((one, recorded[0], recorded[1]), (other, recorded[1], recorded[0]))
+        if these - others
     ]
+    return [f"not the same sections were recorded: {'; '.join(own)}"]
 
 
 def _only(these: str, others: str) -> str:
@@ -63,7 +89,13 @@ def _only(these: str, others: str) -> str:
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
-    cautions = [*_precision_cautions(before, after), *find_shift_cautions(before, after)]
+    sections = _unlike_sections(before, after) if _have_durations(before, after) else []
+    cautions = [
+        *_grid_cautions(before, after),
+        *(f"{one}; only what both sides have is compared" for one in sections),
+        *_precision_cautions(before, after),
+        *find_shift_cautions(before, after),
+    ]
     one, other = before.manifest.arguments, after.manifest.arguments
     if one and other and one != other:
         cautions.append(f"the arguments of the functions differ: {one} against {other}")
@@ -85,12 +117,40 @@ def other_work(before: Profile, after: Profile) -> str:
     return f"; {' and '.join(names)} may do different work" if len(set(names)) == 2 else ""
 
 
+def _grid_cautions(before: Profile, after: Profile) -> list[str]:
+    """Warns of unlike numbers of threads where it is not recorded that the sides did the same work.
+
+    A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
+    """
+    if not (before.shapes and after.shapes):
+        return []
+    workloads = [side.manifest.workload for side in (before, after)]
+    if None not in workloads and workloads[0] == workloads[1]:
+        return []
+    one, other = before.shapes[0], after.shapes[0]
+    threads = [math.prod(shape.grid) * math.prod(shape.block) for shape in (one, other)]
+    if max(threads) <= _ROUNDED_UP * min(threads):
+        return []
+    blocks = [math.prod(shape.grid) for shape in (one, other)]
+    more = ""
+    if math.prod(one.block) == math.prod(other.block):
+        more = f" ({blocks[0]:,} against {blocks[1]:,} of as many threads each)"
+    return [
+        f"maybe not the same work: {shape_text(one)} against {shape_text(other)}{more}; "
+        "believe the speedup only if your change is what altered the grid"
+    ]
+
+
 def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
     """Returns the cautions about each side; one that holds for both comes once."""
     of_sides = []
     for profile in (before, after):
         is_single = profile.launches == 1 and before.launches and after.launches
-        single = [f"{profile.label}: one launch only, so no interval can be given"] if is_single else []
+        single = (
+            [f"{profile.label}: one launch only, so no interval can be given; {more_launches()}"]
+            if is_single
+            else []
+        )
         of_sides.append(
             {line.removeprefix(f"{profile.label}: "): line for line in [*single, *find_doubts(profile)]}
         )
@@ -157,7 +217,7 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     ]
     if None not in (left.workload, right.workload) or not (left.arguments and right.arguments):
         whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
-    if not (before.launches and after.launches and left.has_counters and right.has_counters):
+    if not _by_ncu(before, after):
         return whatever_measured  # how ncu was set says nothing of timings
     sections = [" ".join(sorted(one.sections)) or _UNKNOWN for one in (left, right)]
     return [
@@ -166,8 +226,13 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
         ("cache control", left.cache_control, right.cache_control),
         ("the replay mode", left.replay_mode, right.replay_mode),
         ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
-        ("the sections recorded", sections[0], sections[1]),
+        (_SECTIONS, sections[0], sections[1]),
     ]
+
+
+def _by_ncu(before: Profile, after: Profile) -> bool:
+    """Returns whether launches of both sides were profiled, and not timed alone."""
+    return all(side.launches and side.manifest.has_counters for side in (before, after))
 
 
 def _gpu(name: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from msgspec import structs
+
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
@@ -33,6 +35,7 @@ from profiler.analyse.recording.profile import Profile, Series, as_catalogued, r
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
+from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
 from profiler.text import duration, relative
 
@@ -66,7 +69,11 @@ def compare_profiles(
         compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
     )
     diagnosis = diagnose(after)
-    changed = ChangedCauses(is_known=False) if steps else compare_causes(diagnose(before), diagnosis)
+    changed = (
+        ChangedCauses(is_known=False)
+        if steps
+        else compare_causes(diagnose(before), diagnosis, _is_same_launch(before, after))
+    )
     return findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -91,6 +98,7 @@ def compare_profiles(
             changed,
             peaks_text(before, after) if two_gpus else None,
             steps,
+            deltas,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
@@ -99,7 +107,14 @@ def compare_profiles(
         causes_less=changed.less,
         causes_more=changed.more,
         causes_kept=changed.kept,
+        causes_undecided=[one.cause for one in changed.undecided],
     )
+
+
+def _is_same_launch(before: Profile, after: Profile) -> bool:
+    """Returns whether both were launched alike: grid, block, registers and shared memory, on the same GPU."""
+    one, other = ([structs.replace(shape, launches=0) for shape in side.shapes] for side in (before, after))
+    return before.gpu == after.gpu and one == other != []
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
@@ -259,6 +274,7 @@ def derive_side(profile: Profile) -> findings.Side:
         report=None if profile.stored else profile.label,
         ncu_version=manifest.ncu_version,
         clock_control=manifest.clock_control,
+        shape=profile.shapes[0] if profile.shapes else None,
     )
 
 
@@ -308,8 +324,8 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     sides = " ".join(side.report or side.run_id or side.label for side in (first.before, first.after))
     ask = f"`prof compare {sides} -k {base_name(top)}` shows all about it."
     if not changed:
-        why = f"The launches do not decide which changed: {len(unclear)} are unclear, and {base_name(top)} may have changed most."
-        return Headline(what, why, f"Record more launches of each kernel. {ask}")
+        why = f"Which of them changed is not certain; {base_name(top)} may have changed most."
+        return Headline(what, why, f"Record more launches of each kernel: {more_launches()}. {ask}")
     said = first.headline
     why = f"{base_name(top)} changed most: {said.what} {said.why}" if said else ""
     return Headline(what, why.rstrip(), ask)

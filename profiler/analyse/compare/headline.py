@@ -12,20 +12,34 @@ from itertools import islice, takewhile
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Headline
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
-from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
+from profiler.analyse.findings import (
+    Attribution,
+    CauseChange,
+    Factor,
+    Instructions,
+    MetricDelta,
+    Speedup,
+)
 from profiler.analyse.recording.kernel_names import base_name
+from profiler.catalog.causes import OF_THE_DURATION, OF_THE_LAUNCH
+from profiler.catalog.metrics import BY_NAME
 from profiler.text import duration, number, report_name
 
 # A smaller change explains nothing that a reader would act on.
 _SAME = 0.01
 _MOST_FACTORS = 2
+_DESPITE = "despite"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 _ONE_KERNEL = (
     "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
 )
+_UNDECIDED = "Whether {} went or came is not known: the other side's recording could not show it."
+_NOTHING_TO_EXPLAIN = "Nothing to explain: the times are as good as the same"
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
+# Counters of which any is too much, in words, with the cause that says the same.
+_TOO_MUCH = {"shared_conflicts": ("extra passes for bank conflicts", "bank-conflicts")}
 # What a factor is called when it makes the second side faster, and slower.
 _FACTORS = {
     "instructions": ("{:,.0f} % fewer instructions", "{:,.0f} % more instructions"),
@@ -46,7 +60,9 @@ _FACTORS = {
 class ChangedCauses:
     """The causes that only the first side has, those that only the second has, those of both, and those that shrank or grew.
 
-    None of them `is_known` where a side records nothing from which a cause could be found.
+    `undecided` are causes of one side that the other's recording could not show. Those of `unmoved` follow from the launch
+    and the duration alone: they limit a kernel, and do not say why it got faster or slower. None of them `is_known` where a
+    side records nothing from which a cause could be found.
     """
 
     gone: list[Cause] = field(default_factory=list)
@@ -54,11 +70,16 @@ class ChangedCauses:
     less: list[CauseChange] = field(default_factory=list)
     more: list[CauseChange] = field(default_factory=list)
     kept: list[CauseChange] = field(default_factory=list)
+    undecided: list[Cause] = field(default_factory=list)
+    unmoved: frozenset[str] = frozenset()
     is_known: bool = True
 
 
-def compare_causes(before: Diagnosis, after: Diagnosis) -> ChangedCauses:
-    """Returns what became of the causes of the first side, and which the second has besides."""
+def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = False) -> ChangedCauses:
+    """Returns what became of the causes of the first side, and which the second has besides.
+
+    With the `same_launch`, grid, block, registers and shared memory are those of the first side, on the same GPU.
+    """
     if not (before.can_look and after.can_look):
         return ChangedCauses(is_known=False)
     earlier = {one.cause: one.saves_pct.expected for one in before.causes}
@@ -67,24 +88,50 @@ def compare_causes(before: Diagnosis, after: Diagnosis) -> ChangedCauses:
         for one in after.causes
         if one.cause in earlier
     ]
-    moved = [one for one in kept if _has_moved(one, before, after)]
+    unmoved = OF_THE_DURATION | (OF_THE_LAUNCH if same_launch else frozenset())
+    moved = [one for one in kept if one.cause not in unmoved and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
     return ChangedCauses(
-        gone=_only_in(before.causes, after.causes),
-        new=_only_in(after.causes, before.causes),
+        gone=_only_in(before, after),
+        new=_only_in(after, before),
         less=[one for one in moved if one.after_pct < one.before_pct],
         more=[one for one in moved if one.after_pct > one.before_pct],
         kept=kept,
+        undecided=[*_undecided(before, after), *_undecided(after, before)],
+        unmoved=unmoved,
     )
 
 
-def _only_in(these: Sequence[Cause], others: Sequence[Cause]) -> list[Cause]:
-    names = {one.cause for one in others}
+def _only_in(one: Diagnosis, other: Diagnosis) -> list[Cause]:
+    """Returns the notable causes that one side has and the other, for certain, has not."""
     return [
-        one
-        for one in these
-        if one.cause not in names and (one.saves_pct.expected >= _NOTABLE_PCT or one.is_ceiling)
+        cause
+        for cause in _unshared(one, other)
+        if other.could_show(cause, one) and (not cause.is_ceiling or _has_left(cause, one, other))
     ]
+
+
+def _undecided(one: Diagnosis, other: Diagnosis) -> list[Cause]:
+    return [
+        cause
+        for cause in _unshared(one, other)
+        if cause.cause not in OF_THE_DURATION and not other.could_show(cause, one)
+    ]
+
+
+def _unshared(one: Diagnosis, other: Diagnosis) -> list[Cause]:
+    names = {cause.cause for cause in other.causes}
+    return [
+        cause
+        for cause in one.causes
+        if cause.cause not in names and (cause.is_ceiling or cause.saves_pct.expected >= _NOTABLE_PCT)
+    ]
+
+
+def _has_left(ceiling: Cause, one: Diagnosis, other: Diagnosis) -> bool:
+    """Returns whether the resource that is at its ceiling on one side is used notably less on the other."""
+    resource = ceiling.saves_pct.limited_by or ""
+    return 100 * (one.busy.get(resource, 0.0) - other.busy.get(resource, 0.0)) >= _NOTABLE_PCT
 
 
 def _has_moved(one: CauseChange, before: Diagnosis, after: Diagnosis) -> bool:
@@ -107,6 +154,7 @@ def headline_of_pair(
     changed: ChangedCauses,
     peaks: str | None = None,
     steps: Sequence[str] = (),
+    metrics: Sequence[MetricDelta] = (),
 ) -> Headline | None:
     """Returns the headline; None where neither side has a duration.
 
@@ -114,29 +162,77 @@ def headline_of_pair(
     A faster side is limited by what is new only if that comes first among its causes.
     `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
+    `metrics` are the counters of both; one that any is too much of explains a change where it came from zero, or went to it.
     `steps` names the sides of which more was timed than the kernel that was profiled: its counters do not explain the times.
     """
     if speedup is None or times_ns is None:
         return None
-    is_faster = speedup.ratio >= 1
+    is_same, is_faster = _is_same(speedup), speedup.ratio >= 1
     went, shrank = (
-        ("gone: ", "less: ") if is_faster else ("no longer a cause: ", "a smaller cause than before: ")
+        ("gone: ", "less: ")
+        if is_faster or is_same
+        else ("no longer a cause: ", "a smaller cause than before: ")
     )
-    left = [_listed(went, map(_with_place, changed.gone)), _listed(shrank, map(_with_change, changed.less))]
+    gone = [one for one in changed.gone if one.cause not in changed.unmoved]
+    left = [
+        _listed(went, map(_with_place, gone)),
+        _listed(shrank, map(_with_change, changed.less)),
+        _listed("", _too_much(metrics, changed.gone, came=False)),
+    ]
     new = {one.cause for one in changed.new}
-    limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster else []
+    newly = [one for one in changed.new if one.cause not in changed.unmoved]
+    limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster and not is_same else []
     came = [
-        _listed("now limited by ", map(_with_place, limits))
-        or _listed("new: ", map(_with_place, changed.new)),
+        _listed("now limited by ", map(_with_place, limits)) or _listed("new: ", map(_with_place, newly)),
         _listed("more: ", map(_with_change, changed.more)),
+        _listed("", _too_much(metrics, changed.new, came=True)),
     ]
     factors = _factors(attribution, is_faster=is_faster)
+    if factors.startswith(_DESPITE) and not any(left if is_faster else came):
+        factors = ""  # what works against a change does not explain it
     changes = [_loads(instructions), factors] if peaks is None else [peaks]
     why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left])
     if steps:
         why = _ONE_KERNEL.format(" and ".join(steps))
-    why = why or (_NO_CAUSE if changed.is_known else _NOT_KNOWN)
+    elif is_same:
+        moved = _joined([*left, *came])
+        why = f"{_NOTHING_TO_EXPLAIN}; even so, {moved}" if moved else f"{_NOTHING_TO_EXPLAIN}."
+    elif not why:
+        why = _without_a_reason(changed)
     return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
+
+
+def _is_same(speedup: Speedup) -> bool:
+    """Returns whether the sides take the same time, as near as anybody would act on."""
+    return abs(speedup.ratio - 1) < _SAME and (speedup.ci is None or speedup.ci[0] <= 1 <= speedup.ci[1])
+
+
+def _without_a_reason(changed: ChangedCauses) -> str:
+    if changed.undecided:
+        return _UNDECIDED.format(", ".join(one.cause for one in changed.undecided[:_MOST_FACTORS]))
+    return _NO_CAUSE if changed.is_known else _NOT_KNOWN
+
+
+def _too_much(metrics: Sequence[MetricDelta], causes: Iterable[Cause], *, came: bool) -> list[str]:
+    """Returns the counters of which any is too much that came from zero, or else went to it, unless the causes say so."""
+    said = {one.cause for one in causes}
+    found = []
+    for one in metrics:
+        words, cause = _TOO_MUCH.get(one.name, ("", ""))
+        none, some = (one.before, one.after) if came else (one.after, one.before)
+        if (
+            words
+            and cause not in said
+            and none == 0
+            and some > _NOTABLE_PCT / 100 * _whole(one, metrics, came)
+        ):
+            found.append(f"{words} ({number(one.before)} -> {number(one.after)})")
+    return found
+
+
+def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:
+    wholes = [one for one in metrics if one.name in BY_NAME[part.name].part_of]
+    return sum(one.after if after else one.before for one in wholes)
 
 
 def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
@@ -207,7 +303,7 @@ def _factors(attribution: Attribution | None, is_faster: bool) -> str:
     moved = [one for one in _moved(attribution) if one.name in _FACTORS][:_MOST_FACTORS]
     for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
     against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
-    return ", ".join([*for_it, *([f"despite {' and '.join(against)}"] if against else [])])
+    return ", ".join([*for_it, *([f"{_DESPITE} {' and '.join(against)}"] if against else [])])
 
 
 def main_factors(attribution: Attribution | None) -> list[Factor]:

@@ -12,10 +12,9 @@ from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
-    ANY_PROGRAM,
     NOTHING_RECORDED,
-    RECORD_IT,
     has_place,
+    record_it_text,
     whole_place_text,
 )
 from profiler.analyse.recording.kernel_names import base_name
@@ -84,7 +83,7 @@ def headline_of_index(
     launches = counted(sum(one.launches for one in index), "launch", "launches")
     if not timed:
         what = f"How long the {len(index)} kernels take in their {launches} is not recorded."
-        return Headline(what, NOTHING_RECORDED, RECORD_IT.format(ANY_PROGRAM))
+        return Headline(what, NOTHING_RECORDED, record_it_text())
     total_ns = sum(one.total_ns or 0.0 for one in timed)
     longest, reached = 0, 0.0
     while reached < 100 * _MOST:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from profiler.analyse.recording.kernel_names import base_name
+from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
@@ -129,13 +129,20 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
     """Returns the kernels of a run in whose names the pattern is found; all of them without one.
 
-    A pattern that is a function's whole name means no function whose name only contains it.
+    A name as an answer prints it is no pattern: it means the kernels of exactly this name.
+    A pattern that is a function's whole name means no function whose name only contains it. One that no name fits is held
+    against the names without their parameters, and then without their template arguments: `scale$` is how such a name ends.
     """
     kernels = run.manifest.kernels
-    if whole := [kernel for kernel in kernels if base_name(kernel.name) == pattern]:
-        return whole
+    for name_of in (str, plain_name, base_name):
+        if whole := [kernel for kernel in kernels if name_of(kernel.name) == pattern]:
+            return whole
+    found: list[bool] = []
     try:
-        found = search_typed(pattern or "", [kernel.name for kernel in kernels])
+        for name_of in (str, plain_name, base_name):
+            found = search_typed(pattern or "", [name_of(kernel.name) for kernel in kernels])
+            if any(found):
+                break
     except ValueError as error:
         raise KernelNotFound(str(error)) from None
     return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]

@@ -5,11 +5,14 @@ Launches of one name may differ in all of these; who averages them must say so.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+
+from profiler.catalog.metrics import LANES
 
 _GRID = ("grid_x", "grid_y", "grid_z")
 _BLOCK = ("block_x", "block_y", "block_z")
@@ -46,6 +49,11 @@ def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
         shared_bytes=sum(shared) if shared else None,
         launches=launches,
     )
+
+
+def warps_of(shape: LaunchShape) -> int:
+    """Returns the warps of a launch."""
+    return math.prod(shape.grid) * math.ceil(math.prod(shape.block) / LANES)
 
 
 def shape_text(shape: LaunchShape) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 from profiler.text import printable
@@ -17,6 +18,10 @@ _MEANT = {
     "view": "show",
     "top": "show",
     "explain": "show",
+    "analyze": "show",
+    "analyse": "show",
+    "summary": "show",
+    "info": "show",
     "runs": "list",
     "ls": "list",
     "sweep": "tune",
@@ -27,6 +32,7 @@ _MEANT = {
     "roofline": "report",
 }
 _FORMATS = ("json", "csv", "markdown")
+_TAKES = {"show": 1, "compare": 2}  # so many reports
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
 
 
@@ -38,6 +44,11 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     for name in _FORMATS:
         if f"--{name}" in options:
             return f"there is no --{name}: give --format {name}"
+    for option, value in pairwise(options):
+        if option == "-f" and value in _FORMATS:
+            return f"there is no -f: give --format {value}"
+    if words[0] in _TAKES and (hint := _too_many(words[0], options[1:])):
+        return hint
     first = words[0]
     if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
         return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
@@ -59,3 +70,27 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     if near is None:
         return None
     return f"there is no command '{printable(first)}'; did you mean: prof {printable(' '.join([near, *words[1:]]))}"
+
+
+def _too_many(verb: str, words: Sequence[str]) -> str | None:
+    """Returns the hint where a verb got more reports than it takes, or a kernel's name beside them without its option."""
+    from profiler.store.reports.near import REPORT_SUFFIXES
+
+    reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
+    named = printable(" ".join(reports))
+    if len(reports) > _TAKES[verb]:
+        pair = (
+            f"prof compare {named}"
+            if len(reports) == 2
+            else f"prof compare {printable(' '.join(reports[:2]))}"
+        )
+        whole = f"prof report {named} -o report.html"
+        return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
+    leading = list(takewhile(lambda word: not word.startswith("-"), words))
+    if (
+        reports
+        and leading[: len(reports)] == reports
+        and len(leading) == _TAKES[verb] + 1 == len(reports) + 1
+    ):
+        return f"name a kernel by an option: prof {verb} {named} -k {printable(leading[-1])}"
+    return None

@@ -123,7 +123,9 @@ def scope_text(sheet: LoopSheet) -> str:
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
         place = f" from {short_place(sheet.place)}" if sheet.place else ""
-        return f"the whole function{place}, {mean_count(sheet.iterations)} warps, {share}"
+        count = mean_count(sheet.iterations)
+        passes = f"called {count} times" if sheet.is_called else f"{count} warps"
+        return f"the whole function{place}, {passes}, {share}"
     place = short_place(sheet.place or "") or f"{sheet.start:#x} to {sheet.end:#x}"
     return f"loop at {place}, {mean_count(sheet.iterations_per_warp)} iterations a warp, {share}"
 
@@ -158,7 +160,7 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
     """Returns each figure with its value on each side, leaving out figures that no side has."""
     sheets = code.kernels
     unit = UNIT_TEXT[code.per]
-    turn = "iteration" if sheets[0].scope == "loop" else "warp"
+    turn = "iteration" if sheets[0].scope == "loop" else UNIT_TEXT[code.per]
     steps = _divisors(code)
     shared = [sheet.shared for sheet in sheets]
     rows: list[tuple[str, list[float | None]]] = [

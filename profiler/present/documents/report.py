@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import groupby
 
 from msgspec.structs import replace
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.report import KernelFindings, PairFindings
+from profiler.analyse.report import KernelFindings, PairFindings, headline_of_steps
 from profiler.catalog.metrics import DURATION
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
@@ -46,6 +48,7 @@ _RECORDING_COLUMNS = (
     doc.Column("kernel", folds=True),
 )
 _UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
+_NOT_COMPARED = "{} and {} are not compared: {}."
 _REFUSED = "The two were not measured alike, so they are not compared."
 
 
@@ -54,31 +57,48 @@ def recordings_document(
     pairs: Sequence[PairFindings],
     unrelated: Sequence[tuple[str, str]] = (),
 ) -> doc.Document:
-    """Returns the recordings that a user named, each with its share of the time and its step from the one before.
+    """Returns the recordings that a user named, each with the step from the one before, and its share of its own recording.
 
-    Without steps, the kernel that takes most of the time comes first. Of two recordings, their step says all.
-    Neighbours that are `unrelated` are named.
+    Of one recording, the kernel that takes most of the time comes first. Several are versions to compare, and no parts of
+    a whole: the answer is how much faster the last is. Neighbours that are `unrelated` are named, and those refused.
     """
     after = {pair.after: pair for pair in pairs}
-    is_pair = len(kernels) == 2 and len(pairs) == 1
+    recordings = [list(group) for _, group in groupby(kernels, key=lambda one: id(one.run))]
     many_gpus = len({_gpu(one) for one in kernels}) > 1
     repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
-    by_time = sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
-    sheets = {one.anchor: one.sheet for one in by_time if one.sheet and not is_pair}
-    index = index_of(sheets.values())
-    entries = dict(zip(sheets, index, strict=True))
+    entries: dict[str, IndexEntry] = {}
+    for group in recordings:
+        entries |= _shares(group)
+    answer: Headline | None = headline_of_steps(kernels, pairs)
+    if len(recordings) == 1 and entries:
+        sheets = [one.sheet for one in _by_time(kernels) if one.sheet]
+        run = kernels[0].run
+        answer = headline_of_index(
+            run.label, index_of(sheets), sheets, has_counters=run.manifest.has_counters
+        )
     rows = [
         doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus, repeated))
-        for one in (kernels if pairs else by_time)
+        for one in (kernels if len(recordings) > 1 else _by_time(kernels))
     ]
-    answer = pairs[0].answer if is_pair else None
-    if sheets:
-        run = by_time[0].run
-        counted = run.manifest.has_counters
-        answer = headline_of_index(run.label, index, list(sheets.values()), has_counters=counted)
-    notes = [doc.Text(_UNRELATED.format(*names)) for names in unrelated]
+    names = {one.anchor: one.name for one in kernels}
+    notes = [_UNRELATED.format(*two) for two in unrelated]
+    notes += [
+        _NOT_COMPARED.format(names[pair.before], names[pair.after], "; ".join(map(str.strip, pair.refused)))
+        for pair in pairs
+        if pair.refused
+    ]
     table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    return doc.Document("At a glance", [headline_blocks(answer), [table, *notes]])
+    return doc.Document("At a glance", [headline_blocks(answer), [table, *map(doc.Text, notes)]])
+
+
+def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
+    return sorted(kernels, key=lambda one: -((one.sheet and one.sheet.total_ns) or 0.0))
+
+
+def _shares(kernels: Sequence[KernelFindings]) -> dict[str, IndexEntry]:
+    """Returns by its anchor what each kernel of one recording takes of its time; nothing of a single kernel, which takes all."""
+    sheets = {one.anchor: one.sheet for one in _by_time(kernels) if one.sheet}
+    return dict(zip(sheets, index_of(sheets.values()), strict=True)) if len(sheets) > 1 else {}
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> doc.Document:
@@ -111,7 +131,7 @@ def _recording(
         doc.Linked(found.anchor, found.anchor),
         doc.Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
-        entry.total_ns if entry and repeated else None,
+        sheet.total_ns if sheet and repeated else None,
         (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
         took if counted else None,
         step,

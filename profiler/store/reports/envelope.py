@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
 
 MAGIC = b"NVR\x00"
+_POINTER = b"version https://git-lfs"  # what Git checks out in place of a large file that it did not fetch
 
 # BlockHeader fields: how many results of each kind its payload holds.
 _RESULT_COUNTS = {2: "kernels", 7: "ranges", 8: "command lists", 9: "graphs"}
@@ -111,6 +112,11 @@ def _check_magic(view: memoryview, name: str) -> None:
         raise ReportDamaged(f"{name}: damaged or cut short: only {len(view)} bytes are left")
     if not any(view[:4096]):
         raise ReportDamaged(f"{name}: it starts with zero bytes, as after a failed copy")
+    if bytes(view[: len(_POINTER)]) == _POINTER:
+        raise NotAReport(
+            f"{name}: this is a pointer of Git LFS, not the report itself",
+            remedy="Run `git lfs pull` in the repository that it comes from.",
+        )
     raise NotAReport(f"{name}: not an Nsight Compute report (it does not start with 'NVR')")
 
 

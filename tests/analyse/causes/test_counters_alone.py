@@ -62,7 +62,10 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
     )
     headline = headline_of(profile, diagnose(profile), profile.launches)
     assert headline.why.endswith("Not recorded: which instructions ran how often, where warps wait.")
-    assert headline.next == "Record it with `prof collect --preset source --name NAME -- PROGRAM`."
+    assert headline.next == (
+        "Record it with `prof collect --preset source --name NAME -- PROGRAM`, or with "
+        "`ncu --set full --import-source yes -o NAME PROGRAM` where prof is not installed."
+    )
 
 
 @pytest.mark.parametrize(("table", "kernel"), [one for one in RECORDED if one != ("bound", "brief")])

@@ -21,6 +21,7 @@ from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.present.documents.code import figures, scope_text
 
 
 def profile_of(store, name, kernel=""):
@@ -188,3 +189,17 @@ def test_loads_that_feed_more_multiplications_are_shown_with_them(recorded):
     assert change.sentence == (
         "both operands: 1 LDS + 2 LDS.128 for 8 FMAs -> 8 LDS + 2 LDS.128 for 64 FMAs per k-step"
     )
+
+
+@pytest.mark.parametrize(
+    ("executed", "said", "unit"), [(100, "called 100 times", "call"), (8, "8 warps", "warp")]
+)
+def test_a_function_that_ran_more_often_than_there_are_warps_was_called(make_run, executed, said, unit):
+    """Such a function was not inlined. Its count is no number of warps."""
+    shape = {"grid_x": 4, "grid_y": 1, "grid_z": 1, "block_x": 64, "block_y": 1, "block_z": 1}
+    code = [("FADD", executed), ("RET.REL.NODEC", executed)]
+    run = make_run({"kernel": "k", "shape": shape, "instructions": code})
+    view = view_machine_code([profile_kernel(run, "k")])
+    assert view.finding.per == unit
+    assert said in scope_text(view.finding.kernels[0])
+    assert (f"instructions per {unit}", [2.0]) in figures(view.finding)

@@ -208,3 +208,7 @@ def test_the_recorded_tensor_core_kernel_has_no_thread_load_anything(recorded):
     series = profile_kernel(run, run.manifest.kernels[0].name).series
     assert "load_width_bits" not in series
     assert series["bulk_loads"].values.mean == sum(executed(run, opcode) for opcode in TENSOR_LOADS) > 0
+
+
+def test_opcodes_that_one_side_did_not_record_are_not_compared_with_zero():
+    assert compare_opcodes({"FFMA": 8.0}, {}) == compare_opcodes({}, {"FFMA": 8.0}) == []

@@ -23,11 +23,6 @@ OBSTACLES = [
     ({}, {"cache_control": "none"}, "cache control differs: all against none"),
     ({}, {"replay_mode": "application"}, "the replay mode differs: kernel against application"),
     ({}, {"ncu_version": "2026.1.0.0"}, "ncu's major version differs: 2025 against 2026"),
-    (
-        {},
-        {"sections": ["SpeedOfLight"]},
-        "the sections recorded differs: WarpStateStats against SpeedOfLight",
-    ),
 ]
 
 
@@ -61,6 +56,59 @@ def test_force_compares_anyway_and_keeps_the_reason(pair, launch, fields, senten
     comparable = compare_profiles(*pair(launch, fields), force=True).comparable
     assert comparable.ok is False
     assert sentence in comparable.warnings
+
+
+GRIDS = [
+    ((25, 11), (16, 16), None, True),  # another grid of the same blocks, and nobody knows the problem
+    ((4, 4), (32, 32), None, False),  # the same threads in larger blocks
+    ((8, 8), (16, 16), None, False),
+    ((25, 11), (16, 16), {"m": 4096}, False),  # the work is recorded, so that the tiles changed
+]
+
+
+@pytest.mark.parametrize(("grid", "block", "workload", "is_said"), GRIDS)
+def test_another_number_of_threads_may_be_another_problem_unless_the_problem_is_recorded(
+    make_run, grid, block, workload, is_said
+):
+    def profile(grid, block):
+        names = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+        shape = dict(zip(names, (*grid, 1, *block, 1), strict=True))
+        run = make_run(
+            {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}, "shape": shape}, workload=workload
+        )
+        return profile_kernel(run, "k")
+
+    found = compare_profiles(profile((8, 8), (16, 16)), profile(grid, block))
+    said = [one for one in found.comparable.warnings if "maybe not the same work" in one]
+    assert bool(said) is is_said
+    for line in said:
+        assert "8 x 8 blocks of 16 x 16 threads against 25 x 11 blocks" in line
+        assert "64 against 275 of as many threads each" in line
+        assert found.comparable.warnings[0] == line
+        assert found.comparable.ok
+    assert [one.shape.grid[:2] for one in (found.before, found.after)] == [(8, 8), grid]
+
+
+def test_two_that_did_not_record_the_same_are_compared_in_what_both_have(pair):
+    found = compare_profiles(*pair({}, {"sections": ["SpeedOfLight", "WarpStateStats"]}))
+    assert found.comparable.ok
+    (said,) = [one for one in found.comparable.warnings if "sections" in one]
+    assert "alone has SpeedOfLight; only what both sides have is compared" in said
+    assert "none against" not in said
+    assert found.speedup.ratio == 1.0
+
+
+def test_without_a_duration_on_both_sides_unlike_sections_are_refused(make_run):
+    launch = {"kernel": "k", "metrics": {"sm__cycles_elapsed.max": 5.0}}
+    sides = [
+        profile_kernel(make_run(launch, sections=sections), "k")
+        for sections in (["LaunchStats"], ["LaunchStats", "SpeedOfLight"])
+    ]
+    with pytest.raises(NotComparable) as refused:
+        compare_profiles(*sides)
+    (said,) = refused.value.details
+    assert said.strip().startswith("not the same sections were recorded: ")
+    assert said.endswith(" alone has SpeedOfLight")
 
 
 def test_several_differences_are_all_named_at_once(pair):

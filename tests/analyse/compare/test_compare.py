@@ -12,6 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
+from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
 from profiler.present.documents.comparison import comparison_document
 from profiler.present.render.terminal import Window, document_text
@@ -115,7 +116,9 @@ def test_one_launch_a_side_is_unclear_and_says_why(profile_of):
     assert comparison.speedup.ratio == pytest.approx(2.0)
     assert comparison.speedup.ci is None
     said = [text for text in comparison.comparable.warnings if "one launch only" in text]
-    assert said == ["both sides: one launch only, so no interval can be given"]
+    assert said == [f"both sides: one launch only, so no interval can be given; {more_launches()}"]
+    assert "prof collect" in more_launches()
+    assert "ncu --launch-count" in more_launches()
 
 
 def test_unprofiled_time_is_the_basis_of_the_speedup_where_both_sides_have_it(profile_of):

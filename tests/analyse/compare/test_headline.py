@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
@@ -12,7 +13,7 @@ from profiler.analyse.compare.headline import (
     main_factors,
     ratio_sentence,
 )
-from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, Speedup
+from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, MetricDelta, Speedup
 
 TIMES = (4e6, 2e6)
 
@@ -128,6 +129,90 @@ def test_what_went_explains_a_faster_side_and_is_only_mentioned_of_a_slower_one(
     speedup = Speedup(ratio, None, "profiled")
     found = headline_of_pair(("a", "b"), TIMES, speedup, None, Instructions([]), [], changed)
     assert found.why == said
+
+
+def ceiling(busy: float, sees: list[str]) -> Diagnosis:
+    """A kernel at the bandwidth of device memory, of which it uses so much."""
+    cause = Cause("at-memory-bandwidth", "", "", Savings(0.0, 0.0, "dram"), [], {})
+    return Diagnosis([cause], [], 100.0, sees=sees, busy={"dram": busy})
+
+
+def test_a_cause_is_gone_only_if_the_other_recording_could_have_shown_it():
+    full, half = ["resources", "instructions", "waits"], ["resources"]
+    seen, blind = diagnosed(100.0, barriers=30), Diagnosis([], [], 100.0)
+    seen, blind = msgspec.structs.replace(seen, sees=full), msgspec.structs.replace(blind, sees=half)
+    found = compare_causes(seen, blind)
+    assert (found.gone, [one.cause for one in found.undecided]) == ([], ["barriers"])
+    found = compare_causes(blind, seen)
+    assert (found.new, [one.cause for one in found.undecided]) == ([], ["barriers"])
+    assert compare_causes(seen, msgspec.structs.replace(blind, sees=full)).gone == seen.causes
+    assert "Whether barriers went or came is not known" in said_of(2.0, found).why
+
+
+@pytest.mark.parametrize(("after", "gone"), [(0.89, 0), (0.5, 1)])
+def test_a_resource_that_is_hardly_less_busy_has_not_left_its_ceiling(after, gone):
+    below = Diagnosis([], [], 100.0, sees=["resources"], busy={"dram": after})
+    found = compare_causes(ceiling(0.91, ["resources"]), below)
+    assert (len(found.gone), found.undecided) == (gone, [])
+
+
+def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
+    lacking = Diagnosis([], [], 100.0, sees=["resources"], busy={"fma": 0.2})
+    found = compare_causes(ceiling(0.91, ["resources"]), lacking)
+    assert (found.gone, len(found.undecided)) == ([], 1)
+
+
+def said_of(ratio: float, changed: ChangedCauses, factors=(), metrics=(), ci=None):
+    attribution = Attribution("cycles", "", {}, ratio, [Factor(*one, unit="") for one in factors], 0.0)
+    speedup = Speedup(ratio, ci, "profiled")
+    return headline_of_pair(
+        ("a", "b"), TIMES, speedup, attribution, Instructions([]), [], changed, metrics=metrics
+    )
+
+
+def test_a_cause_that_follows_from_the_launch_says_nothing_while_the_launch_is_the_same():
+    before, after = diagnosed(100.0, grid_too_small=20), diagnosed(150.0, grid_too_small=40)
+    assert [one.cause for one in compare_causes(before, after).more] == ["grid-too-small"]
+    found = compare_causes(before, after, same_launch=True)
+    assert (found.more, [one.cause for one in found.kept]) == ([], ["grid-too-small"])
+    came = compare_causes(diagnosed(100.0), diagnosed(150.0, grid_too_small=40), same_launch=True)
+    assert "grid-too-small" not in said_of(0.67, came).why
+
+
+PASSES = MetricDelta("shared_wavefronts", "", "wavefront", 300.0, 2300.0, 2000.0, None, "unclear", "")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "before", "after", "said"),
+    [
+        (0.7, 0.0, 2000.0, "extra passes for bank conflicts (0 -> 2,000)"),
+        (1.4, 200.0, 0.0, "extra passes for bank conflicts (200 -> 0)"),
+        (0.7, 0.0, 3.0, "No cause that prof knows went, came or changed by 5 % of the time."),
+        (0.7, 1000.0, 2000.0, "No cause that prof knows went, came or changed by 5 % of the time."),
+    ],
+)
+def test_bank_conflicts_that_came_from_nothing_are_a_reason_though_no_cause_is(ratio, before, after, said):
+    conflicts = MetricDelta(
+        "shared_conflicts", "", "wavefront", before, after, after - before, None, "unclear", ""
+    )
+    assert said_of(ratio, ChangedCauses(), metrics=[PASSES, conflicts]).why == said
+
+
+NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
+
+
+def test_what_works_against_a_change_does_not_explain_it():
+    assert "despite" not in said_of(2.0, ChangedCauses(), [CLOCK]).why
+    said = said_of(2.0, ChangedCauses(gone=[NARROW]), [CLOCK]).why
+    assert said == "gone: narrow-accesses; despite a 5 % slower clock"
+
+
+def test_where_both_take_the_same_time_nothing_is_explained_and_what_changed_is_still_said():
+    same = said_of(1.0, ChangedCauses(), [CLOCK], ci=(1.0, 1.0)).why
+    assert same == "Nothing to explain: the times are as good as the same."
+    said = said_of(0.999, ChangedCauses(gone=[NARROW]), [CLOCK], ci=(0.99, 1.01)).why
+    assert said == "Nothing to explain: the times are as good as the same; even so, gone: narrow-accesses"
 
 
 def test_what_no_counter_shows_is_neither_gone_nor_new_nor_unchanged():

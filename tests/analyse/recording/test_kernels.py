@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from profiler.analyse.recording.kernel_choice import KernelPairs, choose_kernel, match_kernels, pair_kernels
+from profiler.analyse.recording.kernel_choice import (
+    KernelPairs,
+    choose_kernel,
+    match_kernels,
+    matching_kernels,
+    pair_kernels,
+)
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -55,6 +62,27 @@ def test_the_whole_name_of_a_function_means_no_longer_one_that_contains_it(run_o
     assert choose_kernel(run, "tile") == "void ns::tile<4>(float *)"
     with pytest.raises(KernelAmbiguous):
         choose_kernel(run, "til")
+
+
+def test_a_pattern_for_the_end_of_a_name_is_held_against_the_name_without_its_arguments(run_of):
+    run = run_of("void ns::scale<(int)4>(float *, int)", "ns::scale_rows(float *)", "ns::add(int)")
+    for pattern, found in (
+        ("scale$", 1),
+        ("^scale", 2),
+        ("scale<4>$", 1),
+        ("rows$", 1),
+        ("float", 2),
+        (r"\)$", 3),
+    ):
+        assert len(matching_kernels(run, pattern)) == found, pattern
+
+
+def test_a_name_as_an_answer_prints_it_chooses_its_kernel(run_of):
+    names = ["void gemm<(int)8, float *>(float *, int)", "void gemm<(int)8, float *, 1>(float *, int)"]
+    run = run_of(*names, "init()")
+    assert choose_kernel(run, plain_name(names[0])) == names[0]
+    assert choose_kernel(run, names[0]) == names[0], "whatever its brackets and stars would match"
+    assert match(run, run, r"^gemm<8, float \*>") == [(names[0], names[0])]
 
 
 def test_a_pattern_that_leaves_several_lists_only_those(run_of):

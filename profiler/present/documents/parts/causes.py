@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_bound, has_place, name_and_place, place_text
 from profiler.analyse.findings import CauseChange, ComparisonFinding
+from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
@@ -83,9 +84,7 @@ def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
     if any(has_place(one) and not one.where[0].line for one in causes):
         blocks.append(Text(_NO_LINES))
     if unseen:
-        blocks.append(
-            Caution(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it.")
-        )
+        blocks.append(Caution(f"not recorded: {'; '.join(unseen)}. {what_records_source()}."))
     return blocks
 
 
@@ -94,12 +93,19 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     causes, unseen = comparison.causes, comparison.causes_unseen
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
-    if not (kept or comparison.causes_gone or comparison.causes_new):  # none, or not known on one side
+    undecided = comparison.causes_undecided
+    if not (
+        kept or comparison.causes_gone or comparison.causes_new or undecided
+    ):  # none, or not known on one side
         return cause_blocks(causes, unseen, said, full=full, what=of_it)
     rows = [
         ("gone", comparison.causes_gone),
-        ("new", [_saving(one) for one in causes if one.cause not in kept]),
+        ("new", [_saving(one) for one in causes if one.cause not in {*kept, *undecided}]),
         ("remain", [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]),
+        (
+            "unknown",
+            [f"{one}: of one side, and the other's recording could not show it" for one in undecided],
+        ),
     ]
     changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
     each = _each_cause(causes, said, full=True, what=of_it)

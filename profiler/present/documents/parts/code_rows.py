@@ -35,7 +35,11 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
     """
     by_step = code.per == "step"
     columns = (
-        CodeColumn("per warp" if code.per == "warp" else "iteration", True, gives_way=2 if by_step else None),
+        CodeColumn(
+            f"per {UNIT_TEXT[code.per]}" if code.per in ("warp", "call") else "iteration",
+            True,
+            gives_way=2 if by_step else None,
+        ),
         CodeColumn(UNIT_TEXT["step"] if by_step else "", True),
         CodeColumn("opcode"),
         CodeColumn("source", gives_way=1),
