@@ -13,7 +13,13 @@ from msgspec import structs
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.compare.comparable import find_cautions, find_two_gpus, refuse_obstacles, shares_text
+from profiler.analyse.compare.comparable import (
+    find_cautions,
+    find_two_gpus,
+    name_gpus,
+    refuse_obstacles,
+    shares_text,
+)
 from profiler.analyse.compare.compare import derive_deltas, derive_side, derive_speedup, measured_ns
 from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.recording.overview import summarise_timings
@@ -89,6 +95,8 @@ def compare_timings(
     two_gpus = find_two_gpus(one, other)
     one, other = two_gpus or (one, other)
     obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus is not None)
+    if two_gpus is None:  # else the labels name them already
+        one, other = name_gpus(one, other)
     sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
     speedup = derive_speedup(one, other)
     headline = headline_of_times(one, other, speedup)

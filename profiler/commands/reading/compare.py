@@ -58,10 +58,7 @@ def compare(
     chart: options.ChartOption = None,
     dark: options.DarkOption = False,
     brief: options.BriefOption = False,
-    schema: Annotated[
-        bool,
-        typer.Option("--schema", help="Print the JSON Schema of --format json; add --all for that of --all."),
-    ] = False,
+    schema: options.SchemaOption = False,
     runs: options.RunsOption = None,
     ladder: options.LadderOption = None,
     format: options.FormatOption = None,
@@ -88,7 +85,7 @@ def compare(
       prof compare 5 6 --chart what-changed.svg
     """
     if schema:
-        _print_schema(every)
+        _print_schema()
         return
     if gpu and len(gpu) > 2:
         raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
@@ -128,14 +125,12 @@ def compare(
     picture.report(settings)
 
 
-def _print_schema(every: bool) -> None:
+def _print_schema() -> None:
+    """Prints the schema of both answers: which it is follows from how many kernels both sides have."""
     from profiler.analyse.findings import ComparisonFinding, Comparisons
     from profiler.present.render.json import json_schema
 
-    if every:
-        print(json_schema(Comparisons, "prof compare --all --format json"))
-    else:
-        print(json_schema(ComparisonFinding, "prof compare --format json"))
+    print(json_schema((ComparisonFinding, Comparisons), "prof compare --format json"))
 
 
 def _print(

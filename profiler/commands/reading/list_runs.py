@@ -16,6 +16,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.output import json_answer, print_document
 from profiler.errors import RunNotFound
 from profiler.present.documents.catalogue import kernels_document, runs_document
+from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -33,6 +34,7 @@ def list_runs(
         typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
     ] = False,
     full: options.FullJsonOption = False,
+    schema: options.SchemaOption = False,
     gpu: options.GpuOption = None,
     runs: options.RunsOption = None,
     ladder: options.LadderOption = None,
@@ -53,6 +55,9 @@ def list_runs(
 
       prof list --ladder copy
     """
+    if schema:
+        print(json_schema(Listing, "prof list --format json"))
+        return
     settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
