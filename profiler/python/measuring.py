@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Options(TypedDict, total=False):
     """The options of `profiler.measure`; those after `runs` are what `FunctionPlan` says of them."""
 
-    kernel: str | None
+    kernel_name: str | None
+    kernel: str | None  # the older word for it
     reference: Callable[..., Any] | None
     bytes: int | Callable[..., int] | None
     flops: int | Callable[..., int] | None
