@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import (
         Comparison,
-        Comparisons,
         Measurement,
         Overview,
         Recording,
         Runs,
         Sheet,
+        ShownComparisons,
         ShownLadder,
     )
     from profiler.store.runs.run_store import Run, RunStore
@@ -157,7 +157,7 @@ def compare(
     kernel_name: str | None = None,
     other_kernel: str | None = None,
     force: bool = False,
-) -> Comparison | Comparisons:
+) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
     Of recordings that have several kernels in common, it is an `.index` of them, and their `.comparisons`. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
@@ -165,14 +165,14 @@ def compare(
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
-    from profiler.python.recordings import Comparison, Comparisons
+    from profiler.python.recordings import Comparison, ShownComparisons
 
     left, right = map(_run_of, (before, after))
     found = compare_runs(
         left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )
     answer = answer_of(found, every=False)
-    return Comparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
+    return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
 
 
 def ladder(

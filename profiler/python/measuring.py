@@ -58,6 +58,8 @@ def measure_one(
     **options: Any,
 ) -> Measurement:
     """Measures the function once and returns its run."""
+    if (kernel_name := options.pop("kernel_name", None)) is not None:
+        options["kernel"] = kernel_name
     if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
         raise TypeError(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "

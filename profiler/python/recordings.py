@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from profiler.analyse import findings
-from profiler.analyse.findings import ComparisonFinding
+from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding
@@ -59,7 +58,7 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
         return comparison_document(self)
 
 
-class Comparisons(_Shown, findings.Comparisons, frozen=True):
+class ShownComparisons(_Shown, Comparisons, frozen=True):
     """Every kernel of two recordings: `.headline`, `.index`, and `.comparisons`, the largest change of time first."""
 
     def _document(self) -> Document:
