@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
     from profiler.python.measuring import Options, Sweep
-    from profiler.python.recordings import Comparison, Measurement, Recording, Runs, Sheet, ShownLadder
+    from profiler.python.recordings import (
+        Comparison,
+        Measurement,
+        Overview,
+        Recording,
+        Runs,
+        Sheet,
+        ShownComparisons,
+        ShownLadder,
+    )
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [
@@ -61,6 +70,7 @@ def measure(
 def measure(
     function: Callable[..., Any],
     *arguments: Any,
+    kernel_name: str | None = None,
     kernel: str | None = None,
     reference: Callable[..., Any] | None = None,
     bytes: int | Callable[..., int] | None = None,
@@ -76,7 +86,7 @@ def measure(
         b = measure(partial(softmax_v2, BLOCK=1024), x, reference=torch_softmax, bytes=2 * x.nbytes)
         a.ns, a.launched, a.cautions, compare(a, b)
 
-    `reference` takes the same arguments; its result is compared and its time taken beside the function's. `kernel` is a
+    `reference` takes the same arguments; its result is compared and its time taken beside the function's. `kernel_name` is a
     regular expression for the kernel to profile, by default the one that takes most of the time. `bytes` and `flops`
     are the work of one call. `name` is that of the run, and `runs` the folder that it goes to. With
     `over={"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a function of `n`, and each point is measured.
@@ -84,7 +94,13 @@ def measure(
     """
     from profiler.python.measuring import measure_one, measure_sweep
 
-    asked = {"kernel": kernel, "bytes": bytes, "flops": flops, "name": name, **options}
+    asked = {
+        "kernel": kernel if kernel_name is None else kernel_name,
+        "bytes": bytes,
+        "flops": flops,
+        "name": name,
+        **options,
+    }
     namespace = sys._getframe(1).f_globals
     if over is None:
         return measure_one(function, arguments, reference, runs, namespace, **asked)
@@ -117,13 +133,21 @@ def read(recording: Run | str | int | Path) -> Recording:
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
-def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet:
-    """Returns what `prof show` prints of one kernel: `.headline`, `.causes`, `.metrics`, `.rules`."""
-    from profiler.ask.named.settings import Settings
-    from profiler.ask.show import show_kernel
-    from profiler.python.recordings import Sheet
+def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
+    """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.rules` of one kernel.
 
-    return Sheet.of(show_kernel(_run_of(recording), Settings(), kernel_name))
+    Of several kernels, it is their `.index` by their share of the time, and their `.sheets`; `kernel_name` chooses.
+    """
+    from profiler.ask.named.settings import Settings
+    from profiler.ask.show import show_run
+    from profiler.errors import RunNotProfiled
+    from profiler.python.recordings import Overview, Sheet
+
+    run = _run_of(recording)
+    if not run.manifest.is_profiled:
+        raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
+    found = show_run(run, Settings(), kernel_name, full=True)
+    return Sheet.of(found.sheets[0]) if len(found.sheets) == 1 else Overview(run, found.sheets, found.timing)
 
 
 def compare(
@@ -133,20 +157,22 @@ def compare(
     kernel_name: str | None = None,
     other_kernel: str | None = None,
     force: bool = False,
-) -> Comparison:
+) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
-    With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    Of recordings that have several kernels in common, it is an `.index` of them, and their `.comparisons`. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
     """
-    from profiler.ask.compare import compare_runs
+    from profiler.analyse import findings
+    from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
-    from profiler.python.recordings import Comparison
+    from profiler.python.recordings import Comparison, ShownComparisons
 
     left, right = map(_run_of, (before, after))
-    (comparison,) = compare_runs(
-        left, right, Settings(), kernel_name=kernel_name, other_kernel=other_kernel, force=force
+    found = compare_runs(
+        left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )
-    return Comparison.of(comparison)
+    answer = answer_of(found, every=False)
+    return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
 
 
 def ladder(

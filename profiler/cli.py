@@ -207,6 +207,7 @@ def main() -> NoReturn:
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
     verbose = False
+    words = sys.argv[1:]
     try:
         try:
             require_memory("prof")
@@ -226,6 +227,8 @@ def main() -> NoReturn:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
     except Exception as error:
         failure = _failure(error)
+        if not _has_answered():
+            _print_as_json(failure, words)
         _fail(failure, failure.exit_code, verbose)
     sys.exit(0)
 
@@ -249,6 +252,18 @@ def _failure(error: Exception) -> ProfError:
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
+def _has_answered() -> bool:
+    """Returns whether anything stands on standard output: a check that fails has printed its finding."""
+    return sys.stdout.has_text if isinstance(sys.stdout, _Stream) else sys.stdout.tell() > 0
+
+
+def _print_as_json(failure: ProfError, words: list[str]) -> None:
+    if any("json" in word for word in words):  # spares every other failure the import
+        from profiler.commands.shared.failure import print_failure
+
+        print_failure(failure, words)
+
+
 def _has_folder() -> bool:
     try:
         os.getcwd()
@@ -269,8 +284,10 @@ class _Stream(TextIOWrapper):
         binary = given.buffer if given else open(number, "wb", closefd=False)  # noqa: SIM115 - open until the end
         encoding, by_line = (given.encoding, given.line_buffering) if given else ("utf-8", False)
         super().__init__(binary, encoding, "backslashreplace", line_buffering=by_line)
+        self.has_text = False
 
     def write(self, text: str) -> int:
+        self.has_text = True
         with self._explained():
             return super().write(text)
 

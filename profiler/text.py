@@ -64,8 +64,8 @@ def brief_word(word: str) -> str:
 
 
 def report_name(label: str) -> str:
-    """Returns the name of a report without its folders and its ending; any other label as it is."""
-    return label.rpartition("/")[2].split(".ncu-rep")[0] if ".ncu-rep" in label else label
+    """Returns the name of a report without its folders and its ending, and what follows it; any other label as it is."""
+    return label.rpartition("/")[2].replace(".ncu-rep", "", 1) if ".ncu-rep" in label else label
 
 
 def number(value: float | None) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
-from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
+from profiler.errors import KernelNotFound, RunNotFound
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,8 +58,10 @@ def test_a_kernel_is_shown_with_its_causes(reports, runs):
 
 
 def test_of_several_kernels_one_is_chosen(reports):
-    with pytest.raises(KernelAmbiguous):
-        profiler.show(reports / "several.ncu-rep")
+    shown = profiler.show(reports / "several.ncu-rep")
+    assert [one.kernel for one in shown.index] == [one.kernel for one in shown.finding.index]
+    assert len(shown.sheets) == len(shown.index) == 3
+    assert shown.headline.what in " ".join(repr(shown).split())
     assert profiler.show(reports / "several.ncu-rep", kernel_name="offset").kernel.startswith("offset")
 
 
@@ -238,4 +240,19 @@ def test_the_package_of_the_same_name_does_not_hide_the_function():
     import profiler.measure.functions.measure
 
     assert callable(profiler.measure)
-    assert list(signature(profiler.measure).parameters)[:3] == ["function", "arguments", "kernel"]
+    assert list(signature(profiler.measure).parameters)[:3] == ["function", "arguments", "kernel_name"]
+
+
+def test_of_several_common_kernels_all_are_compared_as_the_command_does(reports):
+    found = profiler.compare(reports / "several.ncu-rep", reports / "several.ncu-rep")
+    assert len(found.comparisons) == len(found.index) == 3
+    assert found.headline.what in " ".join(repr(found).split())
+
+
+def test_what_completion_offers_is_what_there_is_to_use(runs):
+    recording = runs["gemm-6"]
+    for one in (runs, recording):
+        assert all(hasattr(one, name) for name in dir(one))
+        assert not {"forget_reports", "read_ahead", "staging"} & set(dir(one))
+    with pytest.raises(ValueError, match="'foo' is no table; there are launches"):
+        recording.to_pandas("foo")

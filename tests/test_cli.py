@@ -199,7 +199,7 @@ def test_shared_options_work_before_and_after_the_verb(prof_here, recorded, monk
 
 
 def test_the_option_nearest_to_the_verb_wins(shipped):
-    assert shipped("--format", "csv", "list", "--format", "json").stdout.startswith("[")
+    assert shipped("--format", "csv", "list", "--format", "json").stdout.startswith("{")
 
 
 def test_another_ladder_has_other_kernels(shipped):
@@ -455,3 +455,17 @@ def test_listing_and_the_catalogue_need_no_tables(recorded):
     heavy = {"pyarrow", "pandas", "numpy", "duckdb", "pebble", "ncu_report"}
     assert imported_by("--runs", recorded.root, "list") & heavy == set()
     assert imported_by("metrics", CATALOGUE[0].name) & heavy == set()
+
+
+def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(prof_here, shipped, tmp_path):
+    for words in (["show", "nope", "--format", "json"], ["--format=json", "show", "nope"]):
+        failed = shipped(*words)
+        (error,) = json.loads(failed.stdout).values()
+        assert error["exit_code"] == failed.returncode == 21
+        assert error["message"] in failed.stderr
+        assert error["remedy"] in failed.stderr
+    assert shipped("show", "nope").stdout == ""
+    assert shipped("show", "nope", "--format", "json", "--format", "csv").stdout == ""
+    undecided = shipped("check", "--baseline", "textbook-5", "textbook-6", "--format", "json")
+    assert undecided.returncode == 80
+    assert "pairs" in json.loads(undecided.stdout)

@@ -262,5 +262,13 @@ def test_the_limits_shown_are_read(tmp_path):
 
 def test_the_exit_codes_of_a_check_are_those_of_the_errors():
     listed = {int(code) for code in re.findall(r"^\| (\d+) \|", CI.read_text(), re.MULTILINE)}
-    ours = (errors.NotComparable, errors.MetricNotFound, errors.CheckUndecided, errors.ThresholdsInvalid)
+    ours = (
+        errors.RunNotFound,
+        errors.NotComparable,
+        errors.KernelAmbiguous,
+        errors.KernelNotFound,
+        errors.MetricNotFound,
+        errors.CheckUndecided,
+        errors.ThresholdsInvalid,
+    )
     assert listed == {0, 1, *(error.exit_code for error in ours)}

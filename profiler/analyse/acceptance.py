@@ -15,9 +15,9 @@ from profiler.analyse.check import (
     CheckFinding,
     MetricCheck,
     PairCheck,
-    derive_finding,
     worst,
 )
+from profiler.analyse.check_summary import derive_finding
 from profiler.catalog.accepted import Accepted
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 

@@ -27,7 +27,7 @@ from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.thresholds import Threshold
 from profiler.errors import NotComparable
-from profiler.text import shortened
+from profiler.text import change_text, duration, number, relative, shortened
 
 _NAME_WIDTH = 40
 
@@ -62,11 +62,17 @@ class MetricCheck(Struct, frozen=True):
     verdict: findings.VerdictName | None = None
     accepted_after: float | None = None
 
+    @property
+    def is_accepted(self) -> bool:
+        """Returns whether a regression passes because somebody accepted it."""
+        return bool(self.accepted) and self.outcome == "passed"
+
 
 class PairCheck(Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
-    `what` says how much slower or faster it got; of a regression, `why` says what made it so, and `next` what to change.
+    `what` says which limits were passed, or how much faster it got; of a regression of the time, `why` says what made it
+    so, and `next` what to change.
     `factors` are the two that changed the time most, as the attribution of `prof compare` has them, and `cause` is the
     first of its causes. `doubt` says why the two may be different kernels: the outcome is then `unclear` at best, unless
     `doubt_accepted` says who accepted that.
@@ -88,6 +94,16 @@ class PairCheck(Struct, frozen=True):
     doubt: str = ""
     doubt_accepted: str = ""
 
+    @property
+    def is_itself(self) -> bool:
+        """Returns whether both sides are the same recording, which proves nothing about the code."""
+        return self.before == self.after
+
+    @property
+    def is_doubted(self) -> bool:
+        """Returns whether the two may be different kernels, which nobody accepted."""
+        return bool(self.doubt) and not self.doubt_accepted
+
 
 class AcceptedRemoval(Struct, frozen=True):
     """A kernel or a recording that only the baseline has; `accepted` says who accepted that, when and why."""
@@ -97,13 +113,14 @@ class AcceptedRemoval(Struct, frozen=True):
 
 
 class CheckFinding(Struct, frozen=True):
-    """`outcome` is the worst of all; `notes` list what was left out.
+    """`headline` says what failed and counts the rest; `outcome` is the worst of all; `notes` list what was left out.
 
     `gone` are the kernels, and `missing` the recordings, that only the baseline has. Whether they got worse is not known,
     so with any of them the outcome is `unclear` at best. Those whose removal was accepted are in `removed` instead. `new`
     are the recordings that only the candidate has.
     """
 
+    headline: Headline
     schema_version: int
     outcome: Outcome
     pairs: Annotated[list[PairCheck], Importance(100, each=0.5, by=_worst_first)]
@@ -113,30 +130,6 @@ class CheckFinding(Struct, frozen=True):
     new: Annotated[list[str], Importance(85, each=2)] = []
     removed: Annotated[list[AcceptedRemoval], Importance(85, each=2)] = []
     left_out: findings.LeftOut = {}
-
-
-def derive_finding(
-    pairs: Sequence[PairCheck],
-    notes: Sequence[str],
-    gone: Sequence[str] = (),
-    missing: Sequence[str] = (),
-    new: Sequence[str] = (),
-    removed: Sequence[AcceptedRemoval] = (),
-) -> CheckFinding:
-    """Returns the finding with the worst outcome of all."""
-    outcomes = {pair.outcome for pair in pairs}
-    if gone or missing:  # else a kernel that got slower would pass under another name
-        outcomes.add("unclear")
-    return CheckFinding(
-        findings.SCHEMA_VERSION,
-        worst(outcomes),
-        list(pairs),
-        list(notes),
-        list(gone),
-        list(missing),
-        list(new),
-        list(removed),
-    )
 
 
 def check_pair(
@@ -188,9 +181,39 @@ def check_pair(
 
 
 def _explained(pair: PairCheck, found: findings.ComparisonFinding) -> PairCheck:
-    said = found.headline or Headline("", "", "")
+    """Returns a regression with what failed; why, and what to change, are of the time, and said only where that failed."""
+    failed = [one for one in pair.checks if one.outcome == "regression"]
+    others = ", ".join(failure_text(one) for one in failed if one.metric != DURATION)
     factors, cause = main_factors(found.attribution), next(iter(found.causes), None)
-    return replace(pair, what=said.what, why=said.why, next=said.next, factors=factors, cause=cause)
+    pair = replace(pair, factors=factors, cause=cause)
+    said = found.headline or Headline("", "", "")
+    if failed[0].metric != DURATION:
+        return replace(pair, what=" ".join([f"{others}.", said.what]).strip())
+    what = " ".join([said.what, *([f"Besides: {others}."] if others else [])])
+    return replace(pair, what=what, why=said.why, next=said.next)
+
+
+def failure_text(one: MetricCheck) -> str:
+    """Returns what went beyond a limit: registers 40 -> 122 (+205.00 %, allowed 0 %)."""
+    before, after = (value_text(value, one.unit) for value in (one.before, one.after))
+    return f"{one.metric} {before} -> {after} ({change_of(one)}, allowed {allowed(one)})"
+
+
+def change_of(one: MetricCheck) -> str:
+    """Returns the change in percent, with its interval where what was measured varies at all."""
+    if one.change_pct is None:
+        return relative(one.before, one.after)
+    varies = one.ci_pct is not None and one.ci_pct[0] < one.ci_pct[1]
+    return change_text(one.change_pct, one.ci_pct if varies else None)
+
+
+def allowed(one: MetricCheck) -> str:
+    sign = "" if one.limit_pct == 0 else "+" if one.way == "rise" else "-"
+    return f"{sign}{one.limit_pct:g} %"
+
+
+def value_text(value: float, unit: str) -> str:
+    return duration(value) if unit == "ns" else number(value)
 
 
 def _may_be_others(before: Profile, after: Profile) -> bool:

@@ -107,7 +107,7 @@ def headline_of_steps(kernels: Sequence[KernelFindings], pairs: Sequence[PairFin
     if times[0] is None or times[1] is None:
         return row[-1].answer or Headline("", "", "")
     whole = Speedup(math.prod(one.ratio for one in speedups), None, basis)
-    what = ratio_sentence(_names(first, last), (times[0], times[1]), whole)
+    what = ratio_sentence(_names(first, last), (times[0], times[1]), whole, of_launches=False)
     step, _ = max(zip(row, speedups, strict=True), key=lambda one: abs(math.log(one[1].ratio)))
     said, latest = step.answer, row[-1].answer
     return Headline(

@@ -10,9 +10,9 @@ from getpass import getuser
 from pathlib import Path
 
 from profiler.analyse.acceptance import apply_accepted, find_changes_to_accept
-from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
-from profiler.analyse.compare.changes import unmatched_kernels
-from profiler.analyse.recording.kernel_choice import matching_kernels
+from profiler.analyse.check import CheckFinding, PairCheck, check_pair
+from profiler.analyse.check_summary import derive_finding
+from profiler.analyse.recording.kernel_choice import match_kernels, matching_kernels, pair_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.named.ladders import require_ladder
@@ -21,7 +21,14 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
 from profiler.catalog.accepted import accepted_path, append_accepted, read_accepted
 from profiler.catalog.thresholds import Threshold, find_thresholds
-from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
+from profiler.errors import (
+    ComparisonError,
+    MetricNotFound,
+    ProfError,
+    ReportNotFound,
+    RunNotFound,
+    RunUnusable,
+)
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
 from profiler.store.reports.near import files_in, what_is_near
@@ -37,10 +44,12 @@ def check(
     kernel_name: str | None,
     every: bool,
     max_slower_pct: float | None = None,
+    other_kernel: str | None = None,
 ) -> CheckFinding:
     """Returns one outcome for each kernel, judged by the limits in the nearest `prof.toml` or `pyproject.toml`.
 
     `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
+    With `other_kernel`, `kernel_name` chooses the kernel of the baseline, and this that of the candidate.
     """
     pairing, checks = _pair_up(baseline, candidate, settings, kernel_name)
     pairs = pairing.pairs
@@ -55,8 +64,9 @@ def check(
             for run in pair:
                 if run.stored:
                     run.verify_reports(left_elsewhere=settings.reach is None)
-            checks += _check_kernels(title, pair, settings, kernel_name, every, limits)
-            alone = unmatched_kernels(*pair, kernel_name) if every else []
+            checks += _check_kernels(title, pair, settings, (kernel_name, other_kernel), every, limits)
+            states_the_rest = every and other_kernel is None
+            lost, added = _unmatched(pair, kernel_name) if states_the_rest else ([], [])
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
             if len(pairs) == 1 and not checks:
                 raise
@@ -64,10 +74,8 @@ def check(
             # The others are still checked.
             checks.append(_refused(title, _only_kernel(pair[1], kernel_name), before, after, error))
         else:
-            known = {one.name for one in pair[0].manifest.kernels}
-            gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
-            new = [kernel for kernel in alone if kernel not in known]
-            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
+            gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
+            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
     finding = derive_finding(checks, [*pairing.notes, *notes], gone, pairing.missing, pairing.new)
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
@@ -105,19 +113,37 @@ def holds_recordings(candidate: str, settings: Settings) -> bool:
     return bool(settings.open_store(folder).ids() or files_in(folder))
 
 
-def pair_kernels(
-    pair: RunPair, settings: Settings, kernel_name: str | None, *, every: bool
+def kernels_to_check(
+    pair: RunPair,
+    settings: Settings,
+    kernel_name: str | None,
+    *,
+    every: bool,
+    other_kernel: str | None = None,
 ) -> Iterator[tuple[Profile, Profile]]:
-    """Yields the kernels to check: the only kernel of each run whatever its name, or `every` one that both have.
+    """Yields the kernels to check: the only pair of two runs, or `every` pair, which may be none.
 
     If one side holds timings alone, they are checked against the timings of the other.
     """
-    if all(run.manifest.is_profiled for run in pair):
-        several = any(len(run.manifest.kernels) > 1 for run in pair)
-        yield from profile_pairs(*pair, settings, kernel_name, every=every and several)
+    before, after = pair
+    if other_kernel is not None or not all(run.manifest.is_profiled for run in pair):
+        yield (
+            profile_one(before, settings, kernel_name),
+            profile_one(after, settings, kernel_name if other_kernel is None else other_kernel),
+        )
+    elif every:
+        yield from profile_pairs(before, after, settings, pair_kernels(before, after, kernel_name).pairs)
     else:
-        left, right = (profile_one(run, settings, kernel_name) for run in pair)
-        yield left, right
+        pairs = match_kernels(before, after, kernel_name, every=False)
+        yield from profile_pairs(before, after, settings, pairs)
+
+
+def _unmatched(pair: RunPair, kernel_name: str | None) -> tuple[list[str], list[str]]:
+    """Returns the kernels that only the baseline and that only the candidate has; times alone are of no kernel."""
+    if not all(run.manifest.kernels for run in pair):
+        return [], []
+    found = pair_kernels(*pair, kernel_name)
+    return found.gone, found.new
 
 
 def _pair_up(
@@ -133,11 +159,24 @@ def _pair_up(
     if not is_agent and is_report_path(baseline, settings) and not Path(baseline).exists():
         raise ReportNotFound(f"{baseline}: no such file or folder; {what_is_near(Path(baseline))}")
     if candidate is not None:
-        before, after = open_named([baseline, candidate], settings, timed=True)
+        before, after = _open_sides([baseline, candidate], settings)
         return Pairing([pair_runs(before, after)], [], [], []), []
-    (before,) = open_named([baseline], settings, timed=True)
+    (before,) = _open_sides([baseline], settings)
     store = settings.open_store()
     return Pairing([(before, find_newer(store, before, settings.gpu))], [], [], []), _damaged(store)
+
+
+def _open_sides(references: list[str], settings: Settings) -> list[Run]:
+    """Returns the recordings that are named. What is missing may have been meant as a folder, which a check takes too."""
+    try:
+        return open_named(references, settings, timed=True)
+    except RunNotFound as error:
+        meant = [one for one in references if f"'{one}'" in error.message and not Path(one).exists()]
+        if not meant or settings.reach is not None:
+            raise
+        raise error.changed(
+            f"{printable(meant[0])}: neither a folder here nor a run ({error.message})"
+        ) from None
 
 
 def _pair_with_store(
@@ -162,12 +201,13 @@ def _check_kernels(
     title: str,
     pair: RunPair,
     settings: Settings,
-    kernel_name: str | None,
+    kernel_names: tuple[str | None, str | None],
     every: bool,
     limits: Sequence[Threshold],
 ) -> list[PairCheck]:
     """Returns the checks of a pair under its title, with the kernel's name if there are several."""
-    profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
+    kernel_name, other_kernel = kernel_names
+    profiles = list(kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
     return [
         check_pair(name, *sides, limits, diagnose_once, chosen=kernel_name is not None)

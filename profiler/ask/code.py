@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from profiler.analyse.code.alignment import CodeCheck, Functions, check_code
 from profiler.analyse.code.code import Instruction, read_code
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
-from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
+from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels, match_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -55,7 +55,9 @@ def _longest(
     """
     found: list[tuple[Profile, ...]]
     if len(runs) == 2:
-        found = [*profile_pairs(runs[0], runs[1], settings, kernel_name, every=None)]
+        before, after = runs
+        pairs = match_kernels(before, after, kernel_name, every=True)
+        found = [*profile_pairs(before, after, settings, pairs)]
     elif runs[0].manifest.is_profiled:
         names = choose_kernels(runs, kernel_name)[0]
         found = [(profile_run(runs[0], name, settings),) for name in names]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from profiler.analyse.compare.changes import compare_timings
 from profiler.analyse.compare.compare import compare_profiles, sum_up
 from profiler.analyse.findings import ComparisonFinding, Comparisons
+from profiler.analyse.recording.kernel_choice import match_kernels
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -77,7 +78,9 @@ def compare_runs(
         rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
     pairs = (
-        profile_pairs(left, right, settings, kernel_name, every=None if every else every)
+        profile_pairs(
+            left, right, settings, match_kernels(left, right, kernel_name, every=every is not False)
+        )
         if other_kernel is None
         else [(profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel))]
     )

@@ -5,7 +5,7 @@ Only this module adds a ladder's work to a profile, so all questions count it in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import msgspec
 
 from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
+from profiler.analyse.recording.kernel_choice import choose_kernel
 from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
@@ -51,14 +51,11 @@ def profile_all(run: Run, settings: Settings) -> list[Profile]:
 
 
 def profile_pairs(
-    before: Run, after: Run, settings: Settings, kernel_name: str | None, *, every: bool | None
+    before: Run, after: Run, settings: Settings, pairs: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[Profile, Profile]]:
-    """Yields pairs of profiles to compare: the one kernel of each run, or `every` one that both have.
-
-    If `every` is None, that is decided by how many both have.
-    """
+    """Yields the profiles of pairs of kernels: the first of each in one run, the second in the other."""
     rungs = [work_of(run, settings) for run in (before, after)]
-    for left, right in match_kernels(before, after, kernel_name, every):
+    for left, right in pairs:
         yield profile_rung(before, left, rungs[0]), profile_rung(after, right, rungs[1])
 
 

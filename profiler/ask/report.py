@@ -158,7 +158,7 @@ def _named(
 def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:
     """Returns the kernels to compare: none where recordings of several kernels have none in common."""
     try:
-        return match_kernels(before, after, pattern, None)
+        return match_kernels(before, after, pattern, every=True)
     except KernelAmbiguous:
         return []
 

@@ -21,7 +21,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import RunNotProfiled, RunUnusable
+from profiler.errors import RunUnusable
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -39,6 +39,13 @@ def show(
 ) -> RecordingOverview:
     """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
     (run,) = open_named([source], settings, timed=timed, size=size, nvtx=nvtx)
+    return show_run(run, settings, kernel_name, full=full)
+
+
+def show_run(
+    run: Run, settings: Settings, kernel_name: str | None = None, *, full: bool = False
+) -> RecordingOverview:
+    """Returns the sheets of an open run, as `show` does."""
     if not run.manifest.is_profiled:
         return RecordingOverview(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
@@ -49,13 +56,6 @@ def show(
         sheets.append(sheet_of(run, kernel, settings, full=full))
     settings.progress("")
     return RecordingOverview(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
-
-
-def show_kernel(run: Run, settings: Settings, kernel_name: str | None) -> SheetFinding:
-    """Returns the sheet of the one kernel meant, with every metric."""
-    if not run.manifest.is_profiled:
-        raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
-    return sheet_of(run, choose_kernel(run, kernel_name), settings)
 
 
 def sheet_of(run: Run, kernel: str, settings: Settings, *, full: bool = True) -> SheetFinding:

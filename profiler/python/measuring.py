@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Options(TypedDict, total=False):
     """The options of `profiler.measure`; those after `runs` are what `FunctionPlan` says of them."""
 
-    kernel: str | None
+    kernel_name: str | None
+    kernel: str | None  # the older word for it
     reference: Callable[..., Any] | None
     bytes: int | Callable[..., int] | None
     flops: int | Callable[..., int] | None
@@ -57,6 +58,8 @@ def measure_one(
     **options: Any,
 ) -> Measurement:
     """Measures the function once and returns its run."""
+    if (kernel_name := options.pop("kernel_name", None)) is not None:
+        options["kernel"] = kernel_name
     if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
         raise TypeError(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "

@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture `prof_kernel` measures a function and compares it with a baseline folder of runs.
 
 A test fails if its function got slower than the baseline, and says why. If the measurement cannot decide, the test has
-the outcome `unclear`: it neither passes nor fails. Without a GPU it is skipped.
+the outcome `unclear`: it neither passes nor fails. Without a GPU it is skipped, or fails if a GPU is required.
 """
 
 from __future__ import annotations
@@ -27,7 +27,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--prof-update", action="store_true", help="measure new runs for the baseline; compare nothing"
     )
+    group.addoption(
+        "--prof-require-gpu", action="store_true", help="fail without a GPU instead of skipping; in CI"
+    )
+    parser.addini("prof_require_gpu", "fail without a GPU, as --prof-require-gpu does", type="bool")
     group.addoption("--prof-times-only", action="store_true", help="measure times, without counters")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses a baseline that was named and is not there, of which tests that are skipped would never tell."""
+    named = config.getoption("--prof-baseline")
+    is_missing = named != _FOLDER and not Path(config.rootpath, named).is_dir()
+    if is_missing and not config.getoption("--prof-update"):
+        raise pytest.UsageError(f"--prof-baseline {named}: no such folder; --prof-update makes it")
 
 
 @pytest.fixture
@@ -67,6 +79,8 @@ def _measured(
     try:
         found = measure_one(function, arguments, reference, runs, namespace, name=name, **options)
     except GpuNotFound as error:
+        if config.getoption("--prof-require-gpu") or config.getini("prof_require_gpu"):
+            pytest.fail(f"prof: {error.message}", pytrace=False)
         pytest.skip(f"prof: {error.message}")
     except ProfError as error:
         pytest.fail(f"{error}\n{error.remedy}", pytrace=False)

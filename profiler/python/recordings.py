@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from profiler.analyse.findings import ComparisonFinding
+from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding
@@ -21,6 +21,7 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import KernelNotFound, RunNotFound
 from profiler.present.document import Document
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.tables.schema import TABLES
 from profiler.text import counted, shortened
 
 if TYPE_CHECKING:
@@ -57,6 +58,15 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
         return comparison_document(self)
 
 
+class ShownComparisons(_Shown, Comparisons, frozen=True):
+    """Every kernel of two recordings: `.headline`, `.index`, and `.comparisons`, the largest change of time first."""
+
+    def _document(self) -> Document:
+        from profiler.present.documents.comparison import comparisons_document
+
+        return comparisons_document(self)
+
+
 class Sheet(_Shown, SheetFinding, frozen=True):
     """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`."""
 
@@ -64,6 +74,27 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         from profiler.present.documents.recording import kernel_sections
 
         return Document(self.kernel, kernel_sections(self), opening=3)
+
+
+@dataclass(frozen=True, repr=False)
+class Overview(RecordingOverview):
+    """Several kernels of a recording: `.headline`, `.index` by their share of the time, `.sheets` and the `.timing`."""
+
+    def __iter__(self) -> Iterator[SheetFinding]:
+        return iter(self.sheets)
+
+    def __repr__(self) -> str:
+        from profiler.present.render import terminal
+
+        return terminal.document_text(self._document().brief, terminal.Window())
+
+    def _repr_html_(self) -> str:
+        return document_cell(self._document())
+
+    def _document(self) -> Document:
+        from profiler.present.documents.recording import recording_document
+
+        return recording_document(self)
 
 
 class ShownLadder(_Shown, LadderSheet, frozen=True):
@@ -103,6 +134,16 @@ class Recording(Run):
     def kernels(self) -> list[str]:
         """Returns the names of the kernels that were profiled."""
         return [kernel.name for kernel in self.manifest.kernels]
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        """Returns a table as it is stored: launches, metrics, instances, instructions, rules or timings."""
+        if name not in TABLES:
+            raise ValueError(f"{name!r} is no table; there are {', '.join(TABLES)}")
+        return super().to_pandas(name)
+
+    def __dir__(self) -> list[str]:
+        """Returns what there is to use, for tab completion; the rest serves the commands."""
+        return ["kernels", "label", "manifest", "to_pandas", "top"]
 
     def __len__(self) -> int:
         return len(self.manifest.kernels)
@@ -159,6 +200,9 @@ class Measurement(Recording):
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), "cautions", "launched", "ns"]
+
     @property
     def ns(self) -> float:
         """Returns the median time of the whole function on the GPU, without the profiler, in nanoseconds."""
@@ -172,6 +216,10 @@ class Measurement(Recording):
 
 class Runs(RunStore):
     """The runs of a folder or of a URL; `.ids()` and `.to_pandas()` list them."""
+
+    def __dir__(self) -> list[str]:
+        """Returns what there is to use, for tab completion; the rest serves the commands."""
+        return ["find", "ids", "root", "to_pandas"]
 
     def __len__(self) -> int:
         return len(self.ids())

@@ -51,7 +51,7 @@ _RESERVED = re.compile(r'(?<!")\boffset\b(?!")', re.IGNORECASE)  # our column, w
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
-@dataclass(frozen=True)
+@dataclass
 class Answer:
     """The rows of a query, read while DuckDB finds them; `names` are distinct."""
 
@@ -59,10 +59,12 @@ class Answer:
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     connection: duckdb.DuckDBPyConnection  # to convert values; the other one is busy with the query
+    has_rows: bool = False  # so far
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yields rows of plain Python values."""
         for batch in self.batches:
+            self.has_rows = self.has_rows or batch.num_rows > 0
             yield from zip(*(_values(self.connection, column) for column in batch.columns), strict=True)
 
 

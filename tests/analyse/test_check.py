@@ -7,7 +7,8 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.check import check_pair, derive_finding
+from profiler.analyse.check import check_pair
+from profiler.analyse.check_summary import derive_finding
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.thresholds import Threshold
@@ -68,6 +69,21 @@ def test_faster_and_certain_passes_also_where_no_limit_is_left(profile_of):
     zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
     found = check_pair("made", profile_of(*noisy(1000)), profile_of(*noisy(900)), [zero])
     assert found.outcome == "passed"
+
+
+def test_a_metric_that_failed_is_what_the_answer_says_before_how_much_faster_it_got(profile_of):
+    counts = [{"launch__registers_per_thread": [count] * 8} for count in (40, 122)]
+    before, after = (
+        profile_of(*noisy(ns), metrics=metrics) for ns, metrics in zip((1000, 500), counts, strict=True)
+    )
+    limit = Threshold(BY_NAME["registers"], "rise", 0.0)
+    found = check(before, after, limit)
+    assert found.outcome == "regression"
+    assert found.what.startswith("registers 40 -> 122 (+205.00 %, allowed 0 %). the second is ")
+    assert (found.why, found.next) == ("", ""), "which would be of the time"
+    slower = check(after, before, Threshold(BY_NAME["registers"], "fall", 0.0))
+    assert "takes" in slower.what
+    assert slower.what.endswith("Besides: registers 122 -> 40 (-67.21 %, allowed 0 %).")
 
 
 def test_a_gain_says_how_much_faster_and_what_is_no_gain_says_nothing(profile_of):

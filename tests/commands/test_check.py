@@ -261,7 +261,7 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check, tmp_path):
     assert "so not checked: k1" in result.stdout
     assert "so not checked: new" in result.stdout
     assert result.stdout.splitlines()[-1] == (
-        "regression in 1 of 2 kernels: k (k2, m=4096); "
+        "regression in 1 of 2 kernels: k (k2, m=4096): duration_ns +20.00 ± 0.14 %; "
         "1 recording of the baseline has no counterpart (k1, m=4096); 1 recording is new: new, m=4096"
     )
     named = json.loads(check("--baseline", "main", "runs", "--format", "json").stdout)
@@ -278,7 +278,10 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
         record(folder, "several", launches=two)
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 1
-    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k (slower, m=4096)"
+    assert result.stdout.splitlines()[-1] == (
+        "regression: duration_ns 1.000 ms -> 1.200 ms (+20.00 ± 0.14 %, allowed +2 %) in k (slower, m=4096); "
+        "1 recording not comparable"
+    )
     assert "several, m=4096: which kernel to compare is not clear" in result.stdout
     assert "-k PATTERN" in result.stdout
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//testcase")) == 2
@@ -382,7 +385,7 @@ def test_github_shows_the_summary_and_what_others_wrote_stays(record, check, tmp
     assert check("--baseline", baseline).returncode == 1
     first, heading, *_ = summary.read_text().splitlines()
     assert first == "before"
-    assert heading.startswith("### ❌ regression in 1 of 1 kernel")
+    assert heading.startswith("### ❌ regression: duration\\_ns 1.000 ms")
 
 
 def test_a_summary_named_goes_before_githubs(record, check, tmp_path, monkeypatch):
@@ -627,6 +630,74 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     assert "only in the candidate, so not checked: new" in result.stdout
 
 
+def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpart(
+    record, check, prof_here, tmp_path
+):
+    def launches(*kernels):
+        return [
+            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in kernels for one in STEADY
+        ]
+
+    sides = {"main": ("void gemm<(int)8, 0>(int)", "old"), "runs": ("void gemm<(int)8>(int, long)", "new")}
+    before, after = (record(folder, "k", launches=launches(*names)) for folder, names in sides.items())
+    result = check("--baseline", "main", "--all", "--format", "json")
+    finding = json.loads(result.stdout)
+    assert (result.returncode, [pair["outcome"] for pair in finding["pairs"]]) == (80, ["passed"])
+    assert finding["gone"] == ["k, m=4096: old"]
+    compared = prof_here("compare", f"main/{before}", f"runs/{after}", "--all", "--format", "json")
+    ((one, other),) = [(pair["before"], pair["after"]) for pair in json.loads(compared.stdout)["comparisons"]]
+    assert (one["kernel_name"], other["kernel_name"]) == tuple(names[0] for names in sides.values())
+    assert check("--baseline", "main", "--all", "--accept", "nothing calls it").returncode == 0
+
+
+def test_all_of_two_recordings_without_a_kernel_in_common_is_unclear_until_it_is_accepted(record, check):
+    for folder, kernels in (("main", "ab"), ("runs", "cd")):
+        record(folder, "k", launches=[{"kernel": kernel} for kernel in kernels])
+    result = check("--baseline", "main", "--all")
+    assert result.returncode == 80
+    assert "2 kernels of the baseline are gone (k, m=4096: a, k, m=4096: b)" in result.stdout
+    assert "only in the candidate, so not checked: c" in result.stdout
+    assert "no kernel of one side has a counterpart in the other" in result.stdout
+    assert check("--baseline", "main", "--all", "--accept", "both were split").returncode == 0
+
+
+def test_a_baseline_that_is_not_there_is_neither_a_folder_nor_a_run(record, check):
+    record("runs", "k")
+    result = check("--baseline", "runs-of-mian", "k")
+    assert result.returncode == 21
+    assert "runs-of-mian: neither a folder here nor a run (" in result.stderr
+
+
+def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(
+    prof_here, make_run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    launches = [
+        {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in ("old", "new") for one in STEADY
+    ]
+    make_run(*launches, name="both", root=tmp_path / "runs")
+    make_run(*launches, name="other", root=tmp_path / "runs")
+    words = ("check", "--baseline", "both", "other", "-k", "old", "-k", "new")
+    (pair,) = json.loads(prof_here(*words, "--format", "json").stdout)["pairs"]
+    assert (pair["kernel"], pair["outcome"]) == ("new", "passed")
+    assert "different names: old and new" in prof_here(*words).stdout
+    assert prof_here(*words, "-k", "third").returncode == 2
+    assert prof_here("check", "--baseline", "runs", "-k", "old", "-k", "new").returncode == 2
+
+
+def test_one_launch_a_side_says_how_many_decide_and_says_its_outcome_once(record, check):
+    for folder in ("main", "runs"):
+        record(folder, "k", launches=[{"kernel": "k", "metrics": {DURATION: (1e6, "ns")}}])
+    record("runs", "k", launches=[{"kernel": "k", "metrics": {DURATION: (2e6, "ns")}}])
+    result = check("--baseline", "main", "--brief")
+    assert result.returncode == 80
+    assert "ncu --launch-count 5" in result.stderr
+    assert "the launches do not decide it" in result.stdout
+    assert "the launches do not decide it" not in result.stderr
+    said = json.loads(check("--baseline", "main", "--format", "json").stdout)["headline"]
+    assert "ncu --launch-count 5" in said["next"]
+
+
 def test_a_removal_is_accepted_with_its_reason(record, check, tmp_path):
     for name in ("kept", "old"):
         record("main", name)
@@ -661,7 +732,7 @@ def test_what_is_removed_later_is_not_accepted_with_it(record, check):
     record("later", "kept")
     result = check("--baseline", "main", "later")
     assert result.returncode == 80
-    assert "1 recording of the baseline has no counterpart (old, m=4096)" in result.stderr
+    assert "1 recording of the baseline has no counterpart (old, m=4096)" in result.stdout
 
 
 def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(record, check, tmp_path):
@@ -673,7 +744,7 @@ def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(re
     pair = ("--baseline", baseline, candidate)
     doubted = check(*pair, "--junit", "check.xml")
     assert doubted.returncode == 80
-    assert "the baseline's kernel has another name: mul" in doubted.stderr
+    assert "the baseline's kernel has another name: mul" in doubted.stdout
     (case,) = ElementTree.parse(tmp_path / "check.xml").iter("testcase")
     assert case.find("error") is not None
     assert check(*pair, "-k", "add|mul").returncode == 0
@@ -684,7 +755,7 @@ def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(re
 
 
 def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_here, recorded):
-    pair = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5", "--format", "json")
+    pair = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5", "--format", "json", "--full")
     compared = prof_here("--runs", recorded.root, "compare", "6", "5", "--format", "json", "--full")
     (found,), comparison = json.loads(pair.stdout)["pairs"], json.loads(compared.stdout)
     assert found["cause"] == comparison["causes"][0]

@@ -140,13 +140,31 @@ def test_the_json_obeys_the_published_schema(compare):
         jsonschema.validate(json.loads(compare(*sides, "--format", "json").stdout), schema)
 
 
-def test_the_json_of_every_kernel_obeys_its_own_published_schema(compare, store, prof_here):
-    schema = json.loads(compare("--schema", "--all").stdout)
+def test_the_json_of_several_kernels_obeys_the_schema_of_the_same_command(compare, store, prof_here):
+    schema = json.loads(compare("--schema").stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
-    result = prof_here("--runs", store.root, "compare", "several", "several", "--all", "--format", "json")
-    found = json.loads(result.stdout)
-    jsonschema.validate(found, schema)
-    assert len(found["comparisons"]) == 3
+    for more in ((), ("--all",), ("--all", "--full")):
+        result = prof_here("--runs", store.root, "compare", "several", "several", *more, "--format", "json")
+        found = json.loads(result.stdout)
+        jsonschema.validate(found, schema)
+        assert len(found["comparisons"]) == 3
+
+
+ANSWERS = ["compare 5 6", "show 6", "show gemm-6-timed", "sass 5 6", "sass 6", "check -b 5 6", "check -b 6 5", "ladder", "ladder --ideas", "list", "list 6"]  # fmt: skip
+
+
+def test_the_json_of_every_verb_obeys_the_schema_that_the_verb_prints(prof_here, recorded):
+    wrong = []
+    for words in map(str.split, ANSWERS):
+        run = ("--runs", recorded.root, *words)
+        schema = json.loads(prof_here(*run, "--schema").stdout)
+        for more in ((), ("--full",)):
+            found = json.loads(prof_here(*run, *more, "--format", "json").stdout)
+            wrong += [
+                f"{words}: {error.message[:80]}"
+                for error in jsonschema.Draft202012Validator(schema).iter_errors(found)
+            ]
+    assert not wrong
 
 
 def test_the_json_of_a_poor_comparison_obeys_the_schema_as_well(

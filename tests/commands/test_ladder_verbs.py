@@ -291,7 +291,7 @@ def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here) -> No
 
 def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof_here, here) -> None:
     prof_here("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
-    rows = json.loads(prof_here("list", "scripts-1-timed", "--format", "json", **here).stdout)
+    rows = json.loads(prof_here("list", "scripts-1-timed", "--format", "json", **here).stdout)["runs"]
     # Two runs of one second are listed in the order of their hashes.
     assert sorted(row["workload"] for row in rows) == ["size=10", "size=20"]
     assert [set(row) & {"runs", "run_id"} for row in rows] == [{"run_id"}, {"run_id"}]

@@ -11,7 +11,7 @@ from profiler.commands.shared.options import VerbSettings
     "words",
     [
         ["list"],
-        ["list", "gemm-*", "--format", "json"],
+        ["list", "gemm-*", "--format", "csv"],
         ["show", "5"],
         ["compare", "5", "6"],
         ["sass", "5"],

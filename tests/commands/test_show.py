@@ -125,7 +125,7 @@ def test_a_loose_report_is_shown_like_a_stored_one(prof_here, shipped, reports):
 
 
 def test_the_list_names_what_can_be_compared(shipped, recorded):
-    rows = json.loads(shipped("list", "--format", "json").stdout)
+    rows = json.loads(shipped("list", "--full", "--format", "json").stdout)["runs"]
     stored = {row["name"]: row for row in rows}
     assert (stored["gemm-5"]["launches"], stored["textbook-6"]["launches"]) == (15, 8)
     assert stored["textbook-6"]["run_id"] == str(recorded.find("textbook-6", "gemm").manifest.run_id)
@@ -145,7 +145,7 @@ def test_an_empty_folder_says_how_to_begin_and_prints_no_empty_table(prof_here, 
     result = prof_here("--runs", tmp_path, "list")
     assert (result.returncode, result.stdout) == (0, "")
     assert "prof ingest" in result.stderr
-    assert json.loads(prof_here("--runs", tmp_path, "list", "--format", "json").stdout) == []
+    assert json.loads(prof_here("--runs", tmp_path, "list", "--format", "json").stdout)["runs"] == []
 
 
 def test_the_catalogue_is_printed_whole_and_one_by_one(prof_here):

@@ -458,3 +458,13 @@ def test_a_terminal_gets_the_first_rows_and_is_told_how_to_get_all(recorded: Run
     assert "999" in lines
     assert "1000" not in lines
     assert "the first 1,000 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines
+
+
+def test_a_metric_by_our_name_that_finds_no_rows_is_told_by_ncus(prof_here, recorded):
+    of_metric = "select * from metrics where metric = '{}'"
+    run = ("--runs", recorded.root, "query")
+    ours = prof_here(*run, of_metric.format("duration_ns"))
+    assert ours.returncode == 0
+    assert "no rows: the tables have ncu's names; duration_ns is 'gpu__time_duration.sum'" in ours.stderr
+    assert prof_here(*run, of_metric.format("gpu__time_duration.sum")).stderr == ""
+    assert prof_here(*run, of_metric.format("nothing")).stderr == ""

@@ -13,10 +13,15 @@ from msgspec import structs
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.compare.comparable import find_cautions, find_two_gpus, refuse_obstacles, shares_text
+from profiler.analyse.compare.comparable import (
+    find_cautions,
+    find_two_gpus,
+    name_gpus,
+    refuse_obstacles,
+    shares_text,
+)
 from profiler.analyse.compare.compare import derive_deltas, derive_side, derive_speedup, measured_ns
 from profiler.analyse.compare.headline import ratio_sentence
-from profiler.analyse.recording.kernel_choice import choose_kernels
 from profiler.analyse.recording.overview import summarise_timings
 from profiler.analyse.recording.profile import Profile, profile_timings, require_metrics
 from profiler.catalog.ladders.ladder import Kernel
@@ -34,18 +39,6 @@ class PairChange:
     speedup: findings.Speedup | None
     metrics: list[findings.MetricDelta]
     warnings: list[str]
-
-
-def unmatched_kernels(before: Run, after: Run, pattern: str | None) -> list[str]:
-    """Lists what `every` leaves out: the kernels that only one of the runs has."""
-    counts = [len(run.manifest.kernels) for run in (before, after)]
-    if not all(counts) or counts == [
-        1,
-        1,
-    ]:  # times alone, or one kernel a side, which is a pair whatever the names
-        return []
-    left, right = choose_kernels((before, after), pattern)
-    return [name for name in dict.fromkeys([*left, *right]) if name not in left or name not in right]
 
 
 def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> PairChange:
@@ -102,6 +95,8 @@ def compare_timings(
     two_gpus = find_two_gpus(one, other)
     one, other = two_gpus or (one, other)
     obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus is not None)
+    if two_gpus is None:  # else the labels name them already
+        one, other = name_gpus(one, other)
     sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
     speedup = derive_speedup(one, other)
     headline = headline_of_times(one, other, speedup)

@@ -305,6 +305,13 @@ def find_two_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile] | 
     """Returns the profiles with the GPU in each label if they are of one kernel on two GPUs, else None."""
     if before.gpu == after.gpu or UNKNOWN_GPU in (before.gpu, after.gpu) or not _is_one_kernel(before, after):
         return None
+    return name_gpus(before, after)
+
+
+def name_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile]:
+    """Returns the profiles with the GPU in each label if they are of different GPUs."""
+    if before.gpu == after.gpu:
+        return before, after
     one, other = (replace(side, label=f"{side.label} on {short_gpu(side.gpu)}") for side in (before, after))
     return one, other
 

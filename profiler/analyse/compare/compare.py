@@ -16,6 +16,7 @@ from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.comparable import (
     find_cautions,
     find_two_gpus,
+    name_gpus,
     peaks_text,
     reference_shift,
     refuse_obstacles,
@@ -60,6 +61,8 @@ def compare_profiles(
     two_gpus = find_two_gpus(before, after)
     before, after, narrowed = pair_of_main_shapes(*(two_gpus or (before, after)))
     obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
+    if two_gpus is None:  # else the labels name them already
+        before, after = name_gpus(before, after)
     wanted = require_metrics(metrics, (before, after))
     speedup = derive_speedup(before, after)
     steps = _steps(before, after, speedup)

@@ -29,6 +29,7 @@ from profiler.text import duration, number, report_name
 _SAME = 0.01
 _MOST_FACTORS = 2
 _DESPITE = "despite"
+_TOO_FEW = ", which are too few to decide it"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 _ONE_KERNEL = (
@@ -249,8 +250,13 @@ def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", ""))
     return (first, second) if first != second else ("the first", "the second")
 
 
-def ratio_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
-    """Returns which side is faster and how surely, with both times and what measured them."""
+def ratio_sentence(
+    labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup, *, of_launches: bool = True
+) -> str:
+    """Returns which side is faster and how surely, with both times and what measured them.
+
+    A speedup `of_launches` without an interval has too few of them; one of several steps has none in any case.
+    """
     one, other = names_of_sides(labels)
     where = "without" if speedup.basis == "unprofiled" else "under"
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
@@ -262,10 +268,11 @@ def ratio_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speed
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio
         spread = f", ± {half_pct:.{1 if half_pct >= 0.1 else 2}f} %"  # no interval is zero
+    here, doubt = ("", "") if speedup.ci or not of_launches else (" in these launches", _TOO_FEW)
     if speedup.ratio >= 1:
-        return f"{other} is {_ratio(speedup.ratio)} as fast as {one} ({times}{spread})."
+        return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{spread}){doubt}."
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
-    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one} ({as_fast}; {times}{spread})."
+    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{spread}){doubt}."
 
 
 def _ratio(ratio: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.catalog.patterns import search_typed
@@ -59,27 +60,38 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
     return name
 
 
-def match_kernels(before: Run, after: Run, pattern: str | None, every: bool | None) -> list[tuple[str, str]]:
-    """Returns which kernel of one run is compared with which of the other.
+@dataclass(frozen=True)
+class KernelPairs:
+    """Which kernel of one run belongs to which of the other, and the kernels that only one of them has."""
 
-    One kernel a side is a pair whatever the names, since a rung renames its kernel; otherwise kernels are matched by name.
-    `every` one of the same name is compared if it is True. If it is None, several are all compared, also those that
-    differ in their template arguments alone; if it is False, several are refused.
+    pairs: list[tuple[str, str]]
+    gone: list[str]
+    new: list[str]
+
+
+def pair_kernels(before: Run, after: Run, pattern: str | None = None) -> KernelPairs:
+    """Returns the kernels of two runs in pairs: the one rule of every question about two recordings.
+
+    One kernel a side is a pair whatever the names, since a rung renames its kernel. Otherwise kernels are matched by name,
+    and then by their function's name alone, since template arguments and parameters are a change of the same kernel.
     """
     left, right = choose_kernels([before, after], pattern)
-    common = [name for name in left if name in right]
-    if every:
-        if not common:
-            raise KernelNotFound(
-                "no kernel name is common to both sides",
-                details=_both(before, after, pattern),
-                remedy="--all pairs kernels of the same name. Choose one of each side with --kernel-name REGEX instead.",
-            )
-        return [(name, name) for name in common]
     if len(left) == len(right) == 1:
-        return [(left[0], right[0])]
+        return KernelPairs([(left[0], right[0])], [], [])
+    common = [name for name in left if name in right]
     pairs = [*((name, name) for name in common), *_of_one_base_name(left, right, common)]
-    if len(pairs) == 1 or (pairs and every is None):
+    paired = [set(side) for side in zip(*pairs, strict=True)] or [set(), set()]
+    gone, new = (
+        [name for name in side if name not in known]
+        for side, known in zip((left, right), paired, strict=True)
+    )
+    return KernelPairs(pairs, gone, new)
+
+
+def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) -> list[tuple[str, str]]:
+    """Returns the pairs of kernels to compare, `every` one or the only one; raises KernelAmbiguous where that is not clear."""
+    pairs = pair_kernels(before, after, pattern).pairs
+    if len(pairs) == 1 or (pairs and every):
         return pairs
     raise KernelAmbiguous(
         "which kernel to compare is not clear",
@@ -117,12 +129,14 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
     """Returns the kernels of a run in whose names the pattern is found; all of them without one.
 
+    A name as an answer prints it is no pattern: it means the kernels of exactly this name.
     A pattern that is a function's whole name means no function whose name only contains it. One that no name fits is held
     against the names without their parameters, and then without their template arguments: `scale$` is how such a name ends.
     """
     kernels = run.manifest.kernels
-    if whole := [kernel for kernel in kernels if base_name(kernel.name) == pattern]:
-        return whole
+    for name_of in (str, plain_name, base_name):
+        if whole := [kernel for kernel in kernels if name_of(kernel.name) == pattern]:
+            return whole
     found: list[bool] = []
     try:
         for name_of in (str, plain_name, base_name):

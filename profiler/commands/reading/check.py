@@ -22,9 +22,6 @@ from profiler.present.documents.check import (
     check_document,
     check_error_document,
     code_check_document,
-    is_accepted,
-    is_doubted,
-    sentence,
 )
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
@@ -32,8 +29,6 @@ from profiler.present.render.markdown import document_markdown
 
 _REGRESSION = 1  # the only use of exit code 1
 _SMALLEST_PCT = 0.1  # whoever types less without a % may mean a fraction
-_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, give --accept REASON."
-_PAIR_THEM = "If they do the same work, give -k PATTERN that matches both names, or --accept REASON."
 
 
 def check(
@@ -53,7 +48,7 @@ def check(
             help="Run to check against: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs, to check every run that has a counterpart in it.",
         ),
     ] = None,
-    kernel_name: options.KernelNameOption = None,
+    kernel_name: options.KernelNamesOption = None,
     every: Annotated[bool, typer.Option("--all", help="Check every kernel that both sides have.")] = False,
     sass: Annotated[
         bool,
@@ -98,6 +93,7 @@ def check(
         ),
     ] = None,
     brief: options.BriefOption = False,
+    full: options.FullJsonOption = False,
     schema: options.SchemaOption = False,
     gpu: options.GpuOption = None,
     runs: options.RunsOption = None,
@@ -107,11 +103,29 @@ def check(
     """Fail when a kernel got worse than its baseline.
 
     A kernel got worse if a metric is worse beyond noise and beyond the limits in `prof.toml` or `pyproject.toml`;
-    without limits there, if its duration is more than 2 % longer. The exit code is 0 if nothing got worse, 1 if
-    something did, 31 if the recordings are not comparable, 80 if the result is inconclusive, the baseline has a
-    recording that the candidate lacks, or the kernels have different names and are not chosen with -k, and 21 if there is no pair to check: one folder or one recording is named as both
-    sides, or two folders have no recording in common. Two folders with the same recordings pass, and the answer says
-    that nothing was checked.
+    without limits there, if its duration is more than 2 % longer. Two folders with the same recordings pass, and the
+    answer says that nothing was checked.
+
+    \b
+    Limits are in percent of the baseline (in pyproject.toml under [tool.prof.check]):
+      [check]
+      duration_ns.worse_pct = 3   # 3 % slower is still fine
+      registers.rise_pct = 0      # not one register more
+      l2_hit_pct.fall_pct = 5
+
+    \b
+    The exit code is
+      0   if nothing got worse;
+      1   if something did;
+      21  if there is no pair to check: one folder or one recording on
+          both sides, or two folders with no recording in common;
+      31  if the recordings are not comparable;
+      32  if it is not clear which kernel is meant, and 33 if none matches -k;
+      40  if a metric with a limit was not recorded;
+      80  if the result is unclear, the baseline has a recording that the
+          candidate lacks, or the kernels have different names and are
+          not chosen with -k;
+      81  if the file of limits, or of what was accepted, is wrong.
 
     Examples:
 
@@ -138,10 +152,19 @@ def check(
         _check_machine_code(baseline, candidate, settings)
         return
     _check_choice(baseline, candidate, settings)
+    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
+    if other_kernel is not None and is_store(baseline):
+        raise typer.BadParameter("two -k choose the kernels of two recordings; of folders, give one")
     limit = None if max_slower is None else _percent(max_slower)
     try:
         finding = ask(
-            baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit
+            baseline,
+            candidate,
+            settings,
+            kernel_name=first_kernel,
+            other_kernel=other_kernel,
+            every=every,
+            max_slower_pct=limit,
         )
     except ProfError as error:  # the files that a job shows say it too
         lines = error_lines(error)
@@ -153,7 +176,7 @@ def check(
         finding = _accept(finding, accept, settings)
     document = check_document(finding)
     _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))
-    print_answer(finding, lambda: [document], settings.format, brief=brief)
+    print_answer(finding, lambda: [document], settings.format, full=full, brief=brief)
     _finish(finding, allow_unclear)
 
 
@@ -164,7 +187,7 @@ def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) 
     if path is not None:
         report_written(path, settings, ": commit it with the change")
     elif not before:
-        raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
+        raise typer.BadParameter(f"nothing to accept: {finding.headline.what}", param_hint="'--accept'")
     for one in before:
         settings.say(f"Accepted already by {one}")
     return finding
@@ -172,7 +195,7 @@ def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) 
 
 def _accepted_before(finding: CheckFinding) -> Iterator[str]:
     for pair in finding.pairs:
-        yield from (one.accepted for one in pair.checks if is_accepted(one))
+        yield from (one.accepted for one in pair.checks if one.is_accepted)
         yield from filter(None, [pair.doubt_accepted])
     yield from (one.accepted for one in finding.removed)
 
@@ -235,12 +258,9 @@ def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
     if finding.outcome == "regression":
         raise typer.Exit(_REGRESSION)
     if finding.outcome == "not_comparable":
-        raise NotComparable(
-            sentence(finding),
-            remedy="Record both sides the same way; `prof compare --force` shows their difference anyway.",
-        )
+        raise NotComparable("the check does not pass: not comparable", remedy=finding.headline.next)
     if finding.outcome == "unclear" and not allow_unclear:
-        by_noise = any(one.outcome == "unclear" for pair in finding.pairs for one in pair.checks)
-        by_name = any(map(is_doubted, finding.pairs))
-        remedy = None if by_noise else _PAIR_THEM if by_name else _RECORD_IT
-        raise CheckUndecided(sentence(finding), remedy=remedy)
+        raise CheckUndecided(
+            "the check does not pass: unclear",
+            remedy=f"{finding.headline.next} Or let it pass with --allow-unclear.",
+        )

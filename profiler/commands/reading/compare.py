@@ -38,15 +38,7 @@ def compare(
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
     ] = None,
-    kernel_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel-name",
-            "-k",
-            metavar="REGEX",
-            help="Choose kernels by a part of their name, ignoring case unless it holds a capital; given twice, one for each side.",
-        ),
-    ] = None,
+    kernel_name: options.KernelNamesOption = None,
     nvtx: options.NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
@@ -66,10 +58,7 @@ def compare(
     chart: options.ChartOption = None,
     dark: options.DarkOption = False,
     brief: options.BriefOption = False,
-    schema: Annotated[
-        bool,
-        typer.Option("--schema", help="Print the JSON Schema of --format json; add --all for that of --all."),
-    ] = False,
+    schema: options.SchemaOption = False,
     runs: options.RunsOption = None,
     ladder: options.LadderOption = None,
     format: options.FormatOption = None,
@@ -96,14 +85,12 @@ def compare(
       prof compare 5 6 --chart what-changed.svg
     """
     if schema:
-        _print_schema(every)
+        _print_schema()
         return
     if gpu and len(gpu) > 2:
         raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
     first_gpu, other_gpu = (*(gpu or (None,)), None)[:2]
-    if kernel_name and len(kernel_name) > 2:
-        raise typer.BadParameter("give -k at most twice: for both sides, or one for each")
-    first_kernel, other_kernel = (*(kernel_name or (None,)), None)[:2]
+    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
     if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
@@ -138,14 +125,12 @@ def compare(
     picture.report(settings)
 
 
-def _print_schema(every: bool) -> None:
+def _print_schema() -> None:
+    """Prints the schema of both answers: which it is follows from how many kernels both sides have."""
     from profiler.analyse.findings import ComparisonFinding, Comparisons
     from profiler.present.render.json import json_schema
 
-    if every:
-        print(json_schema(Comparisons, "prof compare --all --format json"))
-    else:
-        print(json_schema(ComparisonFinding, "prof compare --format json"))
+    print(json_schema((ComparisonFinding, Comparisons), "prof compare --format json"))
 
 
 def _print(

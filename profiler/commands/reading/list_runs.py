@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
-from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
+from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
 from profiler.ask.listing import derive_listing, ladder_rows, why_nothing
 from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared import options
-from profiler.commands.shared.output import print_document
+from profiler.commands.shared.output import json_answer, print_document
+from profiler.errors import RunNotFound
 from profiler.present.documents.catalogue import kernels_document, runs_document
+from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -31,6 +33,8 @@ def list_runs(
         bool,
         typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
     ] = False,
+    full: options.FullJsonOption = False,
+    schema: options.SchemaOption = False,
     gpu: options.GpuOption = None,
     runs: options.RunsOption = None,
     ladder: options.LadderOption = None,
@@ -51,6 +55,9 @@ def list_runs(
 
       prof list --ladder copy
     """
+    if schema:
+        print(json_schema(Listing, "prof list --format json"))
+        return
     settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
@@ -58,19 +65,28 @@ def list_runs(
         _print_kernels(ladder_rows(open_ladder(settings), store), settings)
         store.require_whole()
         return
-    is_table = settings.format is options.Format.table
-    found = readable_ladder(settings) if name is None and is_table else None
+    is_shown = name is None and settings.format in (options.Format.table, options.Format.json)
+    found = readable_ladder(settings) if is_shown else None
     listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
-    if found is not None:
-        _print_kernels(listed.kernels, settings)
-        print()
-    if listed.runs or not is_table:
-        header = NAMES_HEADER if name is None else RUNS_HEADER
-        rows = [tuple(row.values()) for row in listed.runs]
-        print_document(runs_document(header, rows), format=settings.format)
+    if name is not None and not listed.runs:
+        raise RunNotFound(why_nothing(store, name, settings))
+    if settings.format is options.Format.json:
+        print(json_answer(listed, full))
+    else:
+        _print_listing(listed, settings, of_one_name=name is not None)
     if not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
+
+
+def _print_listing(listed: Listing, settings: options.VerbSettings, *, of_one_name: bool) -> None:
+    if listed.ladder is not None:
+        _print_kernels(listed.kernels, settings)
+        print()
+    if listed.runs or settings.format is not options.Format.table:
+        header = RUNS_HEADER if of_one_name else NAMES_HEADER
+        rows = [tuple(row.values()) for row in listed.runs]
+        print_document(runs_document(header, rows), format=settings.format)
 
 
 def _print_kernels(kernels: Sequence[dict[str, str | int]], settings: options.VerbSettings) -> None:

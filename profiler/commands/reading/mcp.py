@@ -194,7 +194,10 @@ description: Make a CUDA kernel faster, or find out why a change made it slower,
 Repeat this loop. Change one thing at a time, so that each difference has one reason.
 
 1. **Measure.** Record a profile of the kernel as it is: `prof collect` for a kernel of a ladder, or
-   `ncu --set full --import-source yes --nvtx -o before PROGRAM` for any program. Compile with `-lineinfo`.
+   `ncu --set full --import-source yes --nvtx --launch-count 5 -o before PROGRAM` for any program. Compile with
+   `-lineinfo`. One launch decides nothing: if the program launches the kernel once, record it in several processes with
+   `prof collect --processes 5 --name before -- PROGRAM`, which stores the run `before`. If several kernels are launched,
+   choose the one to work on with `--kernel-name regex:NAME` (`--kernel-regex NAME` of `prof collect`).
 2. **Read the cause.** `prof show before.ncu-rep --format json`. Read `headline` first: `what`, `why` and `next`. Of several
    kernels, `index` lists all by their share of the time: work on the first, and choose it with `-k NAME`. Each of its
    `causes` has `where` (file and line), `try` (what to change) and `saves_pct` (`expected` and `at_most`, in percent of
@@ -202,10 +205,10 @@ Repeat this loop. Change one thing at a time, so that each difference has one re
 3. **Change.** Do what `try` says at the line in `where`, and nothing else. Check that the result is still correct.
 4. **Compare.** Record again under another name, then `prof compare before.ncu-rep after.ncu-rep --format json`.
    `speedup.ratio` with its interval `speedup.ci` decides, not a utilisation. A `verdict` of `unclear` is no success:
-   record more launches. Keep the change only if the whole interval is above 1. Of several kernels, `--all` compares each,
+   record more launches or processes of both. Keep the change only if the whole interval is above 1. Of several kernels, `--all` compares each,
    and `index` lists them by how much their time changed.
 5. **Check.** `prof check --baseline before.ncu-rep after.ncu-rep --max-slower 2%` exits 0 if nothing got worse, 1 if
-   something did; then `pairs[].why` says what, `factors` how much, and `cause` has `where` and what to `try`.
+   something did; then `headline.what` says what, `pairs[].why` why, `factors` how much, and `cause` has `where` and what to `try`.
 
 Then go on with the new profile as `before`.
 

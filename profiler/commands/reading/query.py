@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, report_written, whole_file
 from profiler.commands.shared.output import print_document
@@ -77,7 +79,17 @@ def query(
                 print(text, end="")
         else:
             _print_tables(answer, settings.format)
+    if output is None and not answer.has_rows:
+        _hint_at_names(sql)
     store.require_whole()
+
+
+def _hint_at_names(sql: str) -> None:
+    """Says under which names the table has the metrics that the statement names as prof does."""
+    for name in re.findall(r"'(\w+)'", sql):
+        if name in BY_NAME and BY_NAME[name].ncu:
+            ncu = " or ".join(f"'{one}'" for one in BY_NAME[name].ncu)
+            print(f"no rows: the tables have ncu's names; {name} is {ncu} there", file=sys.stderr)
 
 
 def _write(answer: Answer, path: Path) -> None:

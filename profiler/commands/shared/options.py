@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -91,6 +91,29 @@ KernelNameOption = Annotated[
         metavar="REGEX",
         help="Choose kernels by a part of their name; ignores case unless it holds a capital. The whole name of a function means it alone.",
     ),
+]
+KernelNamesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel-name",
+        "-k",
+        metavar="REGEX",
+        help="Choose kernels by a part of their name, ignoring case unless it holds a capital; given twice, one for each side.",
+    ),
+]
+
+
+def kernel_of_each_side(kernel_name: Sequence[str] | None) -> tuple[str | None, str | None]:
+    """Returns the pattern of --kernel-name, and that of the second side if it was given twice."""
+    if kernel_name and len(kernel_name) > 2:
+        raise typer.BadParameter("give -k at most twice: for both sides, or one for each")
+    first, other = (*(kernel_name or (None,)), None)[:2]
+    return first, other
+
+
+FullJsonOption = Annotated[
+    bool,
+    typer.Option("--full", help="With --format json, print everything; without it, the most important 8 KB."),
 ]
 NvtxOption = Annotated[
     str | None,

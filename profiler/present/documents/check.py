@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
+from profiler.analyse.check import (
+    CheckFinding,
+    MetricCheck,
+    Outcome,
+    PairCheck,
+    allowed,
+    change_of,
+    value_text,
+)
+from profiler.analyse.check_summary import (
+    ITSELF,
+    names_of,
+    pair_name,
+)
 from profiler.analyse.code.alignment import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
-from profiler.analyse.recording.kernel_names import plain_name
-from profiler.catalog.metrics import DURATION
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import change_text, counted, duration, first_of, number, relative, shortened
+from profiler.text import counted, first_of, shortened
 
 _COLUMNS = (
     doc.Column("kernel", shrinks=True),
@@ -24,10 +35,7 @@ _COLUMNS = (
     doc.Column("allowed", stays=2, right=True),
     doc.Column("outcome", folds=True),
 )
-_NAME_WIDTH = 60
 _MOST_NAMED = 6
-_MOST_IN_LINE = 3
-_ITSELF = "the same recording on both sides"
 _TONE: dict[Outcome, doc.Tone] = {
     "passed": "good",
     "regression": "bad",
@@ -47,7 +55,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
     several = len(finding.pairs) > 1
     rows = [
         doc.Row(
-            (*_names(pair, several), *limit_cells(pair, one)),
+            (*names_of(pair, several), *limit_cells(pair, one)),
             _TONE[outcome_of(pair, one)],
         )
         for pair, one in lines
@@ -59,7 +67,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
         [doc.Table(_COLUMNS, rows, drops_empty=True)],
         [doc.Text(note, wraps=False) for note in _notes(finding)],
     ]
-    verdict = sentence(finding)
+    verdict = finding.headline.what
     return doc.Document(
         f"{_SIGN[finding.outcome]} {verdict}",
         sections,
@@ -75,98 +83,6 @@ def check_error_document(lines: Sequence[str]) -> doc.Document:
     return doc.Document(
         f"🚫 nothing was checked: {message}", [[doc.Text(line.strip(), wraps=False) for line in others]]
     )
-
-
-def sentence(finding: CheckFinding) -> str:
-    """Returns the outcome in one line, with the kernels that got faster and what only one side has."""
-    outcome, lost = _outcome(finding), _lost(finding)
-    if lost and finding.outcome == "unclear" and not any(pair.outcome == "unclear" for pair in finding.pairs):
-        outcome, lost = f"unclear: {lost}, so a regression there would not be seen; {outcome}", ""
-    new = (
-        f"; {counted(len(finding.new), 'recording is', 'recordings are')} new: {first_of(finding.new, _MOST_IN_LINE)}"
-        if finding.new
-        else ""
-    )
-    removed = [one.name for one in finding.removed]
-    accepted = (
-        f"; {counted(len(removed), 'removal', 'removals')} accepted: {first_of(removed, _MOST_IN_LINE)}"
-        if removed
-        else ""
-    )
-    return f"{outcome}{_gains(finding)}{f'; {lost}' if lost else ''}{accepted}{new}"
-
-
-def _lost(finding: CheckFinding) -> str:
-    """Returns what the baseline has and the candidate lacks, in words; "" for nothing."""
-    what = (
-        (finding.gone, "kernel of the baseline is gone", "kernels of the baseline are gone"),
-        (
-            finding.missing,
-            "recording of the baseline has no counterpart",
-            "recordings of the baseline have no counterpart",
-        ),
-    )
-    return " and ".join(
-        f"{counted(len(names), one, many)} ({first_of(names, _MOST_IN_LINE)})"
-        for names, one, many in what
-        if names
-    )
-
-
-def _gains(finding: CheckFinding) -> str:
-    """Returns how much faster the kernels are whose time fell beyond noise, the largest gains first."""
-    faster = [
-        (pair, one, one.change_pct)
-        for pair in finding.pairs
-        for one in pair.checks[:1]
-        if one.metric == DURATION and one.verdict == "better" and one.change_pct is not None
-    ]
-    faster.sort(key=lambda gain: gain[2])
-    texts = [
-        f"{pair_name(pair)} takes {change_text(pct, one.ci_pct).removeprefix('-')} less time"
-        for pair, one, pct in faster
-    ]
-    return f"; faster: {first_of(texts, _MOST_IN_LINE)}" if texts else ""
-
-
-def _outcome(finding: CheckFinding) -> str:
-    pairs = finding.pairs
-    worst = [pair for pair in pairs if pair.outcome == finding.outcome]
-    bad = [pair_name(pair) for pair in worst]
-    named = f": {first_of(bad, _MOST_IN_LINE)}"
-    if not bad or finding.outcome == "passed":
-        return f"{'passed: ' if finding.outcome == 'passed' else ''}{_no_regression(pairs)}"
-    kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
-    if finding.outcome == "regression":
-        return f"regression in {kernels}{named}"
-    if finding.outcome == "unclear":
-        undecided = any(one.outcome == "unclear" for pair in worst for one in pair.checks)
-        why = [
-            *(["the launches do not decide it"] if undecided else []),
-            *(["the baseline's kernel has another name"] if any(map(is_doubted, worst)) else []),
-        ]
-        return f"unclear in {kernels}, {' or '.join(why)}{named}"
-    return f"not comparable with its baseline: {kernels}{named}"
-
-
-def _no_regression(pairs: Sequence[PairCheck]) -> str:
-    """Returns in how many kernels there is no regression, which were accepted, and how many were not checked."""
-    alike = sum(is_itself(pair) for pair in pairs)
-    if alike == len(pairs):  # a change that records no new run is no regression
-        kernels = counted(alike, "kernel", "kernels")
-        return f"nothing was checked, because both sides hold the same recordings of {kernels}"
-    accepted = [
-        pair_name(pair)
-        for pair in pairs
-        if pair.doubt_accepted or any(is_accepted(one) for one in pair.checks)
-    ]
-    but = (
-        f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {first_of(accepted, _MOST_IN_LINE)}"
-        if accepted
-        else ""
-    )
-    left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
-    return f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{but}{left_out}"
 
 
 def _reasons(finding: CheckFinding) -> doc.Section:
@@ -186,24 +102,9 @@ def _sides(finding: CheckFinding) -> doc.Section:
     return [doc.Facts([("baseline", pair.before), ("candidate", pair.after)])]
 
 
-def is_itself(pair: PairCheck) -> bool:
-    """Returns whether both sides are the same recording, which proves nothing about the code."""
-    return pair.before == pair.after
-
-
-def is_accepted(one: MetricCheck) -> bool:
-    """Returns whether a regression passes because somebody accepted it."""
-    return bool(one.accepted) and one.outcome == "passed"
-
-
-def is_doubted(pair: PairCheck) -> bool:
-    """Returns whether the two may be different kernels, which nobody accepted."""
-    return bool(pair.doubt) and not pair.doubt_accepted
-
-
 def outcome_of(pair: PairCheck, one: MetricCheck | None) -> Outcome:
     """Returns the outcome of a limit: where the kernels may be different ones, none passes."""
-    if one is None or (one.outcome == "passed" and is_doubted(pair)):
+    if one is None or (one.outcome == "passed" and pair.is_doubted):
         return pair.outcome if one is None else "unclear"
     return one.outcome
 
@@ -227,26 +128,6 @@ def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck 
             yield pair, None
 
 
-def pair_name(pair: PairCheck) -> str:
-    """Returns the kernel's name as people call it, and the recording in which it is, unless that has the same name."""
-    kernel, recording = _names(pair, several=True)
-    return f"{kernel} ({recording})" if recording else kernel
-
-
-def _names(pair: PairCheck, several: bool) -> tuple[str, str]:
-    """Returns the kernel's name, and that of its recording where there are `several`; a recording without a known kernel has only one."""
-    title = recording_name(pair)
-    kernel = shortened(plain_name(pair.kernel), _NAME_WIDTH)
-    if not kernel or kernel == title:
-        return title, ""
-    return kernel, title if several else ""
-
-
-def recording_name(pair: PairCheck) -> str:
-    """Returns the name of the recording that holds the kernel: a report's file name, or a run's name and workload."""
-    return shortened(pair.name.removesuffix(f": {pair.kernel}"), _NAME_WIDTH)
-
-
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     """Returns the texts of a row behind the kernel's name; figures are in the unit of their metric."""
     if one is None:
@@ -255,35 +136,29 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     reason = f"accepted by {one.accepted}" if one.accepted else one.verdict if one.verdict == "better" else ""
     if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
         way = "up" if one.way == "rise" else "down"
-        limit, now = _value(one.accepted_after, one.unit), _value(one.after, one.unit)
+        limit, now = value_text(one.accepted_after, one.unit), value_text(one.after, one.unit)
         reason = f"accepted by {one.accepted}, {way} to {limit}; now {now}"
     elif one.outcome != "passed":
         reason = REASONS[one.reason]
-    elif is_doubted(pair):
+    elif pair.is_doubted:
         reason = "another kernel?"
     return (
         metric,
-        _value(one.before, one.unit),
-        _value(one.after, one.unit),
-        relative(one.before, one.after)
-        if one.change_pct is None
-        else change_text(one.change_pct, one.ci_pct),
-        f"{'+' if one.way == 'rise' else '-'}{one.limit_pct:g} %",
-        _ITSELF if is_itself(pair) else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}",
+        value_text(one.before, one.unit),
+        value_text(one.after, one.unit),
+        change_of(one),
+        allowed(one),
+        ITSELF if pair.is_itself else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}",
     )
-
-
-def _value(value: float, unit: str) -> str:
-    return duration(value) if unit == "ns" else number(value)
 
 
 def _notes(finding: CheckFinding) -> list[str]:
     """Returns what the table leaves unsaid; a caution that many pairs share appears once."""
     notes = [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
-    if alike := [pair_name(pair) for pair in finding.pairs if is_itself(pair)]:
+    if alike := [pair_name(pair) for pair in finding.pairs if pair.is_itself]:
         notes.append(
             f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
-            f"{_ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
+            f"{ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
     for pair in finding.pairs:
@@ -311,7 +186,7 @@ def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[doc.Plain]:
     return (
         *head, one.metric, one.unit, one.basis, one.before, one.after, one.change_pct,
         *(one.ci_pct or (None, None)), one.way, one.limit_pct, outcome_of(pair, one),
-        one.reason or (pair.doubt if is_doubted(pair) else ""), one.accepted or pair.doubt_accepted,
+        one.reason or (pair.doubt if pair.is_doubted else ""), one.accepted or pair.doubt_accepted,
     )  # fmt: skip
 
 

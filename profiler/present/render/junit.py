@@ -21,11 +21,11 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     suite = ElementTree.Element("testsuite", name="prof check")
     for pair, one in check.check_lines(finding):
         case = _case(suite, pair.name, one.metric if one else "comparable")
-        if one and check.is_accepted(one):
+        if one and one.is_accepted:
             ElementTree.SubElement(case, "system-out").text = _message(pair, one)
         outcome = check.outcome_of(pair, one)
         kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
-        if kind is None and not check.is_itself(pair):
+        if kind is None and not pair.is_itself:
             continue
         if kind is None or (outcome == "unclear" and allow_unclear):
             kind = "skipped"

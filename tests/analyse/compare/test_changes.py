@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from profiler.analyse.compare.changes import compare_pair, judge_speedup, unmatched_kernels
+from profiler.analyse.compare.changes import compare_pair, judge_speedup
 from profiler.analyse.findings import Speedup
-from profiler.ask.check import pair_kernels
+from profiler.analyse.recording.kernel_choice import KernelPairs, pair_kernels
+from profiler.ask.check import kernels_to_check
 from profiler.ask.named.settings import Settings
 from profiler.errors import KernelAmbiguous, NotComparable
 
@@ -54,7 +55,7 @@ def runs_of(made):
 def test_runs_of_timings_alone_are_compared_by_time(made):
     made.time("made", 1, 100.0, 101.0, 99.0)
     made.time("made", 1, 50.0, 50.5, 49.5)
-    ((before, after),) = pair_kernels(runs_of(made), Settings(), None, every=False)
+    ((before, after),) = kernels_to_check(runs_of(made), Settings(), None, every=False)
     change = compare_pair(before, after)
     assert change.speedup.basis == "unprofiled"
     assert change.speedup.ratio == pytest.approx(2.0)
@@ -64,7 +65,7 @@ def test_runs_of_timings_alone_are_compared_by_time(made):
 def test_timings_of_another_workload_are_refused(made):
     made.time("made", 1, 100.0, 101.0)
     made.time("made", 1, 100.0, 101.0, workload={"m": 1})
-    ((before, after),) = pair_kernels(runs_of(made), Settings(), None, every=False)
+    ((before, after),) = kernels_to_check(runs_of(made), Settings(), None, every=False)
     with pytest.raises(NotComparable) as refused:
         compare_pair(before, after)
     assert "the workload differs" in "".join(refused.value.details)
@@ -73,7 +74,7 @@ def test_timings_of_another_workload_are_refused(made):
 def test_a_profile_and_timings_are_compared_by_the_time_that_both_have(made):
     made.profile("made-1", 200.0, 201.0, workload={"m": 4096}, timings=[100.0, 101.0])
     made.time("made", 1, 50.0, 50.5)
-    ((before, after),) = pair_kernels(runs_of(made), Settings(), None, every=False)
+    ((before, after),) = kernels_to_check(runs_of(made), Settings(), None, every=False)
     assert compare_pair(before, after).speedup.ratio == pytest.approx(2.0, rel=0.01)
 
 
@@ -81,28 +82,28 @@ def test_how_ncu_was_set_and_how_often_it_looked_say_nothing_of_times(made):
     profiled = {"clock_control": "base", "cache_control": "none", "workload": {"m": 4096}}
     made.profile("made-1", 200.0, timings=[100.0, 101.0], **profiled)
     made.time("made", 1, 50.0, 50.5)
-    ((before, after),) = pair_kernels(runs_of(made), Settings(), None, every=False)
+    ((before, after),) = kernels_to_check(runs_of(made), Settings(), None, every=False)
     assert not any("clock" in one or "launch" in one for one in compare_pair(before, after).warnings)
 
 
 def test_every_pairs_the_only_kernels_of_two_runs_whatever_they_are_called(make_run):
     before, after = make_run({"kernel": "tile<8>"}, name="a"), make_run({"kernel": "tile<16>"}, name="b")
-    ((left, right),) = pair_kernels((before, after), Settings(), None, every=True)
+    ((left, right),) = kernels_to_check((before, after), Settings(), None, every=True)
     assert (left.kernel, right.kernel) == ("tile<8>", "tile<16>")
-    assert unmatched_kernels(before, after, None) == []
+    assert pair_kernels(before, after).gone == []
 
 
 def test_every_pairs_common_kernels_and_the_others_are_named(make_run):
     before = make_run({"kernel": "add"}, {"kernel": "gone"}, name="a")
     after = make_run({"kernel": "add"}, {"kernel": "new"}, name="b")
-    ((left, right),) = pair_kernels((before, after), Settings(), None, every=True)
+    ((left, right),) = kernels_to_check((before, after), Settings(), None, every=True)
     assert (left.kernel, right.kernel) == ("add", "add")
-    assert unmatched_kernels(before, after, None) == ["gone", "new"]
+    assert pair_kernels(before, after) == KernelPairs([("add", "add")], ["gone"], ["new"])
 
 
 def test_without_every_which_of_several_is_meant_must_be_said(make_run):
     runs = [make_run({"kernel": "add"}, {"kernel": "mul"}, name=name) for name in "ab"]
     with pytest.raises(KernelAmbiguous):
-        list(pair_kernels(runs, Settings(), None, every=False))
-    ((left, _),) = pair_kernels(runs, Settings(), "mul", every=False)
+        list(kernels_to_check(runs, Settings(), None, every=False))
+    ((left, _),) = kernels_to_check(runs, Settings(), "mul", every=False)
     assert left.kernel == "mul"

@@ -6,8 +6,14 @@ import time
 
 import pytest
 
-from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels, matching_kernels
-from profiler.analyse.recording.kernel_names import called_name, short_name, short_names
+from profiler.analyse.recording.kernel_choice import (
+    KernelPairs,
+    choose_kernel,
+    match_kernels,
+    matching_kernels,
+    pair_kernels,
+)
+from profiler.analyse.recording.kernel_names import called_name, plain_name, short_name, short_names
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -18,7 +24,7 @@ def run_of(make_run):
 
 
 def match(before, after, pattern=None, every=False):
-    return match_kernels(before, after, pattern, every)
+    return match_kernels(before, after, pattern, every=every)
 
 
 def test_a_single_kernel_a_side_is_a_pair_whatever_the_names(run_of):
@@ -71,6 +77,14 @@ def test_a_pattern_for_the_end_of_a_name_is_held_against_the_name_without_its_ar
         assert len(matching_kernels(run, pattern)) == found, pattern
 
 
+def test_a_name_as_an_answer_prints_it_chooses_its_kernel(run_of):
+    names = ["void gemm<(int)8, float *>(float *, int)", "void gemm<(int)8, float *, 1>(float *, int)"]
+    run = run_of(*names, "init()")
+    assert choose_kernel(run, plain_name(names[0])) == names[0]
+    assert choose_kernel(run, names[0]) == names[0], "whatever its brackets and stars would match"
+    assert match(run, run, r"^gemm<8, float \*>") == [(names[0], names[0])]
+
+
 def test_a_pattern_that_leaves_several_lists_only_those(run_of):
     run = run_of("gemm_a", "gemm_b", "init")
     with pytest.raises(KernelAmbiguous) as error:
@@ -99,27 +113,35 @@ def test_every_common_kernel_is_paired_in_the_order_of_the_first_recording(run_o
 
 def test_unless_one_pair_is_asked_for_all_common_kernels_are_meant(run_of):
     before, after = run_of("c", "a", "only here"), run_of("a", "c", "only there")
-    assert match(before, after, every=None) == [("c", "c"), ("a", "a")]
-    assert match(run_of("naive"), run_of("tiled"), every=None) == [("naive", "tiled")]
+    assert match(before, after, every=True) == [("c", "c"), ("a", "a")]
+    assert match(run_of("naive"), run_of("tiled"), every=True) == [("naive", "tiled")]
     with pytest.raises(KernelAmbiguous):
-        match(run_of("a", "b"), run_of("c", "d"), every=None)
+        match(run_of("a", "b"), run_of("c", "d"), every=True)
 
 
 def test_a_kernel_with_other_template_arguments_is_the_counterpart_of_one_that_has_none(run_of):
     before = run_of("cutlass()", "void gemm<128, 8>(float *)", "void copy<1>()", "void copy<2>()")
     after = run_of("void gemm<128, 8, true>(float *, int)", "cutlass()", "void copy<3>()")
     gemm = ("void gemm<128, 8>(float *)", "void gemm<128, 8, true>(float *, int)")
-    assert match(before, after, every=None) == [("cutlass()", "cutlass()"), gemm]
-    assert match(before, after, every=True) == [("cutlass()", "cutlass()")]
+    assert match(before, after, every=True) == [("cutlass()", "cutlass()"), gemm]
     with pytest.raises(KernelAmbiguous):
         match(before, after)
+    found = pair_kernels(before, after)
+    assert (found.gone, found.new) == (["void copy<1>()", "void copy<2>()"], ["void copy<3>()"])
 
 
 def test_no_common_kernel_at_all_lists_both_sides(run_of):
-    with pytest.raises(KernelNotFound) as error:
-        match(run_of("a"), run_of("b"), every=True)
+    before, after = run_of("a", "c"), run_of("b", "d")
+    with pytest.raises(KernelAmbiguous) as error:
+        match(before, after, every=True)
     assert "1 x a" in str(error.value)
     assert "1 x b" in str(error.value)
+    assert pair_kernels(before, after) == KernelPairs([], ["a", "c"], ["b", "d"])
+
+
+def test_the_only_kernel_a_side_that_a_pattern_leaves_is_neither_gone_nor_new(run_of):
+    found = pair_kernels(run_of("tile_8", "init"), run_of("tile_16", "init"), "tile")
+    assert found == KernelPairs([("tile_8", "tile_16")], [], [])
 
 
 def test_one_side_alone_follows_the_same_rules(run_of):

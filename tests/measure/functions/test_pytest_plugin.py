@@ -113,6 +113,26 @@ def test_without_a_gpu_the_test_is_skipped_with_the_reason(start, measuring):
     code, counts, printed = outcome(start("-rs", "-k", "same or without"))
     assert (code, counts) == (0, "1 passed, 1 skipped")
     assert "no GPU: nvidia-smi lists none" in printed
+    for required in (["--prof-require-gpu"], ["-o", "prof_require_gpu=true"]):
+        code, counts, printed = outcome(start("-k", "same or without", *required))
+        assert (code, counts) == (1, "1 failed, 1 passed")
+        assert "no GPU: nvidia-smi lists none" in printed
+
+
+def test_a_baseline_that_was_named_and_is_not_there_ends_the_session_at_once(measuring):
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *PLUGIN,
+        "-p",
+        "no:cacheprovider",
+        "--prof-baseline",
+        "of-mian",
+    ]
+    done = subprocess.run(command, check=False, cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--prof-baseline of-mian: no such folder; --prof-update makes it" in done.stderr
 
 
 def test_a_worker_of_xdist_waits_for_the_gpu_and_reports_what_has_no_baseline(start, measuring):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from profiler.analyse.check import MetricCheck, PairCheck, derive_finding
-from profiler.present.documents.check import check_document, sentence
+from profiler.analyse.check import MetricCheck, PairCheck
+from profiler.analyse.check_summary import derive_finding, sentence
+from profiler.present.documents.check import check_document
 from profiler.present.render.csv import records_csv
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
@@ -63,6 +64,25 @@ def table(finding):
 # For people
 
 
+def test_the_line_counts_each_outcome_and_refused_recordings_apart():
+    refused = pair("not_comparable", "broken", kernel="", checks=[], refused=["the run is damaged"])
+    finding = derive_finding([*EVERY, pair("unclear", "gemm-5"), refused], [])
+    assert finding.headline.what == (
+        "regression in 1 of 5 kernels: gemm-7: duration_ns +10.00 ± 0.50 %; "
+        "1 of 5 kernels and 1 recording not comparable; 2 of 5 kernels unclear"
+    )
+    (row,) = [line for line in text(finding).splitlines() if line.startswith(" ") and "broken" in line]
+    assert row.split() == ["broken", "not", "comparable"], "a recording is no kernel"
+
+
+def test_what_failed_comes_first_and_the_time_explains_nothing_else():
+    registers = metric("regression", metric="registers", unit="register", before=40.0, after=122.0, change_pct=205.0, ci_pct=(205.0, 205.0), limit_pct=0.0)  # fmt: skip
+    one = pair("regression", checks=[metric("passed", verdict="better"), registers])
+    assert derive_finding([one], []).headline.what.startswith(
+        "regression: registers 40 -> 122 (+205.00 %, allowed 0 %) in gemm-6"
+    )
+
+
 def test_a_pair_says_what_was_compared_by_how_much_it_changed_and_what_is_allowed():
     page = text(derive_finding([pair("regression")], []))
     assert "baseline   run-before\ncandidate  run-after" in page
@@ -76,14 +96,19 @@ def test_a_pair_says_what_was_compared_by_how_much_it_changed_and_what_is_allowe
         "regression",
     ):
         assert part in row
-    assert page.splitlines()[0] == "❌ regression in 1 of 1 kernel: gemm-6"
+    assert page.splitlines()[0] == (
+        "❌ regression: duration_ns 3.000 ms -> 3.300 ms (+10.00 ± 0.50 %, allowed +2 %) in gemm-6"
+    )
 
 
 def test_a_kernel_is_called_by_its_own_name_with_its_recording_beside_it():
     one = pair("regression", "gemm_6.ncu-rep", kernel="void k6<(int)128>(float *, int)")
     finding = derive_finding([one], [])
-    assert sentence(finding) == "regression in 1 of 1 kernel: k6<128> (gemm_6.ncu-rep)"
-    assert next(line for line in text(finding).splitlines() if "duration_ns" in line).startswith("k6<128>  ")
+    assert sentence(finding) == (
+        "regression: duration_ns 3.000 ms -> 3.300 ms (+10.00 ± 0.50 %, allowed +2 %) "
+        "in k6<128> (gemm_6.ncu-rep)"
+    )
+    assert any(line.startswith("k6<128>  ") for line in text(finding).splitlines())
     assert "k6&lt;128&gt; (gemm\\_6.ncu-rep)" in summary(finding).splitlines()[0]
     several = text(derive_finding([one, pair(name="two: k7()", kernel="k7()")], []))
     assert "k6<128>  gemm_6.ncu-rep  duration_ns" in several
@@ -103,7 +128,7 @@ def test_the_line_says_how_much_faster_and_how_surely():
     assert "passed (better)" in text(one)
     many = [pair("regression", "x"), *(gain(f"k{percent}", percent) for percent in (5, 8, 6, 7))]
     assert sentence(derive_finding(many, [])) == (
-        "regression in 1 of 5 kernels: x; faster: k8 takes 8.00 ± 0.10 % less time, "
+        "regression in 1 of 5 kernels: x: duration_ns +10.00 ± 0.50 %; faster: k8 takes 8.00 ± 0.10 % less time, "
         "k7 takes 7.00 ± 0.10 % less time, k6 takes 6.00 ± 0.10 % less time and 1 more"
     )
 
@@ -174,7 +199,7 @@ def test_it_fits_the_window_and_keeps_the_outcome(width):
     ("outcome", "told"),
     [
         ("passed", "passed: no regression in 2 kernels"),
-        ("regression", "regression in 1 of 2 kernels: x"),
+        ("regression", "regression in 1 of 2 kernels: x: duration_ns +10.00 ± 0.50 %"),
         ("unclear", "unclear in 1 of 2 kernels, the launches do not decide it: x"),
         ("not_comparable", "not comparable with its baseline: 1 of 2 kernels: x"),
     ],
@@ -186,7 +211,8 @@ def test_the_outcome_is_one_sentence(outcome, told):
 def test_of_many_the_first_are_named_and_the_rest_counted():
     pairs = [pair("regression", f"gemm-{number}") for number in range(5)]
     assert sentence(derive_finding(pairs, [])) == (
-        "regression in 5 of 5 kernels: gemm-0, gemm-1, gemm-2 and 2 more"
+        "regression in 5 of 5 kernels: gemm-0: duration_ns +10.00 ± 0.50 %, gemm-1: duration_ns +10.00 ± 0.50 %, "
+        "gemm-2: duration_ns +10.00 ± 0.50 % and 2 more"
     )
 
 

@@ -17,8 +17,7 @@ from msgspec import Meta, Struct
 
 from profiler.analyse.check import CheckFinding
 from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import ComparisonFinding, Comparisons, LeftOut
-from profiler.analyse.importance import Importance
+from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
@@ -31,10 +30,9 @@ from profiler.ask.listing import list_stored
 from profiler.ask.show import show
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import Failure, failure_json
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
-from profiler.present.brief import brief
-from profiler.present.render.json import to_json
 
 INSTRUCTIONS = """\
 prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.
@@ -42,7 +40,7 @@ Begin with `list` (what is recorded) or `ladder` (every kernel of a series at on
 one recording by itself, `sass` the machine code of hot loops, and `check` whether a kernel got worse. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
 .ncu-rep file as `list` gives it, relative to a folder that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
-An answer begins with `headline` (what, why, next); `show`, and `compare` of `all`, go on with `index`: every kernel by its \
+An answer of `show`, `compare`, `check` and `ladder` begins with `headline` (what, why, next); `show`, and `compare` of several kernels, go on with `index`: every kernel by its \
 share of the time, or by its change. Ask for one with `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot decide it, and `reason` says why. Quote figures with their interval.
@@ -165,6 +163,9 @@ class CheckInput(Input, frozen=True, kw_only=True):
     baseline: Reference
     candidate: Reference | None = None
     kernel_name: KernelPattern | None = None
+    other_kernel: (
+        Annotated[str, Meta(max_length=MOST_CHARACTERS, description="Of `candidate`, if another.")] | None
+    ) = None
     all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
     max_slower_pct: (
         Annotated[
@@ -186,16 +187,6 @@ class ListInput(Input, frozen=True):
         ]
         | None
     ) = None
-
-
-class Failure(Struct, frozen=True, omit_defaults=True):
-    """The error message and the exit code of the command line."""
-
-    message: str
-    details: Annotated[list[str], Importance(100, each=6)]
-    exit_code: int
-    remedy: str
-    left_out: LeftOut = {}
 
 
 class ToolFailed(Exception):
@@ -261,6 +252,7 @@ def _check(given: CheckInput, settings: options.VerbSettings) -> str:
         None if given.candidate is None else str(given.candidate),
         settings,
         kernel_name=given.kernel_name,
+        other_kernel=given.other_kernel,
         every=given.all,
         max_slower_pct=given.max_slower_pct,
     )
@@ -300,7 +292,7 @@ class Tool:
             failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
             if settings.verbose:
                 traceback.print_exc()
-        raise ToolFailed(to_json({"error": brief(failure)}))
+        raise ToolFailed(failure_json(failure))
 
     def _answer(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)

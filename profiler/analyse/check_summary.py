@@ -1,0 +1,241 @@
+"""Sums up checked pairs: the worst outcome of all, and a headline that says what failed and counts the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from profiler.analyse import findings
+from profiler.analyse.causes.cause import Headline
+from profiler.analyse.check import (
+    AcceptedRemoval,
+    CheckFinding,
+    MetricCheck,
+    Outcome,
+    PairCheck,
+    change_of,
+    failure_text,
+    worst,
+)
+from profiler.analyse.recording.kernel_names import plain_name
+from profiler.catalog.metrics import DURATION
+from profiler.text import change_text, counted, first_of, shortened
+
+_NAME_WIDTH = 60
+_MOST_IN_LINE = 3
+ITSELF = "the same recording on both sides"
+# Two launches give an interval at all; five make it narrow enough for most kernels.
+MORE_LAUNCHES = (
+    "One launch a side decides nothing, and two are the least. Record five of each side: `ncu --launch-count 5 ...`, or "
+    "`prof collect --processes 5 --name NAME -- PROGRAM` where the program launches the kernel once."
+)
+_MORE_PROCESSES = (
+    "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
+)
+_RECORD_ALIKE = "Record both sides the same way; `prof compare --force` shows their difference anyway."
+_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, give --accept REASON."
+_PAIR_THEM = "If they do the same work, give -k PATTERN that matches both names, or one -k for each; or --accept REASON."
+_WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
+_BESIDES: dict[Outcome, str] = {"unclear": "unclear", "not_comparable": "not comparable"}
+
+
+def derive_finding(
+    pairs: Sequence[PairCheck],
+    notes: Sequence[str],
+    gone: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    new: Sequence[str] = (),
+    removed: Sequence[AcceptedRemoval] = (),
+) -> CheckFinding:
+    """Returns the finding with the worst outcome of all, and its headline."""
+    outcomes = {pair.outcome for pair in pairs}
+    if gone or missing:  # else a kernel that got slower would pass under another name
+        outcomes.add("unclear")
+    finding = CheckFinding(
+        Headline("", "", ""),
+        findings.SCHEMA_VERSION,
+        worst(outcomes),
+        list(pairs),
+        list(notes),
+        list(gone),
+        list(missing),
+        list(new),
+        list(removed),
+    )
+    return replace(finding, headline=_headline(finding))
+
+
+def _headline(finding: CheckFinding) -> Headline:
+    """Returns the outcome in one line; of the first regression why, and what to change; of anything else what decides it."""
+    first = next((pair for pair in finding.pairs if pair.outcome == "regression"), None)
+    if first:
+        return Headline(sentence(finding), first.why, first.next)
+    return Headline(sentence(finding), "", _what_decides(finding))
+
+
+def _what_decides(finding: CheckFinding) -> str:
+    if finding.outcome == "passed":
+        return ""
+    if finding.outcome == "not_comparable":
+        return _RECORD_ALIKE
+    reasons = {one.reason for pair in finding.pairs for one in pair.checks if one.outcome == "unclear"}
+    if "too_few_launches" in reasons:
+        return MORE_LAUNCHES
+    if reasons:
+        return _MORE_PROCESSES
+    return _PAIR_THEM if any(pair.is_doubted for pair in finding.pairs) else _RECORD_IT
+
+
+def sentence(finding: CheckFinding) -> str:
+    """Returns the outcome in one line, with the kernels that got faster and what only one side has."""
+    outcome, lost = _outcome(finding), _lost(finding)
+    if lost and finding.outcome == "unclear" and not any(pair.outcome == "unclear" for pair in finding.pairs):
+        outcome, lost = f"unclear: {lost}, so a regression there would not be seen; {outcome}", ""
+    new = (
+        f"; {counted(len(finding.new), 'recording is', 'recordings are')} new: {first_of(finding.new, _MOST_IN_LINE)}"
+        if finding.new
+        else ""
+    )
+    removed = [one.name for one in finding.removed]
+    accepted = (
+        f"; {counted(len(removed), 'removal', 'removals')} accepted: {first_of(removed, _MOST_IN_LINE)}"
+        if removed
+        else ""
+    )
+    return f"{outcome}{_gains(finding)}{f'; {lost}' if lost else ''}{accepted}{new}"
+
+
+def _lost(finding: CheckFinding) -> str:
+    """Returns what the baseline has and the candidate lacks, in words; "" for nothing."""
+    what = (
+        (finding.gone, "kernel of the baseline is gone", "kernels of the baseline are gone"),
+        (
+            finding.missing,
+            "recording of the baseline has no counterpart",
+            "recordings of the baseline have no counterpart",
+        ),
+    )
+    return " and ".join(
+        f"{counted(len(names), one, many)} ({first_of(names, _MOST_IN_LINE)})"
+        for names, one, many in what
+        if names
+    )
+
+
+def _gains(finding: CheckFinding) -> str:
+    """Returns how much faster the kernels are whose time fell beyond noise, the largest gains first."""
+    faster = [
+        (pair, one, one.change_pct)
+        for pair in finding.pairs
+        for one in pair.checks[:1]
+        if one.metric == DURATION and one.verdict == "better" and one.change_pct is not None
+    ]
+    faster.sort(key=lambda gain: gain[2])
+    texts = [
+        f"{pair_name(pair)} takes {change_text(pct, one.ci_pct).removeprefix('-')} less time"
+        for pair, one, pct in faster
+    ]
+    return f"; faster: {first_of(texts, _MOST_IN_LINE)}" if texts else ""
+
+
+def _outcome(finding: CheckFinding) -> str:
+    """Returns what is worst, and how many kernels or recordings have each other outcome that does not pass."""
+    pairs = finding.pairs
+    kernels = [pair for pair in pairs if not _is_recording(pair)]
+    groups = [(outcome, [pair for pair in pairs if pair.outcome == outcome]) for outcome in _WORST_FIRST]
+    found = [(outcome, members) for outcome, members in groups if members]
+    if not found:
+        return f"{'passed: ' if finding.outcome == 'passed' else ''}{_no_regression(pairs)}"
+    (outcome, members), *others = found
+    besides = [f"{_how_many(others_of, kernels)} {_BESIDES[other]}" for other, others_of in others]
+    return "; ".join([_worst_sentence(outcome, members, kernels), *besides])
+
+
+def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Sequence[PairCheck]) -> str:
+    named = first_of([pair_name(pair) for pair in members], _MOST_IN_LINE)
+    many = _how_many(members, kernels)
+    if outcome == "regression":
+        if len(members) == len(kernels) == 1:
+            return f"regression: {_failures(members[0])} in {named}"
+        failed = [f"{pair_name(pair)}: {_changes(pair)}" for pair in members]
+        return f"regression in {many}: {first_of(failed, _MOST_IN_LINE)}"
+    if outcome == "unclear":
+        undecided = any(one.outcome == "unclear" for pair in members for one in pair.checks)
+        why = [
+            *(["the launches do not decide it"] if undecided else []),
+            *(["the baseline's kernel has another name"] if any(pair.is_doubted for pair in members) else []),
+        ]
+        return f"unclear in {many}, {' or '.join(why)}: {named}"
+    return f"not comparable with its baseline: {many}: {named}"
+
+
+def _how_many(members: Sequence[PairCheck], kernels: Sequence[PairCheck]) -> str:
+    """Returns how many kernels these are, of all; recordings that were refused whole are counted apart."""
+    recordings = sum(map(_is_recording, members))
+    some = len(members) - recordings
+    parts = [f"{some} of {counted(len(kernels), 'kernel', 'kernels')}"] if some else []
+    return " and ".join([*parts, *([counted(recordings, "recording", "recordings")] if recordings else [])])
+
+
+def _is_recording(pair: PairCheck) -> bool:
+    """Returns whether this is a recording that was refused before any of its kernels was looked at."""
+    return not pair.kernel and not pair.checks
+
+
+def _failures(pair: PairCheck) -> str:
+    return ", ".join(failure_text(one) for one in _failed(pair))
+
+
+def _changes(pair: PairCheck) -> str:
+    return " and ".join(f"{one.metric} {change_of(one)}" for one in _failed(pair))
+
+
+def _failed(pair: PairCheck) -> list[MetricCheck]:
+    return [one for one in pair.checks if one.outcome == "regression"]
+
+
+def _no_regression(pairs: Sequence[PairCheck]) -> str:
+    """Returns in how many kernels there is no regression, which were accepted, and how many were not checked."""
+    if not pairs:
+        return "nothing was checked, because no kernel of one side has a counterpart in the other"
+    alike = sum(pair.is_itself for pair in pairs)
+    if alike == len(pairs):  # a change that records no new run is no regression
+        kernels = counted(alike, "kernel", "kernels")
+        return f"nothing was checked, because both sides hold the same recordings of {kernels}"
+    accepted = [
+        pair_name(pair)
+        for pair in pairs
+        if pair.doubt_accepted or any(one.is_accepted for one in pair.checks)
+    ]
+    but = (
+        f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {first_of(accepted, _MOST_IN_LINE)}"
+        if accepted
+        else ""
+    )
+    left_out = f"; {alike} of {len(pairs)} not checked, {ITSELF}" if alike else ""
+    return f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{but}{left_out}"
+
+
+def pair_name(pair: PairCheck) -> str:
+    """Returns the kernel's name as people call it, and the recording in which it is, unless that has the same name."""
+    kernel, recording = names_of(pair, several=True)
+    if not kernel:
+        return recording
+    return f"{kernel} ({recording})" if recording else kernel
+
+
+def names_of(pair: PairCheck, several: bool) -> tuple[str, str]:
+    """Returns the kernel's name, and that of its recording where there are `several`; a recording without a known kernel has only one."""
+    title = recording_name(pair)
+    kernel = shortened(plain_name(pair.kernel), _NAME_WIDTH)
+    if several and _is_recording(pair):
+        return "", title
+    if not kernel or kernel == title:
+        return title, ""
+    return kernel, title if several else ""
+
+
+def recording_name(pair: PairCheck) -> str:
+    """Returns the name of the recording that holds the kernel: a report's file name, or a run's name and workload."""
+    return shortened(pair.name.removesuffix(f": {pair.kernel}"), _NAME_WIDTH)

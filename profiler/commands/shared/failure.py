@@ -1,0 +1,53 @@
+"""A failure as JSON: what the command line prints with --format json, and what `prof mcp` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated
+
+from msgspec import Struct
+
+from profiler.analyse.findings import LeftOut
+from profiler.analyse.importance import Importance
+from profiler.commands.shared.output import error_lines
+from profiler.errors import ProfError
+from profiler.present.brief import brief
+from profiler.present.render.json import to_json
+
+
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """The error message and the exit code of the command line."""
+
+    message: str
+    details: Annotated[list[str], Importance(100, each=6)]
+    exit_code: int
+    remedy: str
+    left_out: LeftOut = {}
+
+
+def failure_json(failure: Failure) -> str:
+    """Returns the failure as the only member, `error`, of an object, so that no answer is taken for one."""
+    return to_json({"error": brief(failure)})
+
+
+def print_failure(error: ProfError, words: Sequence[str]) -> None:
+    """Prints a failure on standard output if these words of a command line ask for JSON."""
+    if not _wants_json(words):
+        return
+    message, *rest = error_lines(error)
+    details, remedy = rest[: len(error.details)], rest[len(error.details) :]
+    failure = Failure(message, details, error.exit_code, "".join(remedy))
+    with suppress(OSError):  # the message on standard error and the exit code remain
+        print(failure_json(failure), flush=True)
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Returns whether the format that was given last is JSON; what follows `--` is of another program."""
+    words = words[: words.index("--")] if "--" in words else words
+    given = [
+        word.partition("=")[2] or following
+        for word, following in zip(words, [*words[1:], ""], strict=True)
+        if word == "--format" or word.startswith("--format=")
+    ]
+    return given[-1:] == ["json"]
