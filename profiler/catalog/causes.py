@@ -131,6 +131,15 @@ CAUSES: tuple[CauseKind, ...] = (
     *_kinds(
         "instructions",
         (
+            "unoptimised-code",
+            "The compiler did not optimise the code, as in a debug build.",
+            "Moves of a register onto itself, which no optimiser leaves: over 2 % of the instructions. It is named alone, because other "
+            "causes of such code say little about the same source with optimisation.",
+            "nvcc -G, which is for debuggers.",
+            "Compile with optimisation: without -G, with -lineinfo for the source lines.",
+            (),
+        ),
+        (
             "integer-overhead",
             "Many instructions compute addresses, quotients and remainders instead of results.",
             "Share of executed integer instructions beyond what the memory accesses need, and the sequences of a division.",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
+    compilation,
     conversions,
     global_memory,
     instructions,
@@ -51,12 +52,13 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched, which questions get from `diagnose`."""
     evidence = gather(profile)
+    causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
-        causes=_find_causes(evidence),
+        causes=causes,
         unseen=find_unseen(evidence),
         duration_ns=evidence.find(DURATION),
         launches=evidence.profile.launches,
-        can_look=bool(evidence.model.busy),
+        can_look=bool(evidence.model.busy or causes),
     )
 
 
@@ -73,6 +75,19 @@ def find_unseen(evidence: Evidence) -> list[str]:
         estimated = " (estimated from how often instructions ran)" if evidence.sites else ""
         lacking.append(f"where warps wait{estimated}")
     return lacking
+
+
+def _find_unoptimised(evidence: Evidence) -> list[Cause]:
+    """Returns the cause that comes alone: what else is found in such code need not be in what the optimiser makes of it."""
+    return [
+        _cause(evidence, one, _saves(evidence, one), _estimates(evidence))
+        for one in compilation.detect_unoptimised(evidence)
+    ]
+
+
+def _estimates(evidence: Evidence) -> dict[str, float]:
+    run = evidence.profile.run
+    return find_estimates(run, evidence.profile.numbers) if run else {}
 
 
 def _find_causes(evidence: Evidence) -> list[Cause]:
@@ -92,8 +107,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
                 for name, one in best.items()
                 if one.nothing_to_gain or one.effect.resources.get(ceiling.resource, 0.0) > 0
             }
-    run = evidence.profile.run
-    estimates = find_estimates(run, evidence.profile.numbers) if run else {}
+    estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
 
