@@ -346,6 +346,24 @@ def test_without_lines_a_division_is_what_follows_its_first_conversion():
     assert len(candidate.weights) == 20
 
 
+@pytest.mark.parametrize(("executed", "part"), [(100.0, True), (101.0, False)])
+def test_what_runs_more_often_than_a_division_on_its_line_is_no_part_of_it(executed, part):
+    """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
+    evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]")
+    on_one_line = [replace(site.instruction, line=1) for site in evidence.sites]
+    for site, instruction in zip(evidence.sites, on_one_line, strict=True):
+        site.instruction = instruction
+    assert ("SHF" in [site.instruction.name for site in instructions.find_dividing(evidence)]) == part
+
+
+@pytest.mark.parametrize(("addresses", "divides"), [(10, True), (90, False)])
+def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divides):
+    lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
+    evidence = evidence_of(*lines, file=None)
+    (candidate,) = instructions.detect_integer_overhead(evidence)
+    assert ("quotients" in candidate.sentence) == ("remainders" in candidate.advice) == divides
+
+
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
     lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
              "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
@@ -893,7 +911,20 @@ def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
 )
 def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
     assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough + 1e-9})) == [cause]
-    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough - 0.01})) == []
+    known = {"dram_bytes_read": 1e9}  # and so is how reads and writes mix
+    evidence = evidence_of(LOAD, busy={resource: enough - 0.01}, figures=known)
+    assert names(ceilings.detect_ceilings, evidence) == []
+
+
+@pytest.mark.parametrize(("used", "found"), [(0.80, []), (0.81, ["at-memory-bandwidth"])])
+def test_reads_and_writes_of_which_the_mix_is_not_recorded_may_be_as_fast_as_a_copy(used, found):
+    """A copy reaches 89 % of the peak, of which 90 % are 80.1 %; reads alone reach 94 %."""
+    evidence = evidence_of(LOAD, busy={"dram": used / 0.94})
+    assert names(ceilings.detect_ceilings, evidence) == found
+    for candidate in ceilings.detect_ceilings(evidence):
+        assert "at 81 % of its peak, and 89 to 94 % are within reach" in candidate.sentence
+        assert candidate.sentence.endswith("would still take at least 86 % of the time.")
+        assert candidate.at_most == pytest.approx(1 - used / 0.94)
 
 
 @pytest.mark.parametrize(
