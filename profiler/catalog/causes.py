@@ -85,6 +85,14 @@ CAUSES: tuple[CauseKind, ...] = (
             ("dram", "fma", "tensor", "fp64"),
         ),
         (
+            "redundant-global-stores",
+            "A loop stores its result in each turn, although only the last one stays.",
+            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there.",
+            "out[i] = sum inside the loop that adds up sum.",
+            "Store once, behind the loop.",
+            ("tensor",),
+        ),
+        (
             "register-spills",
             "The compiler keeps values in local memory because registers do not suffice, or because an array is indexed at run time.",
             "Executed loads and stores of local memory, and what waits for them.",
@@ -108,7 +116,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Lanes of a warp access different words of the same bank, and the access takes several passes.",
             "Passes that each shared access made, against those that it needs.",
             "tile[threadIdx.x][k] of a 32 x 32 array of floats: 32 passes for one.",
-            "Pad the row by one word, or exchange the index bits (swizzle), so that the lanes fall into different banks.",
+            "Choose another row length (of 4-byte words, one more), or exchange the index bits (swizzle), so that the lanes fall into different banks.",
             _LOCAL,
         ),
         (

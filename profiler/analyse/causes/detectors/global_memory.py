@@ -22,6 +22,10 @@ _OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+_FENCES = (
+    "MEMBAR",
+    "ERRBAR",
+)  # `__threadfence`, which a thread executes before others are to read what it stored
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 _MOST_REGISTERS = 255  # that a thread can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
@@ -196,6 +200,54 @@ def _times_requested(evidence: Evidence, together: bool = False) -> float:
             asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
     delivered = evidence.find("dram_bytes_read")
     return sum(asked.values()) * SECTOR_BYTES / delivered if delivered else 0.0
+
+
+def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
+    """Names stores that a loop repeats to the same address, where nothing in it shows that anyone reads what is overwritten."""
+    repeated = {
+        site: part
+        for site in evidence.of("global store")
+        if ".STRONG" not in site.opcode
+        and (part := _overwritten(evidence, site)) > 0
+        and not _is_read_meanwhile(evidence, site)
+    }
+    if repeated:
+        turns = sum(site.executed for site in repeated) / sum(
+            (1 - part) * site.executed for site, part in repeated.items()
+        )
+        yield Candidate(
+            "redundant-global-stores",
+            f"A loop stores to the same address in each of its {turns:.0f} turns: what all but the last one store is overwritten.",
+            "Store once, behind the loop, and keep the value in a register until then.",
+            evidence.without(repeated),
+            {site: site.executed for site in repeated},
+            {"turns": turns},
+        )
+
+
+def _overwritten(evidence: Evidence, store: Site) -> float:
+    """Returns the part of what a loop stores that it overwrites itself; a store that is off but for the last turn overwrites nothing."""
+    turns = 1 / (1 - has_fixed_address(evidence, store))
+    acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
+    return 1 - 1 / acting if acting > 1 else 0.0
+
+
+def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
+    """Returns whether others may read in the loop what is stored: past a fence, or at places that the loop does not leave either.
+
+    In a list that is worked on in place, each thread stores its own element and loads those beside it.
+    """
+    inside = evidence.around(store)
+    own = _place(store)
+    return any(
+        site.instruction.name in _FENCES
+        or (site.kind == "global load" and _place(site) != own and has_fixed_address(evidence, site) > 0)
+        for site in inside
+    )
+
+
+def _place(site: Site) -> str:
+    return site.instruction.text.partition("[")[2].rpartition("]")[0]
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
