@@ -182,10 +182,27 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
             "several results from it.",
-            evidence.without(dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
+            _without_repeated(evidence, dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
         )
+
+
+def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of executing these parts of the loads no more.
+
+    Of the sectors, it counts those that the data fills. The rest go as well when lanes come to lie together, which is the smaller change,
+    and a cause of its own.
+    """
+    fewer = evidence.without(fractions)
+    filled = {
+        site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
+        for site, part in fractions.items()
+    }
+    of_filled = evidence.without(filled)
+    return Effect(
+        {**fewer.resources, **{unit: of_filled.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
+    )
 
 
 def _times_requested(evidence: Evidence, together: bool = False) -> float:
