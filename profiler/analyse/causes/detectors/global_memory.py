@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_repeated_loads,
@@ -186,6 +187,34 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
         )
+    else:
+        yield from _find_shared_by_blocks(evidence, loads)
+
+
+def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
+    """Yields loads that many blocks repeat where device memory delivers each time anew, because caches do not hold it for so long."""
+    alike = {site: count_blocks_alike(evidence, site) for site in loads}
+    shared = {site: blocks for site, blocks in alike.items() if blocks > 1}
+    different = sum((site.ideal_sectors or 0.0) / blocks for site, blocks in alike.items()) * SECTOR_BYTES
+    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
+    if not shared or read <= _OFTEN * different:
+        return
+    blocks = sum(shared.values()) / len(shared)
+    # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
+    again = min(read / different, blocks) if different else blocks
+    fewer = _without_repeated(
+        evidence, {site: 1 - 1 / min(count, _MOST_REUSE) for site, count in shared.items()}
+    )
+    yield Candidate(
+        "redundant-global-loads",
+        f"{blocks:,.0f} blocks load the same, because the addresses do not depend on the whole index of the block, and device memory "
+        f"delivers it {again:,.0f} times.",
+        "Share what is loaded: let a block load a tile into shared memory for all of its warps, and each warp compute several results "
+        "from it.",
+        Effect({**fewer.resources, "dram": (1 - 1 / again) * read / (read + written)}, fewer.waits),
+        {site: site.sectors or 0.0 for site in shared},
+        {"delivered_again": again, "blocks_alike": blocks},
+    )
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
