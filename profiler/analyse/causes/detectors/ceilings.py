@@ -19,6 +19,8 @@ _CEILINGS = (
     ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
+_MOVING = ("dram", "l2")
+_UNSEEN = " Whether the same bytes are moved again and again, which blocks could share, is not recorded."
 
 
 def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
@@ -35,7 +37,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
             yield Candidate(
                 name,
                 f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time.",
-                advice,
+                f"{advice}{'' if evidence.sites or resource not in _MOVING else _UNSEEN}",
                 evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
                 saves=0.0,
                 at_most=1 - busy,

@@ -31,14 +31,16 @@ def count_blocks_alike(evidence: Evidence, site: Site) -> int:
 
 
 def _dimensions_of_address(evidence: Evidence, site: Site) -> set[str] | None:
-    """Returns the dimensions of the block's index that an address comes from; None where memory holds a part of it."""
+    """Returns the dimensions of the block's index that an address comes from; None where memory holds a part of it, or who wrote it is unknown."""
     sites = evidence.by_function[site.function]
     found: set[str] = set()
     wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
     seen = set(wanted)
     while wanted:
         index, register = wanted.pop()
-        for writer in find_writers(evidence, sites, index, register):
+        if not (writers := find_writers(evidence, sites, index, register)):
+            return None
+        for writer in writers:
             one = sites[writer]
             if one.kind not in COMPUTED:
                 return None
