@@ -116,6 +116,26 @@ def test_blocks_that_load_the_same_are_named_where_device_memory_delivers_it_ane
         assert candidate.effect.resources["dram"] == pytest.approx(3 / 4)
 
 
+@pytest.mark.parametrize(
+    ("more", "sectors", "found"),
+    [
+        ("LDG.E R5, [R30.64]", 800.0, []),  # may have asked for half of it
+        ("LDG.E R5, [R30.64]", 700.0, ["redundant-global-loads"]),
+        ("LDL R5, [R1]", 800.0, []),
+        ("STG.E [R30.64], R5", 800.0, ["redundant-global-loads"]),
+        ("UTMALDG.2D [UR8], [UR4]", 0.0, []),  # of any size
+    ],
+)
+def test_what_other_accesses_may_have_asked_device_memory_for_is_theirs(more, sectors, found):
+    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
+    facts = {
+        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
+        6: {"sectors": sectors, "ideal_sectors": sectors},
+    }
+    evidence = evidence_of(*lines, more, facts=facts, figures={"dram_bytes_read": 51_200.0}, grid=4)
+    assert names(global_memory.detect_redundant_loads, evidence) == found
+
+
 def test_sectors_that_no_lane_uses_are_not_delivered_for_other_blocks():
     (candidate,) = global_memory.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
     assert candidate.evidence["delivered_again"] == 4.0

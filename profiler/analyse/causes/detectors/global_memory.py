@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.dataflow import (
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import GLOBAL, SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _WIDEST_BITS = 128
@@ -23,6 +23,7 @@ _OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # whose sectors are not: a copy of any size, by one thread
 _FENCES = (
     "MEMBAR",
     "ERRBAR",
@@ -192,16 +193,22 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
-    """Yields loads that many blocks repeat where device memory delivers each time anew, because caches do not hold it for so long."""
-    alike = {site: count_blocks_alike(evidence, site) for site in loads}
-    shared = {site: blocks for site, blocks in alike.items() if blocks > 1}
-    different = sum((site.ideal_sectors or 0.0) / blocks for site, blocks in alike.items()) * SECTOR_BYTES
+    """Yields loads that many blocks repeat where device memory delivers each time anew, because caches do not hold it for so long.
+
+    All that other accesses may have asked device memory for is taken to be theirs.
+    """
+    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
+    others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
+    if not shared or any(site.instruction.name in _NOT_COUNTED for site in others):
+        return
+    different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    if not shared or read <= _OFTEN * different:
+    delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
+    if delivered <= _OFTEN * different:
         return
     blocks = sum(shared.values()) / len(shared)
     # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
-    again = min(read / different, blocks) if different else blocks
+    again = min(delivered / different, blocks) if different else blocks
     fewer = _without_repeated(
         evidence, {site: 1 - 1 / min(count, _MOST_REUSE) for site, count in shared.items()}
     )
@@ -211,7 +218,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         f"delivers it {again:,.0f} times.",
         "Share what is loaded: let a block load a tile into shared memory for all of its warps, and each warp compute several results "
         "from it.",
-        Effect({**fewer.resources, "dram": (1 - 1 / again) * read / (read + written)}, fewer.waits),
+        Effect({**fewer.resources, "dram": (1 - 1 / again) * delivered / (read + written)}, fewer.waits),
         {site: site.sectors or 0.0 for site in shared},
         {"delivered_again": again, "blocks_alike": blocks},
     )
