@@ -136,6 +136,18 @@ def test_what_other_accesses_may_have_asked_device_memory_for_is_theirs(more, se
     assert names(global_memory.detect_redundant_loads, evidence) == found
 
 
+@pytest.mark.parametrize(("sectors", "found"), [(800.0, []), (799.0, ["redundant-global-loads"])])
+def test_the_same_for_every_block_must_be_most_of_what_device_memory_delivers(sectors, found):
+    """1,000 blocks load the same 51 bytes beside rows of their own: what is left may be those rows, fetched twice."""
+    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
+    facts = {
+        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
+        6: {"sectors": sectors, "ideal_sectors": sectors},
+    }
+    evidence = evidence_of(*lines, "LDG.E R5, [R30.64]", facts=facts, figures={"dram_bytes_read": 51_200.0})
+    assert names(global_memory.detect_redundant_loads, evidence) == found
+
+
 def test_sectors_that_no_lane_uses_are_not_delivered_for_other_blocks():
     (candidate,) = global_memory.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
     assert candidate.evidence["delivered_again"] == 4.0
@@ -1003,7 +1015,8 @@ def test_sms_that_work_alike_are_in_balance():
     ("held", "empty", "found"),
     [
         (2.0, 0.0, []),  # two blocks all the time: something that is not recorded allows no more
-        (2.2, 0.0, ["load-imbalance", "uneven-last-wave"]),
+        (2.03, 0.0, ["load-imbalance", "uneven-last-wave"]),
+        (12.0, 0.0, ["uneven-last-wave"]),  # all that fit: none is missing
         (2.0, 0.02, ["load-imbalance", "uneven-last-wave"]),  # places empty as warps end
     ],
 )

@@ -204,7 +204,9 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
     delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
-    if delivered <= _OFTEN * different:
+    if delivered <= max(
+        _OFTEN * different, read / 2
+    ):  # less than most of it is within what others may have fetched twice
         return
     blocks = sum(shared.values()) / len(shared)
     # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.

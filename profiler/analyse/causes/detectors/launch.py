@@ -21,8 +21,8 @@ _MANY_WAVES = 10.0
 _SOME_WAVES = 2.0
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
-# Of the time that warps do not issue, and of a number of blocks: what counts that are averaged over the launch may be off.
-_NEVER_EMPTY, _WHOLE = 0.01, 0.01
+# Of the time that warps do not issue, and of a block: what counts that are averaged over the launch may be off.
+_NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -173,7 +173,7 @@ def _is_held_back(evidence: Evidence) -> bool:
     if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
         return False
     held = fitting * occupancy / limit
-    return round(held) >= 1 and abs(held - round(held)) < _WHOLE * held
+    return 1 <= round(held) < fitting and abs(held - round(held)) < _WHOLE
 
 
 def _missing_warps(evidence: Evidence) -> float:
