@@ -16,6 +16,7 @@ from profiler.analyse.causes.detectors import (
     instructions,
     lanes,
     launch,
+    redundant_accesses,
     shared_memory,
     waiting,
 )
@@ -30,7 +31,7 @@ from profiler.catalog.metrics import DURATION
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
-    global_memory.detect_redundant_loads, global_memory.detect_redundant_stores, global_memory.detect_spills, global_memory.detect_atomics,
+    redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, global_memory.detect_atomics,
     shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
     instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
     conversions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,

@@ -15,6 +15,7 @@ from profiler.analyse.causes.detectors import (
     instructions,
     lanes,
     launch,
+    redundant_accesses,
     shared_memory,
     waiting,
 )
@@ -80,7 +81,7 @@ def test_of_loads_that_repeat_data_only_the_sectors_that_it_fills_count(sectors)
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
-    (candidate,) = global_memory.detect_redundant_loads(evidence)
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
     assert "4 times" in candidate.sentence
     repeated = 3 / 4
     assert candidate.effect.resources["lsu"] == pytest.approx(repeated)
@@ -110,8 +111,8 @@ def rows_of(index, delivered, facts=None):
 )
 def test_blocks_that_load_the_same_are_named_where_device_memory_delivers_it_anew(index, delivered, found):
     evidence = rows_of(index, delivered)
-    assert names(global_memory.detect_redundant_loads, evidence) == found
-    for candidate in global_memory.detect_redundant_loads(evidence):
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == found
+    for candidate in redundant_accesses.detect_redundant_loads(evidence):
         assert candidate.evidence == {"delivered_again": 4.0, "blocks_alike": 4.0}
         assert candidate.effect.resources["dram"] == pytest.approx(3 / 4)
 
@@ -133,7 +134,7 @@ def test_what_other_accesses_may_have_asked_device_memory_for_is_theirs(more, se
         6: {"sectors": sectors, "ideal_sectors": sectors},
     }
     evidence = evidence_of(*lines, more, facts=facts, figures={"dram_bytes_read": 51_200.0}, grid=4)
-    assert names(global_memory.detect_redundant_loads, evidence) == found
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == found
 
 
 @pytest.mark.parametrize(("sectors", "found"), [(800.0, []), (799.0, ["redundant-global-loads"])])
@@ -145,11 +146,11 @@ def test_the_same_for_every_block_must_be_most_of_what_device_memory_delivers(se
         6: {"sectors": sectors, "ideal_sectors": sectors},
     }
     evidence = evidence_of(*lines, "LDG.E R5, [R30.64]", facts=facts, figures={"dram_bytes_read": 51_200.0})
-    assert names(global_memory.detect_redundant_loads, evidence) == found
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == found
 
 
 def test_sectors_that_no_lane_uses_are_not_delivered_for_other_blocks():
-    (candidate,) = global_memory.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
+    (candidate,) = redundant_accesses.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
     assert candidate.evidence["delivered_again"] == 4.0
 
 
@@ -201,8 +202,8 @@ TURN = (("@P0 BRA 0x10", 800.0), "EXIT")
 )
 def test_a_store_whose_address_stays_is_overwritten_by_the_next_turn(store, found):
     evidence = evidence_of(*SUM, (store, 800.0), *TURN)
-    assert names(global_memory.detect_redundant_stores, evidence) == found
-    for candidate in global_memory.detect_redundant_stores(evidence):
+    assert names(redundant_accesses.detect_redundant_stores, evidence) == found
+    for candidate in redundant_accesses.detect_redundant_stores(evidence):
         assert "each of its 8 turns" in candidate.sentence
         assert candidate.effect.resources["lsu"] == pytest.approx(
             0.5 * 7 / 8
@@ -217,14 +218,14 @@ def test_a_store_whose_address_stays_is_overwritten_by_the_next_turn(store, foun
     ],
 )
 def test_a_store_that_others_may_read_meanwhile_is_needed(reader):
-    assert names(global_memory.detect_redundant_stores, evidence_of(*SUM, ("STG.E [R8.64], R4", 800.0), (reader, 800.0), *TURN)) == []  # fmt: skip
+    assert names(redundant_accesses.detect_redundant_stores, evidence_of(*SUM, ("STG.E [R8.64], R4", 800.0), (reader, 800.0), *TURN)) == []  # fmt: skip
 
 
 @pytest.mark.parametrize(("acting", "found"), [(4.0, []), (8.0, ["redundant-global-stores"])])
 def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found):
     facts = {4: {"lanes": 32.0, "acting": acting}}
     evidence = evidence_of(*SUM, ("@P1 STG.E [R8.64], R4", 800.0), *TURN, facts=facts)
-    assert names(global_memory.detect_redundant_stores, evidence) == found
+    assert names(redundant_accesses.detect_redundant_stores, evidence) == found
 
 
 # The length of rows
@@ -401,7 +402,7 @@ def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered
     evidence = evidence_of(
         LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": delivered, "l1_hit_pct": hits}
     )
-    assert names(global_memory.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
 
 
 @pytest.mark.parametrize(("delivered", "saved"), [(3200.0, 3 / 4), (1600.0, 7 / 8), (100.0, 7 / 8)])
@@ -410,15 +411,15 @@ def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(deli
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"dram_bytes_read": delivered, "l1_hit_pct": 100.0}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
-    (candidate,) = global_memory.detect_redundant_loads(evidence)
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
 
 
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
-    assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == []
+    assert names(redundant_accesses.detect_redundant_loads, evidence_of(*code)) == []
     code[1] = (LOAD, 1000)
-    assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
+    assert names(redundant_accesses.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
 
 
 @pytest.mark.parametrize(
