@@ -230,4 +230,5 @@ def _added_queue(unit: _Unit, queue: float) -> float:
 def _queue(sharing: float, busy: float) -> float:
     """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
     others = 1.0 - 1.0 / sharing
-    return others * min(1.0, busy) / (1.0 - others * min(1.0, busy))
+    # At least one part of `sharing`, which is lost to rounding where that is more than floats can count.
+    return others * min(1.0, busy) / max(1.0 / sharing, 1.0 - others * min(1.0, busy))
