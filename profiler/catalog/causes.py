@@ -85,6 +85,14 @@ CAUSES: tuple[CauseKind, ...] = (
             ("dram", "fma", "tensor", "fp64"),
         ),
         (
+            "redundant-global-stores",
+            "A loop stores its result in each turn, although only the last one stays.",
+            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there.",
+            "out[i] = sum inside the loop that adds up sum.",
+            "Store once, behind the loop.",
+            ("tensor",),
+        ),
+        (
             "register-spills",
             "The compiler keeps values in local memory because registers do not suffice, or because an array is indexed at run time.",
             "Executed loads and stores of local memory, and what waits for them.",
@@ -108,7 +116,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Lanes of a warp access different words of the same bank, and the access takes several passes.",
             "Passes that each shared access made, against those that it needs.",
             "tile[threadIdx.x][k] of a 32 x 32 array of floats: 32 passes for one.",
-            "Pad the row by one word, or exchange the index bits (swizzle), so that the lanes fall into different banks.",
+            "Choose another row length (of 4-byte words, one more), or exchange the index bits (swizzle), so that the lanes fall into different banks.",
             _LOCAL,
         ),
         (
@@ -130,6 +138,15 @@ CAUSES: tuple[CauseKind, ...] = (
     ),
     *_kinds(
         "instructions",
+        (
+            "unoptimised-code",
+            "The compiler did not optimise the code, as in a debug build.",
+            "Moves of a register onto itself, which no optimiser leaves: over 2 % of the instructions. It is named alone, because other "
+            "causes of such code say little about the same source with optimisation.",
+            "nvcc -G, which is for debuggers.",
+            "Compile with optimisation: without -G, with -lineinfo for the source lines.",
+            (),
+        ),
         (
             "integer-overhead",
             "Many instructions compute addresses, quotients and remainders instead of results.",

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
+    compilation,
     conversions,
     global_memory,
     instructions,
     lanes,
     launch,
+    redundant_accesses,
     shared_memory,
     waiting,
 )
@@ -29,7 +31,7 @@ from profiler.catalog.metrics import DURATION
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
-    global_memory.detect_redundant_loads, global_memory.detect_spills, global_memory.detect_atomics,
+    redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, global_memory.detect_atomics,
     shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
     instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
     conversions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
@@ -51,14 +53,15 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched, which questions get from `diagnose`."""
     evidence = gather(profile)
+    causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
-        causes=_find_causes(evidence),
+        causes=causes,
         unseen=find_unseen(evidence),
         duration_ns=evidence.find(DURATION),
         launches=evidence.profile.launches,
         sees=_find_seen(evidence),
         busy=dict(evidence.model.busy),
-        can_look=bool(evidence.model.busy),
+        can_look=bool(evidence.model.busy or causes),
     )
 
 
@@ -87,6 +90,19 @@ def find_unseen(evidence: Evidence) -> list[str]:
     return lacking
 
 
+def _find_unoptimised(evidence: Evidence) -> list[Cause]:
+    """Returns the cause that comes alone: what else is found in such code need not be in what the optimiser makes of it."""
+    return [
+        _cause(evidence, one, _saves(evidence, one), _estimates(evidence))
+        for one in compilation.detect_unoptimised(evidence)
+    ]
+
+
+def _estimates(evidence: Evidence) -> dict[str, float]:
+    run = evidence.profile.run
+    return find_estimates(run, evidence.profile.numbers) if run else {}
+
+
 def _find_causes(evidence: Evidence) -> list[Cause]:
     if not evidence.model.busy:
         return []
@@ -104,8 +120,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
                 for name, one in best.items()
                 if one.nothing_to_gain or one.effect.resources.get(ceiling.resource, 0.0) > 0
             }
-    run = evidence.profile.run
-    estimates = find_estimates(run, evidence.profile.numbers) if run else {}
+    estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
 

@@ -41,6 +41,13 @@ def test_shared_memory_and_special_functions_are_behind_short_scoreboards():
     assert charged_places(*lines, waits={3: {"short_scoreboard": 9}}) == {2: {"short_scoreboard": 9}}
 
 
+def test_a_conversion_that_takes_a_fixed_time_is_waited_for_behind_no_scoreboard():
+    lines = ("LDS R6, [R8]", "{} R7, R9", "FADD R5, R6, R7", "EXIT")
+    for conversion, place in (("I2F.U32", 1), ("I2FP.F32.U32", 0), ("F2FP.F16.F32.PACK_AB", 0)):
+        code = [line.format(conversion) for line in lines]
+        assert charged_places(*code, waits={2: {"short_scoreboard": 9}}) == {place: {"short_scoreboard": 9}}
+
+
 def test_a_warp_seen_after_a_barrier_waits_for_the_barrier():
     lines = ("BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8]", "EXIT")
     assert charged_places(*lines, waits={1: {"barrier": 9}}) == {0: {"barrier": 9}}

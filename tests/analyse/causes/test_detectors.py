@@ -15,9 +15,11 @@ from profiler.analyse.causes.detectors import (
     instructions,
     lanes,
     launch,
+    redundant_accesses,
     shared_memory,
     waiting,
 )
+from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
 
@@ -71,6 +73,183 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
     assert effect.lighter["long_scoreboard"] == pytest.approx(saved)  # queues: each load keeps its latency
     assert "long_scoreboard" not in effect.waits
     assert effect.resources["l1"] == pytest.approx(2 / 3)  # which looks each of them up
+
+
+@pytest.mark.parametrize("sectors", [4.0, 16.0])
+def test_of_loads_that_repeat_data_only_the_sectors_that_it_fills_count(sectors):
+    """The others go by a change of the layout, which is a cause of its own; the loads themselves go either way."""
+    facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
+    assert "4 times" in candidate.sentence
+    repeated = 3 / 4
+    assert candidate.effect.resources["lsu"] == pytest.approx(repeated)
+    assert candidate.effect.resources["l1"] == pytest.approx(repeated * 4 / sectors)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(repeated * 4 / sectors)
+
+
+# Of a loop that adds up rows: the row depends on the block's y, and x is that of the lane.
+ROWS = ("S2R R2, SR_CTAID.{}", "S2R R9, SR_TID.X", "IMAD R2, R2, 0x400, R9", ("LDG.E R4, [R2]", 400.0),
+        ("IADD3 R2, R2, 0x80, RZ", 400.0), ("@P0 BRA 0x30", 400.0))  # fmt: skip
+
+
+def rows_of(index, delivered, facts=None):
+    """The loads ask for 51,200 bytes: four blocks of a grid of 4 x 1 for the same quarter, where only y decides."""
+    lines = [one.format(index) if isinstance(one, str) else one for one in ROWS]
+    known = {3: {"sectors": 1600.0, "ideal_sectors": 1600.0} | (facts or {})}
+    return evidence_of(*lines, facts=known, figures={"dram_bytes_read": delivered}, grid=4)
+
+
+@pytest.mark.parametrize(
+    ("index", "delivered", "found"),
+    [
+        ("Y", 51_200.0, ["redundant-global-loads"]),  # four blocks, four times
+        ("Y", 25_600.0, []),  # twice: caches hold it for most of them
+        ("X", 51_200.0, []),  # each block has its own
+    ],
+)
+def test_blocks_that_load_the_same_are_named_where_device_memory_delivers_it_anew(index, delivered, found):
+    evidence = rows_of(index, delivered)
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == found
+    for candidate in redundant_accesses.detect_redundant_loads(evidence):
+        assert candidate.evidence == {"delivered_again": 4.0, "blocks_alike": 4.0}
+        assert candidate.effect.resources["dram"] == pytest.approx(3 / 4)
+
+
+@pytest.mark.parametrize(
+    ("more", "sectors", "found"),
+    [
+        ("LDG.E R5, [R30.64]", 800.0, []),  # may have asked for half of it
+        ("LDG.E R5, [R30.64]", 700.0, ["redundant-global-loads"]),
+        ("LDL R5, [R1]", 800.0, []),
+        ("STG.E [R30.64], R5", 800.0, ["redundant-global-loads"]),
+        ("UTMALDG.2D [UR8], [UR4]", 0.0, []),  # of any size
+    ],
+)
+def test_what_other_accesses_may_have_asked_device_memory_for_is_theirs(more, sectors, found):
+    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
+    facts = {
+        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
+        6: {"sectors": sectors, "ideal_sectors": sectors},
+    }
+    evidence = evidence_of(*lines, more, facts=facts, figures={"dram_bytes_read": 51_200.0}, grid=4)
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == found
+
+
+@pytest.mark.parametrize(("sectors", "found"), [(800.0, []), (799.0, ["redundant-global-loads"])])
+def test_the_same_for_every_block_must_be_most_of_what_device_memory_delivers(sectors, found):
+    """1,000 blocks load the same 51 bytes beside rows of their own: what is left may be those rows, fetched twice."""
+    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
+    facts = {
+        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
+        6: {"sectors": sectors, "ideal_sectors": sectors},
+    }
+    evidence = evidence_of(*lines, "LDG.E R5, [R30.64]", facts=facts, figures={"dram_bytes_read": 51_200.0})
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == found
+
+
+def test_sectors_that_no_lane_uses_are_not_delivered_for_other_blocks():
+    (candidate,) = redundant_accesses.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
+    assert candidate.evidence["delivered_again"] == 4.0
+
+
+def test_an_address_that_was_loaded_may_be_any():
+    evidence = evidence_of("MOV R8, 0x100", "LDG.E R2, [R8]", "LDG.E R4, [R2]", "LDG.E R4, [R30]", grid=4)
+    alike = [count_blocks_alike(evidence, site) for site in evidence.of("global load")]
+    assert alike == [4, 1, 1]  # the last one's address was written where nothing is known of
+
+
+@pytest.mark.parametrize(
+    ("lines", "alike"),
+    [
+        (["S2R R2, SR_CTAID.X", "MOV R2, 0x100"], 4),  # what was written before is gone
+        (["S2R R2, SR_CTAID.X", "@P0 MOV R2, 0x100"], 1),  # and stays where the predicate does not hold
+    ],
+)
+def test_the_last_writers_of_an_address_decide(lines, alike):
+    evidence = evidence_of(*lines, "LDG.E R4, [R2]", grid=4)
+    assert count_blocks_alike(evidence, evidence.sites[-1]) == alike
+
+
+@pytest.mark.parametrize(("counter", "alike"), [("IADD3 R2, R2, R6, RZ", 1), ("MOV R2, R7", 4)])
+def test_in_a_loop_the_turn_before_writes_the_address_too(counter, alike):
+    """R6 is of the block, and R7 is not; the load comes before both."""
+    lines = ["S2R R6, SR_CTAID.X", "MOV R7, 0x100", "MOV R2, R7", ("LDG.E R4, [R2]", 800.0), (counter, 800.0), ("@P0 BRA 0x30", 800.0)]  # fmt: skip
+    evidence = evidence_of(*lines, grid=4)
+    assert count_blocks_alike(evidence, evidence.sites[3]) == alike
+
+
+# Stores of a loop
+
+SUM = (
+    "MOV R4, RZ",
+    ("LDG.E R6, [R2.64]", 800.0),
+    ("FADD R4, R4, R6", 800.0),
+    ("IADD3 R2, R2, 0x4, RZ", 800.0),
+)
+TURN = (("@P0 BRA 0x10", 800.0), "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("store", "found"),
+    [
+        ("STG.E [R8.64], R4", ["redundant-global-stores"]),
+        ("STG.E [R2.64], R4", []),  # each turn stores elsewhere
+        ("STG.E.STRONG.GPU [R8.64], R4", []),  # others are to see each
+        ("LDG.E R10, [R8.64]", []),
+    ],
+)
+def test_a_store_whose_address_stays_is_overwritten_by_the_next_turn(store, found):
+    evidence = evidence_of(*SUM, (store, 800.0), *TURN)
+    assert names(redundant_accesses.detect_redundant_stores, evidence) == found
+    for candidate in redundant_accesses.detect_redundant_stores(evidence):
+        assert "each of its 8 turns" in candidate.sentence
+        assert candidate.effect.resources["lsu"] == pytest.approx(
+            0.5 * 7 / 8
+        )  # half of the accesses are stores
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "MEMBAR.SC.GPU",  # `__threadfence`
+        "LDG.E R7, [R8.64+0x4]",  # what the neighbour stored
+    ],
+)
+def test_a_store_that_others_may_read_meanwhile_is_needed(reader):
+    assert names(redundant_accesses.detect_redundant_stores, evidence_of(*SUM, ("STG.E [R8.64], R4", 800.0), (reader, 800.0), *TURN)) == []  # fmt: skip
+
+
+@pytest.mark.parametrize(("acting", "found"), [(4.0, []), (8.0, ["redundant-global-stores"])])
+def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found):
+    facts = {4: {"lanes": 32.0, "acting": acting}}
+    evidence = evidence_of(*SUM, ("@P1 STG.E [R8.64], R4", 800.0), *TURN, facts=facts)
+    assert names(redundant_accesses.detect_redundant_stores, evidence) == found
+
+
+# The length of rows
+
+
+@pytest.mark.parametrize(
+    ("access", "more", "block", "said"),
+    [
+        ("LDS R4, [R2]", [], 256, "Pad the rows of the array by one word"),
+        ("LDS R4, [R2]", [], 16, "2 rows of 16 threads in a warp start 16 banks apart"),
+        ("LDS.64 R4, [R2]", [], 256, "odd multiple of 8 bytes"),
+        (
+            "LDS R4, [R2]",
+            ["STS.128 [R3], R8"],
+            256,
+            "odd multiple of 16 bytes",
+        ),  # which one word would misalign
+        ("LDS R4, [R2]", ["HMMA.1688.F32 R20, R38, R51, R20"], 256, "odd multiple of 16 bytes"),
+    ],
+)
+def test_rows_get_a_length_that_keeps_every_access_aligned(access, more, block, said):
+    facts = {0: {"passes": 200.0, "ideal_passes": 100.0}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of(access, *more, facts=facts, block=block))
+    assert said in candidate.advice
 
 
 def test_stores_that_lie_apart_are_named_apart_from_loads():
@@ -223,7 +402,7 @@ def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered
     evidence = evidence_of(
         LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": delivered, "l1_hit_pct": hits}
     )
-    assert names(global_memory.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
+    assert names(redundant_accesses.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
 
 
 @pytest.mark.parametrize(("delivered", "saved"), [(3200.0, 3 / 4), (1600.0, 7 / 8), (100.0, 7 / 8)])
@@ -232,15 +411,15 @@ def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(deli
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"dram_bytes_read": delivered, "l1_hit_pct": 100.0}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
-    (candidate,) = global_memory.detect_redundant_loads(evidence)
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
 
 
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
-    assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == []
+    assert names(redundant_accesses.detect_redundant_loads, evidence_of(*code)) == []
     code[1] = (LOAD, 1000)
-    assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
+    assert names(redundant_accesses.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
 
 
 @pytest.mark.parametrize(
@@ -344,6 +523,24 @@ def test_without_lines_a_division_is_what_follows_its_first_conversion():
     near = ["LOP3.LUT R5, R5, R2, RZ, 0xc0, !PT"] * 16  # from the first conversion on, 20 instructions
     (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, *near, *far, file=None))
     assert len(candidate.weights) == 20
+
+
+@pytest.mark.parametrize(("executed", "part"), [(100.0, True), (101.0, False)])
+def test_what_runs_more_often_than_a_division_on_its_line_is_no_part_of_it(executed, part):
+    """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
+    evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]")
+    on_one_line = [replace(site.instruction, line=1) for site in evidence.sites]
+    for site, instruction in zip(evidence.sites, on_one_line, strict=True):
+        site.instruction = instruction
+    assert ("SHF" in [site.instruction.name for site in instructions.find_dividing(evidence)]) == part
+
+
+@pytest.mark.parametrize(("addresses", "divides"), [(10, True), (90, False)])
+def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divides):
+    lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
+    evidence = evidence_of(*lines, file=None)
+    (candidate,) = instructions.detect_integer_overhead(evidence)
+    assert ("quotients" in candidate.sentence) == ("remainders" in candidate.advice) == divides
 
 
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
@@ -815,6 +1012,22 @@ def test_sms_that_work_alike_are_in_balance():
     assert names(launch.detect_imbalance, evidence_of(LOAD, figures=cycles(60.0))) == ["load-imbalance"]
 
 
+@pytest.mark.parametrize(
+    ("held", "empty", "found"),
+    [
+        (2.0, 0.0, []),  # two blocks all the time: something that is not recorded allows no more
+        (2.03, 0.0, ["load-imbalance", "uneven-last-wave"]),
+        (12.0, 0.0, ["uneven-last-wave"]),  # all that fit: none is missing
+        (2.0, 0.02, ["load-imbalance", "uneven-last-wave"]),  # places empty as warps end
+    ],
+)
+def test_a_whole_number_of_blocks_all_the_time_is_a_limit_and_no_imbalance(held, empty, found):
+    figures = {"occupancy_pct": 100 * held / 12, "occupancy_limit_pct": 100.0, "blocks_by_registers": 12.0,
+               "launch__occupancy_limit_blocks": 16.0, "waves": 1.5}  # fmt: skip
+    evidence = evidence_of((LOAD, 1e9), figures=figures, waits={"no_warp": empty, "wait": 1 - empty})
+    assert names(launch.detect_imbalance, evidence) + names(launch.detect_last_wave, evidence) == found
+
+
 @pytest.mark.parametrize(("empty", "found"), [(0.5, ["load-imbalance"]), (0.02, [])])
 def test_without_counters_of_each_sm_schedulers_without_a_warp_show_uneven_work(empty, found):
     """3 us are what starting the launch takes, in which there is no warp either."""
@@ -893,7 +1106,20 @@ def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
 )
 def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
     assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough + 1e-9})) == [cause]
-    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough - 0.01})) == []
+    known = {"dram_bytes_read": 1e9}  # and so is how reads and writes mix
+    evidence = evidence_of(LOAD, busy={resource: enough - 0.01}, figures=known)
+    assert names(ceilings.detect_ceilings, evidence) == []
+
+
+@pytest.mark.parametrize(("used", "found"), [(0.80, []), (0.81, ["at-memory-bandwidth"])])
+def test_reads_and_writes_of_which_the_mix_is_not_recorded_may_be_as_fast_as_a_copy(used, found):
+    """A copy reaches 89 % of the peak, of which 90 % are 80.1 %; reads alone reach 94 %."""
+    evidence = evidence_of(LOAD, busy={"dram": used / 0.94})
+    assert names(ceilings.detect_ceilings, evidence) == found
+    for candidate in ceilings.detect_ceilings(evidence):
+        assert "at 81 % of its peak, and 89 to 94 % are within reach" in candidate.sentence
+        assert candidate.sentence.endswith("would still take at least 86 % of the time.")
+        assert candidate.at_most == pytest.approx(1 - used / 0.94)
 
 
 @pytest.mark.parametrize(
@@ -920,6 +1146,13 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
     evidence = evidence_of(LOAD, busy={resource: 0.77, "issue": 0.95}, figures={f"{resource}_pipe_pct": 77.0})
     (candidate,) = ceilings.detect_ceilings(evidence)
     assert f"at 77 % of its peak, and {said}" in candidate.sentence
+
+
+@pytest.mark.parametrize(("resource", "said"), [("dram", True), ("l2", True), ("fma", False)])
+def test_without_instructions_the_same_bytes_may_be_moved_again_and_again(resource, said):
+    for lines, unseen in (((), said), ((LOAD,), False)):
+        (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
+        assert ("is not recorded" in candidate.advice) == unseen
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

@@ -86,3 +86,9 @@ def test_a_gpu_that_is_busy_with_launching_blocks_gets_faster_by_launching_fewer
     tiny = Circle({"launch": 1.0}, 0.0, tiny.waits, tiny.places)
     assert tiny.speedup(Effect(waits={"wait": 1.0})) == pytest.approx(1.0)
     assert tiny.speedup(Effect({"launch": 7 / 8})) > 2.5
+
+
+@pytest.mark.parametrize("warps", [64.0, 2.0**60])
+def test_a_full_unit_has_a_queue_however_many_share_it(warps):
+    circle = Circle({"dram": 1.0}, 0.1, {"long_scoreboard": 0.9}, Places(warps=warps))
+    assert circle.speedup(Effect({"dram": 0.5})) > 1.0

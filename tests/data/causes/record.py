@@ -35,7 +35,10 @@ PROGRAMS = [
     "textbook",
     "exercises",
     "samples",
+    "compilation",
+    "compilation_debug",
 ]
+DEBUG = {"compilation_debug": "compilation"}  # programs that are others, compiled for debugging
 SCRIPTS = ["scripts", "register_banks", "python_samples"]
 NVCC = [
     "nvcc",
@@ -92,6 +95,11 @@ def say(text: str) -> None:
     print(f"{time.monotonic() - BEGAN:6.1f} s  {text}", flush=True)
 
 
+def build(program: str) -> None:
+    debug = ["-G"] if program in DEBUG else []
+    run(*NVCC, *debug, "-o", program, f"{DEBUG.get(program, program)}.cu")
+
+
 def profile(program: str, kernel: str, folder: str, *asked: str) -> None:
     report = WORK / folder / f"{kernel}.ncu-rep"
     launches = 3 if kernel in THRICE and folder != "full-reports" else 1
@@ -137,7 +145,7 @@ def main() -> None:
     asked = sys.argv[2:] or [*PROGRAMS, *SCRIPTS]
     programs = [name for name in asked if name not in SCRIPTS]
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda name: run(*NVCC, "-o", name, f"{name}.cu"), programs))
+        list(pool.map(build, programs))
     say("built")
     kernels = {program: run(f"./{program}", "--list").split() for program in programs}
     with open(OUT / "times.csv", "w") as times:

@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
-from profiler.analyse.causes.evidence.time_model import AT_MEMORY
+from profiler.analyse.causes.evidence.time_model import AT_MEMORY, BOTH_WAYS, ONE_WAY
 from profiler.text import number, unit_for_people
 
 # A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.
@@ -19,6 +19,8 @@ _CEILINGS = (
     ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
+_MOVING = ("dram", "l2")
+_UNSEEN = " Whether the same bytes are moved again and again, which blocks could share, is not recorded."
 
 
 def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
@@ -26,18 +28,33 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
     used = evidence.model.busy
     for name, resource, enough, what, advice in _CEILINGS:
         busy = used.get(resource, 0.0)
-        if busy >= enough and (resource != "l2" or busy > used.get("dram", 0.0)):
-            is_at, figures = _used(evidence, resource, busy)
+        # Of what is within reach for reads alone, a mix that is not recorded may leave less.
+        mixed = resource == "dram" and busy < enough and not _mix_is_known(evidence)
+        if busy >= enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0) and (
+            resource != "l2" or busy > used.get("dram", 0.0)
+        ):
+            is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
             yield Candidate(
                 name,
-                f"{what} is {is_at}: the same work would still take {100 * busy:.0f} % of the time.",
-                advice,
+                f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time.",
+                f"{advice}{'' if evidence.sites or resource not in _MOVING else _UNSEEN}",
                 evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
                 saves=0.0,
                 at_most=1 - busy,
                 resource=resource,
             )
             return
+
+
+def _mix_is_known(evidence: Evidence) -> bool:
+    """Returns whether it is recorded how reads and writes of device memory mix, which decides how much of its peak is within reach."""
+    return bool(evidence.find("dram_bytes_read") or evidence.find("dram_bytes_written"))
+
+
+def _used_of_unknown_mix(busy: float) -> tuple[str, dict[str, float]]:
+    used, least, most = 100 * busy * ONE_WAY, 100 * BOTH_WAYS, 100 * ONE_WAY
+    text = f"at {used:.0f} % of its peak, and {least:.0f} to {most:.0f} % are within reach, by how reads and writes mix, which is not recorded"
+    return text, {USED["dram"]: used, "dram_reachable_least_pct": least, "dram_reachable_pct": most}
 
 
 def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str, float]]:

@@ -21,18 +21,18 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     dividing = find_dividing(evidence)
     sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
-        share = 100 * evidence.share_executed(sites)
+        share, waiting = 100 * evidence.share_executed(sites), 100 * evidence.time_of(sites)
         fewer = evidence.without(dict.fromkeys(sites, 1.0))
         instead = {site: others for site in sites if (others := _instead_of(evidence, site))}
         fewer_issued = {site: 1.0 - sum(instead.get(site, {}).values()) for site in sites}
         issue = evidence.without(fewer_issued).resources.get("issue", 0.0)
         yield Candidate(
             "type-conversions",
-            f"{share:.0f} % of the executed instructions convert between types.",
+            f"{share:.3g} % of the executed instructions convert between types, and warps spend {waiting:.0f} % of their time waiting for them.",
             "Convert once, outside of the loop, and keep the value in one type.",
             Effect({**fewer.resources, **_added(evidence, instead), "issue": issue}, fewer.waits),
             {site: site.executed for site in sites},
-            {"conversions_pct": share},
+            {"conversions_pct": share, "waiting_pct": waiting},
         )
 
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import (
-    feeds_shared_memory,
-    find_repeated_loads,
-    has_fixed_address,
-)
+from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _WIDEST_BITS = 128
-_OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
-_OFTEN = 2.0  # each byte is loaded at least twice
-_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
@@ -98,7 +91,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
     moved = sum(_bytes(site) for site in sites)
-    if not sites or _times_requested(evidence, together=True) > _OFTEN:
+    if not sites or count_times_requested(evidence, together=True) > OFTEN:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
@@ -106,7 +99,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     gain = 1 - width / _WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
     # Those of one base become part of the same wide access, aligned or not.
-    bases = {_base(site) for site in sites}
+    bases = {base_of(site) for site in sites}
     shrinking = (
         sites
         if computes
@@ -114,7 +107,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
             site
             for site in evidence.sites
             if site.kind not in _FOR_EACH_ELEMENT
-            and (_base(site) in bases or not (_lies_apart(site) or _is_misaligned(site)))
+            and (base_of(site) in bases or not (_lies_apart(site) or _is_misaligned(site)))
         ]
     )
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
@@ -144,58 +137,10 @@ def _widths_text(widths: Sequence[int]) -> str:
     return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
 
 
-def _base(site: Site) -> object:
-    """Returns the registers of an address, without its offset: the places of one base are neighbours."""
-    return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]
-
-
 def _queued_behind_others(evidence: Evidence) -> float:
     """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses."""
     queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
     return queued * evidence.excess_sectors / evidence.sectors if evidence.sectors else 0.0
-
-
-def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
-    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    # A flag that is polled is loaded again on purpose.
-    repeatable = [site for site in loads if ".STRONG" not in site.opcode]
-    fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
-    fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
-    if fixed:
-        yield Candidate(
-            "redundant-global-loads",
-            "A load is repeated although its address did not change.",
-            "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            evidence.without(fixed),
-            {site: site.executed for site in fixed},
-        )
-    elif (times := _times_requested(evidence)) > _OFTEN:
-        # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
-        hits = (evidence.find("l1_hit_pct") or 0.0) / 100
-        yield Candidate(
-            "redundant-global-loads",
-            f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
-            "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
-            "several results from it.",
-            evidence.without(dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
-            {site: (site.sectors or 0.0) for site in loads},
-            {"requested_per_delivered": times},
-        )
-
-
-def _times_requested(evidence: Evidence, together: bool = False) -> float:
-    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
-
-    `together` counts those of one base as one.
-    """
-    asked: dict[object, float] = {}
-    for site in evidence.of("global load"):
-        if not feeds_shared_memory(evidence, site):
-            base, sectors = _base(site), site.ideal_sectors or 0.0
-            asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
-    delivered = evidence.find("dram_bytes_read")
-    return sum(asked.values()) * SECTOR_BYTES / delivered if delivered else 0.0
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:

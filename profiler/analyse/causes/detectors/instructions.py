@@ -52,37 +52,43 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, _DIVISION_SPARED)
     if max(fractions.values(), default=0.0) <= 0:
         return
+    spared = {site: part * site.executed for site, part in fractions.items() if part}
+    divides = sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
     yield Candidate(
         "integer-overhead",
         f"{share:.0f} % of the executed instructions compute addresses and test bounds"
-        + (", many of them for quotients and remainders of integers." if dividing else ".")
+        + (", many of them for quotients and remainders of integers." if divides else ".")
         + f" There are {each:.0f} instructions for each access to memory.",
         "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
-        if dividing
+        if divides
         else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
         evidence.without(fractions),
-        {site: part * site.executed for site, part in fractions.items() if part},
+        spared,
         {"address_instructions_pct": share, "instructions_per_access": each},
     )
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
-    """Returns the instructions that divide integers: those of the source line, of the function called, or near the conversion."""
+    """Returns the instructions that divide integers: those of the source line, of the function called, or near the conversion.
+
+    What runs more often than the conversion on the same line is no part of the division, such as the test of the loop that it prepares.
+    """
     kinds = ("integer", "conversion", "special")
     found = {site for sites in _called(evidence) if _divides(sites) for site in sites}
-    places = set()
+    places: dict[str, float] = {}
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
             if _DIVISION.match(site.opcode):
-                places.add(site.instruction.place)
-                if site.instruction.place is None:
+                if place := site.instruction.place:
+                    places[place] = max(site.executed, places.get(place, 0.0))
+                else:
                     found.update(one for one in sites[index : index + _OF_A_DIVISION] if one.kind in kinds)
-    places.discard(None)
     return [
         site
         for site in evidence.sites
-        if site in found or (site.kind in kinds and site.instruction.place in places)
+        if site in found
+        or (site.kind in kinds and site.executed <= places.get(site.instruction.place or "", 0.0))
     ]
 
 

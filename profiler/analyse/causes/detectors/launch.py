@@ -21,6 +21,8 @@ _MANY_WAVES = 10.0
 _SOME_WAVES = 2.0
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
+# Of the time that warps do not issue, and of a block: what counts that are averaged over the launch may be off.
+_NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -70,7 +72,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
     waves = evidence.find("waves")
-    if waves and waves > 1.0 and (idle := 1 - waves / math.ceil(waves)) > 0:
+    if waves and waves > 1.0 and not _is_held_back(evidence) and (idle := 1 - waves / math.ceil(waves)) > 0:
         yield Candidate(
             "uneven-last-wave",
             f"The grid fills the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
@@ -161,8 +163,23 @@ def _is_short_lived(evidence: Evidence) -> bool:
     return bool(warps) and waves >= _MANY_WAVES and evidence.executed <= warps * len(evidence.sites)
 
 
+def _is_held_back(evidence: Evidence) -> bool:
+    """Returns whether an SM holds the same whole number of blocks all the time, fewer than fit: another limit than those recorded.
+
+    Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
+    """
+    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
+    fitting = min(_limits(evidence).values(), default=0.0)
+    if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
+        return False
+    held = fitting * occupancy / limit
+    return 1 <= round(held) < fitting and abs(held - round(held)) < _WHOLE
+
+
 def _missing_warps(evidence: Evidence) -> float:
     """Returns the share of the warps that would fit, of those that the grid has, and are not there on average."""
+    if _is_held_back(evidence):
+        return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     fitting = (limit or 0.0) * min(1.0, evidence.find("waves") or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
@@ -173,13 +190,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     limit = evidence.find("occupancy_limit_pct")
     if not limit or limit >= 100:
         return
-    limits = {  # of equal limits, the first is the simplest to change
-        "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
-        "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
-        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
-        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
-    }
-    known = {name: blocks for name, blocks in limits.items() if blocks}
+    known = _limits(evidence)
     if not known:
         return
     name = min(known, key=lambda one: known[one])
@@ -190,6 +201,17 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
     )
+
+
+def _limits(evidence: Evidence) -> dict[str, float]:
+    """Returns how many blocks an SM holds by each limit; of equal limits, the first is the simplest to change."""
+    limits = {
+        "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
+        "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
+        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
+        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
+    }
+    return {name: blocks for name, blocks in limits.items() if blocks}
 
 
 def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:

@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Instruction
+from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
 # and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
@@ -18,6 +19,8 @@ _NEXT_STEPS = (8 / 3, 6.4)
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _FMAS_OF_A_PRODUCT = 0.5
+_BANK_BYTES = 4
+_FRAGMENT_BYTES = 16  # of a row: `load_matrix_sync` takes leading dimensions that are multiples of it, and LDSM rows that start there
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 
@@ -33,12 +36,31 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "bank-conflicts",
         f"{worst.opcode} makes {sites[worst]:.3g} passes through shared memory where one would do: its lanes meet in the same banks.",
-        "Pad the rows of the array by one word, or exchange bits of the index (swizzle), so that the lanes of a warp fall "
-        "into different banks.",
+        f"{_row_length(evidence)}, or exchange bits of the index (swizzle), so that the lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
     )
+
+
+def _row_length(evidence: Evidence) -> str:
+    """Returns which length of a row of the array keeps lanes apart, and every access aligned.
+
+    Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they are apart where rows are odd multiples of that width. Rows of
+    fewer threads than a warp has share the banks out.
+    """
+    accesses = evidence.of("shared load", "shared store")
+    fragments = evidence.of("tensor") or any(site.opcode.startswith(("LDSM", "STSM")) for site in accesses)
+    width = _FRAGMENT_BYTES if fragments else max(site.width // 8 for site in accesses)
+    if width > _BANK_BYTES:
+        return f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
+    threads = evidence.shape.block[0] if evidence.shape else LANES
+    if threads < LANES and LANES % threads == 0:
+        return (
+            f"Choose a row length for which the {LANES // threads} rows of {threads} threads in a warp start {threads} banks apart "
+            f"({threads} words more than a multiple of {LANES}, where neighbours access neighbouring words)"
+        )
+    return "Pad the rows of the array by one word"
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import BESIDE_SPECIAL, Kind, Site
 from profiler.analyse.code.code import Code
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.code.registers import read_registers, written_registers
@@ -66,9 +66,14 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
         return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
     needed = read_registers(waiting.instruction)
     for one in _before(members, index, loops):
-        if one.kind in kinds and needed.intersection(written_registers(one.instruction)):
+        if _arrives_late(one, kinds) and needed.intersection(written_registers(one.instruction)):
             return one
-    return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
+    return next((one for one in _before(members, index, loops) if _arrives_late(one, kinds)), None)
+
+
+def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:
+    """Returns whether a result is waited for behind a scoreboard. Conversions beside the special-function unit take a fixed time."""
+    return site.kind in kinds and site.instruction.name not in BESIDE_SPECIAL
 
 
 def _before(members: Sequence[Site], index: int, loops: Iterable[Loop]) -> Iterable[Site]:

@@ -17,7 +17,7 @@ from profiler.analyse.code.registers import follow_loop, only_written, read_regi
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
-_COMPUTED = ("integer", "conversion", "special", "mio", "other")
+COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
@@ -64,7 +64,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
     """Returns the part of the executions that repeat the same address within their loop; 0 without one."""
     loop = evidence.innermost_loop(site)
-    if loop is None or not (bases := _address_registers(site.instruction)):
+    if loop is None or not (bases := address_registers(site.instruction)):
         return 0.0
     if bases & _changed_in(loop):
         return 0.0
@@ -95,7 +95,7 @@ def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> 
                 seen.clear()
             if site.kind != kind or ".STRONG" in site.opcode:
                 continue
-            registers = sorted(_address_registers(site.instruction))
+            registers = sorted(address_registers(site.instruction))
             written = tuple((name, _before(index, writers(index, name))) for name in registers)
             place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
             # What was loaded before a loop may have been stored to in an earlier turn of it.
@@ -152,13 +152,40 @@ def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
     return site.executed / before.executed if before else 1.0
 
 
-def _address_registers(instruction: Instruction) -> frozenset[str]:
+def address_registers(instruction: Instruction) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(instruction.text):
         found |= set(_REGISTER.findall(address))
     if ".64]" in instruction.text:
         found |= {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
     return frozenset(found)
+
+
+def place_of(sites: Sequence[Site], site: Site) -> int:
+    """Returns where an instruction is among those of its function that ran."""
+    return bisect_left(sites, site.position, key=lambda one: one.position)
+
+
+def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
+    """Returns the instructions whose result a register may hold: the last ones before, and what a loop around wrote the turn before."""
+    nearest = _nearest_writers(tuple(sites))
+    loop = evidence.innermost_loop(sites[index])
+    inside = evidence.inside(loop) if loop else []
+    first, last = (place_of(sites, inside[0]), place_of(sites, inside[-1])) if inside else (index, index)
+    found: list[int] = []
+    writer = nearest(index, register)
+    while writer is not None and writer < index and writer not in found:
+        found.append(writer)
+        if sites[writer].instruction.predicate is None:
+            break
+        writer = nearest(writer, register)  # which stays where the predicate does not hold
+    else:
+        writer = None
+    if writer is None or writer < first:
+        again = nearest(last + 1, register)
+        if again is not None and index <= again <= last:
+            found.append(again)
+    return found
 
 
 def find_address_work(evidence: Evidence) -> set[Site]:
@@ -170,13 +197,13 @@ def find_address_work(evidence: Evidence) -> set[Site]:
             (index, register)
             for index, site in enumerate(sites)
             if site.kind in ACCESSES
-            for register in _address_registers(site.instruction)
+            for register in address_registers(site.instruction)
         ]
         seen = set(wanted)
         while wanted:
             index, register = wanted.pop()
             writer = writers(index, register)
-            if writer is None or sites[writer].kind not in _COMPUTED:
+            if writer is None or sites[writer].kind not in COMPUTED:
                 continue
             found.add(sites[writer])
             for source in read_registers(sites[writer].instruction) - only_written(sites[writer].instruction):

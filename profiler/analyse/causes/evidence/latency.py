@@ -207,8 +207,7 @@ class Circle:
 
     def _sharing(self, unit: str) -> float:
         """Returns how many warps share a unit: those of an SM, or of its scheduler."""
-        warps = min(self.places.warps, _WARPS)  # a damaged recording may claim any number
-        return max(1.0, warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
+        return max(1.0, self.places.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
 
 
 def _left_of_queue(
@@ -231,4 +230,5 @@ def _added_queue(unit: _Unit, queue: float) -> float:
 def _queue(sharing: float, busy: float) -> float:
     """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
     others = 1.0 - 1.0 / sharing
-    return others * min(1.0, busy) / (1.0 - others * min(1.0, busy))
+    # At least one part of `sharing`, which is lost to rounding where that is more than floats can count.
+    return others * min(1.0, busy) / max(1.0 / sharing, 1.0 - others * min(1.0, busy))

@@ -64,7 +64,7 @@ _UNITS: dict[Kind, tuple[str, ...]] = {
 _INTEGERS_ON_FMA = ("IMAD", "UIMAD", "IMUL")
 # Conversions that pack, or that stay within 32 bits and signs, run beside the special-function unit; those from and to double
 # precision run on it, as the first guesses of double roots and quotients do.
-_BESIDE_SPECIAL = ("F2FP", "F2IP", "I2FP", "I2I")
+BESIDE_SPECIAL = ("F2FP", "F2IP", "I2FP", "I2I")
 _SPECIAL_OF_DOUBLES = ("F2F", "I2F", "F2I", "MUFU")
 _NO_WAITS: Mapping[str, int] = {}
 _BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
@@ -106,7 +106,7 @@ def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
         return ("lsu",)
     if kind == "integer":
         return ("fma",) if name in _INTEGERS_ON_FMA else ("alu",)
-    if name in _BESIDE_SPECIAL:
+    if name in BESIDE_SPECIAL:
         return ()
     return ("xu",) if name in _SPECIAL_OF_DOUBLES else _UNITS.get(kind, ())
 

@@ -21,7 +21,7 @@ NO_WARP = "no_warp"  # a scheduler has no warp: a part of the waiting that is no
 AT_MEMORY = 0.9
 # Nothing runs at the peak of device memory, and turning its bus round between reads and writes takes time: of the ladders in
 # runs/, on an H200, the sums reach 0.94 of the peak and the copies 0.89.
-_ONE_WAY, _BOTH_WAYS = 0.94, 0.89
+ONE_WAY, BOTH_WAYS = 0.94, 0.89
 # A kernel that does nothing but read from L2 keeps it at 79 % of its peak (`l2` in tests/data/counters/bound.cu, on an H200).
 _REACHABLE_OF_L2 = 0.79
 # The shortest kernels in tests/data/reports, which do next to nothing, take 2.2 to 3.0 us under the profiler on an H200: that is
@@ -30,11 +30,11 @@ START_NS = 3_000.0
 
 
 def reachable_of_dram(read: float, written: float) -> float:
-    """Returns the part of device memory's peak that is within reach for this mix of reads and writes."""
+    """Returns the part of device memory's peak that is within reach for this mix of reads and writes; the most, if it is not recorded."""
     if read + written <= 0:
-        return _ONE_WAY
+        return ONE_WAY
     part = written / (read + written)
-    return _ONE_WAY - (_ONE_WAY - _BOTH_WAYS) * 4 * part * (1 - part)
+    return ONE_WAY - (ONE_WAY - BOTH_WAYS) * 4 * part * (1 - part)
 
 
 def reachable_of_l2(l2: float, dram: float) -> float:

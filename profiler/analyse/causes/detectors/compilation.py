@@ -1,0 +1,46 @@
+"""Detects machine code that the compiler did not optimise, whose other causes say nothing about the code that would run otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.code.code import Instruction
+
+# An optimiser removes what changes nothing. Of every kernel in runs/ and tests/data, a move of a register onto itself is 0.2 % of the
+# instructions at most, and in all but one of them there is none; compiled for debugging, they are a fifth or more.
+_MOST_IDLE_MOVES = 0.02
+
+
+def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
+    """Names code that moves registers onto themselves, as only a compiler does that was told not to optimise."""
+    code = evidence.profile.code
+    written = [one for one in code.instructions if one.name != "NOP"] if code else []
+    idle = [one for one in written if _changes_nothing(one)]
+    if len(idle) <= _MOST_IDLE_MOVES * len(written):
+        return
+    moves = [site for site in evidence.sites if _moves(site.instruction)]
+    share = 100 * len(idle) / len(written)
+    moving = sum(map(_moves, written)) / len(written)
+    yield Candidate(
+        "unoptimised-code",
+        f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code, and what else costs "
+        "time in it says little about the same source with optimisation.",
+        "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
+        # The least that goes: what the optimiser makes of everything else, this code does not show.
+        evidence.without(dict.fromkeys(moves, 1.0)),
+        {site: site.executed for site in moves},
+        {"idle_moves_pct": share},
+        saves=None if moves else moving,  # uncounted, each is taken to run as often as any other
+    )
+
+
+def _moves(instruction: Instruction) -> bool:
+    return instruction.name in ("MOV", "UMOV") or instruction.opcode.startswith("IMAD.MOV")
+
+
+def _changes_nothing(instruction: Instruction) -> bool:
+    """Returns whether an instruction moves a register onto itself: `MOV R7, R7`, or `IMAD.MOV.U32 R7, RZ, RZ, R7`."""
+    operands = instruction.operands
+    return _moves(instruction) and len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}

@@ -1,0 +1,174 @@
+"""Detects accesses to global memory that repeat: the same data loaded again and again, or results that are overwritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_repeated_loads,
+    has_fixed_address,
+)
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+_OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
+OFTEN = 2.0  # each byte is loaded at least twice
+_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # whose sectors are not: a copy of any size, by one thread
+# `__threadfence`, which a thread executes before others are to read what it stored
+_FENCES = ("MEMBAR", "ERRBAR")
+
+
+def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
+    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
+    # A flag that is polled is loaded again on purpose.
+    repeatable = [site for site in loads if ".STRONG" not in site.opcode]
+    fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
+    fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
+    if fixed:
+        yield Candidate(
+            "redundant-global-loads",
+            "A load is repeated although its address did not change.",
+            "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
+            evidence.without(fixed),
+            {site: site.executed for site in fixed},
+        )
+    elif (times := count_times_requested(evidence)) > OFTEN:
+        # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
+        hits = (evidence.find("l1_hit_pct") or 0.0) / 100
+        yield Candidate(
+            "redundant-global-loads",
+            f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
+            "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
+            "several results from it.",
+            _without_repeated(evidence, dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
+            {site: (site.sectors or 0.0) for site in loads},
+            {"requested_per_delivered": times},
+        )
+    else:
+        yield from _find_shared_by_blocks(evidence, loads)
+
+
+def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
+    """Yields loads that many blocks repeat where device memory delivers each time anew, because caches do not hold it for so long.
+
+    All that other accesses may have asked device memory for is taken to be theirs.
+    """
+    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
+    others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
+    if not shared or any(site.instruction.name in _NOT_COUNTED for site in others):
+        return
+    different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
+    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
+    delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
+    if delivered <= max(
+        OFTEN * different, read / 2
+    ):  # less than most of it is within what others may have fetched twice
+        return
+    blocks = sum(shared.values()) / len(shared)
+    # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
+    again = min(delivered / different, blocks) if different else blocks
+    fewer = _without_repeated(
+        evidence, {site: 1 - 1 / min(count, _MOST_REUSE) for site, count in shared.items()}
+    )
+    yield Candidate(
+        "redundant-global-loads",
+        f"{blocks:,.0f} blocks load the same, because the addresses do not depend on the whole index of the block, and device memory "
+        f"delivers it {again:,.0f} times.",
+        "Share what is loaded: let a block load a tile into shared memory for all of its warps, and each warp compute several results "
+        "from it.",
+        Effect({**fewer.resources, "dram": (1 - 1 / again) * delivered / (read + written)}, fewer.waits),
+        {site: site.sectors or 0.0 for site in shared},
+        {"delivered_again": again, "blocks_alike": blocks},
+    )
+
+
+def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of executing these parts of the loads no more.
+
+    Of the sectors, it counts those that the data fills. The rest go as well when lanes come to lie together, which is the smaller change,
+    and a cause of its own.
+    """
+    fewer = evidence.without(fractions)
+    filled = {
+        site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
+        for site, part in fractions.items()
+    }
+    of_filled = evidence.without(filled)
+    return Effect(
+        {**fewer.resources, **{unit: of_filled.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
+    )
+
+
+def count_times_requested(evidence: Evidence, together: bool = False) -> float:
+    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
+
+    `together` counts those of one base as one.
+    """
+    asked: dict[object, float] = {}
+    for site in evidence.of("global load"):
+        if not feeds_shared_memory(evidence, site):
+            base, sectors = base_of(site), site.ideal_sectors or 0.0
+            asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
+    delivered = evidence.find("dram_bytes_read")
+    return sum(asked.values()) * SECTOR_BYTES / delivered if delivered else 0.0
+
+
+def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
+    """Names stores that a loop repeats to the same address, where nothing in it shows that anyone reads what is overwritten."""
+    repeated = {
+        site: part
+        for site in evidence.of("global store")
+        if ".STRONG" not in site.opcode
+        and (part := _overwritten(evidence, site)) > 0
+        and not _is_read_meanwhile(evidence, site)
+    }
+    if repeated:
+        turns = sum(site.executed for site in repeated) / sum(
+            (1 - part) * site.executed for site, part in repeated.items()
+        )
+        yield Candidate(
+            "redundant-global-stores",
+            f"A loop stores to the same address in each of its {turns:.0f} turns: what all but the last one store is overwritten.",
+            "Store once, behind the loop, and keep the value in a register until then.",
+            evidence.without(repeated),
+            {site: site.executed for site in repeated},
+            {"turns": turns},
+        )
+
+
+def _overwritten(evidence: Evidence, store: Site) -> float:
+    """Returns the part of what a loop stores that it overwrites itself; a store that is off but for the last turn overwrites nothing."""
+    turns = 1 / (1 - has_fixed_address(evidence, store))
+    acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
+    return 1 - 1 / acting if acting > 1 else 0.0
+
+
+def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
+    """Returns whether others may read in the loop what is stored: past a fence, or at places that the loop does not leave either.
+
+    In a list that is worked on in place, each thread stores its own element and loads those beside it.
+    """
+    inside = evidence.around(store)
+    own = _place(store)
+    return any(
+        site.instruction.name in _FENCES
+        or (site.kind == "global load" and _place(site) != own and has_fixed_address(evidence, site) > 0)
+        for site in inside
+    )
+
+
+def _place(site: Site) -> str:
+    return site.instruction.text.partition("[")[2].rpartition("]")[0]
+
+
+def base_of(site: Site) -> object:
+    """Returns the registers of an address, without its offset: the places of one base are neighbours."""
+    return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]

@@ -1,0 +1,70 @@
+"""Code that was not optimised is told by its machine code, and named alone."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes import find
+from profiler.analyse.causes.detectors.compilation import detect_unoptimised
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+IDLE = "MOV R7, R7"
+# As nvcc -G writes `s += x[i]`.
+DEBUG = ("LD.E R4, [R4.64]", "MOV R4, R4", "FADD R4, R19, R4", "MOV R4, R4", "MOV R0, R4", "MOV R0, R0")
+
+
+def found_in(*lines):
+    return [one.name for one in detect_unoptimised(evidence_of(*lines))]
+
+
+def test_registers_that_are_moved_onto_themselves_show_a_debug_build():
+    (candidate,) = detect_unoptimised(evidence_of(*DEBUG))
+    assert candidate.evidence == {"idle_moves_pct": 50.0}
+    assert candidate.effect.resources["issue"] == pytest.approx(4 / 6)  # of all moves
+
+
+@pytest.mark.parametrize(("idle", "found"), [(1, []), (2, ["unoptimised-code"])])
+def test_one_such_move_in_fifty_instructions_shows_nothing(idle, found):
+    """In 2 of 947 instructions the optimiser left one."""
+    assert found_in(*["FADD R5, R5, R4"] * (50 - idle), *[IDLE] * idle) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("MOV R7, R7", ["unoptimised-code"]),
+        ("IMAD.MOV.U32 R7, RZ, RZ, R7", ["unoptimised-code"]),
+        ("UMOV UR4, UR4", ["unoptimised-code"]),
+        ("MOV R7, R8", []),
+        ("IMAD.MOV.U32 R7, RZ, RZ, R8", []),
+        ("MOV R7, RZ", []),
+        ("IADD3 R7, R7, R7, RZ", []),
+    ],
+)
+def test_a_move_between_registers_may_be_needed(line, found):
+    assert found_in(line) == found
+
+
+def test_padding_is_no_instruction():
+    assert found_in(IDLE, *["NOP"] * 100) == ["unoptimised-code"]
+
+
+@pytest.mark.parametrize(("code", "alone"), [(DEBUG, True), ([line for line in DEBUG if "MOV" not in line], False)])  # fmt: skip
+def test_nothing_else_is_said_of_code_that_was_not_optimised(code, alone, monkeypatch):
+    """Its loads lie apart, which is named otherwise."""
+    facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 90}}}
+    evidence = evidence_of(*code, facts=facts, busy={"l1": 0.9})
+    monkeypatch.setattr(find, "gather", lambda profile: evidence)
+    names = [one.cause for one in find.find_all(evidence.profile).causes]
+    assert names == ["unoptimised-code"] if alone else "unoptimised-code" not in names and names
+
+
+def test_of_code_that_was_not_counted_each_instruction_counts_alike():
+    (candidate,) = detect_unoptimised(replace(evidence_of(*DEBUG), sites=()))
+    assert candidate.saves == pytest.approx(4 / 6)
