@@ -305,7 +305,9 @@ def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof_here, her
 def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format: str, before: bool) -> None:
     option, verb = ["--ladder", "typo"], ["list", "--format", format]
     done = prof_here(*(option + verb if before else verb + option), **here)
-    assert (done.returncode, done.stdout) == (44, "")
+    assert done.returncode == 44
+    assert done.stdout == "" or json.loads(done.stdout)["error"]["exit_code"] == 44
+    assert bool(done.stdout) == (format == "json")
 
 
 def test_what_only_a_profile_holds_wants_one(prof_here, here) -> None:

@@ -153,7 +153,7 @@ def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:
 
 def timings_of(run: Run) -> Readings:
     """Returns the times without the profiler, of the program's whole step, which may be more than one kernel."""
-    timings = run.columns("timings", "process", "kernel_ns")
+    timings = run.table("timings")
     return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
 
 
@@ -239,10 +239,16 @@ def _catalogued(
     raw: Mapping[str, Series], opcodes: Mapping[int, Mapping[str, float]], process_of: Mapping[int, int]
 ) -> dict[str, Series]:
     found: dict[str, Series] = {}
+    alike: list[Mapping[str, float]] = []  # most launches execute the same
+    for executed in opcodes.values():
+        if executed not in alike:
+            alike.append(executed)
+    which = [alike.index(executed) for executed in opcodes.values()]
     for metric in CATALOGUE:
         if metric.from_opcodes is not None:
             how = metric.from_opcodes
-            counted = {launch: derive_from_opcodes(how, executed) for launch, executed in opcodes.items()}
+            derived = [derive_from_opcodes(how, executed) for executed in alike]
+            counted = {launch: derived[index] for launch, index in zip(opcodes, which, strict=True)}
             known = {launch: value for launch, value in counted.items() if value is not None}
             if known:
                 readings = Readings(known.values(), [process_of[launch] for launch in known])

@@ -155,9 +155,9 @@ def test_the_size_is_looked_for_on_the_gpu_asked_for(ask, find):
 
 def test_the_list_has_the_runs_of_one_gpu(find):
     for words in ([], ["6"]):
-        listed = find("list", *words, "--gpu", "h100")
+        listed = find("list", *words, "--gpu", "h100")["runs"]
         assert {row["gpu"] for row in listed} == {H100}
-    assert {row["name"] for row in find("list", "--gpu", "h100")} == {
+    assert {row["name"] for row in find("list", "--gpu", "h100")["runs"]} == {
         "gemm-5", "gemm-5-timed", "gemm-6", "gemm-6-timed",
     }  # fmt: skip
 

@@ -245,7 +245,7 @@ REFUSED = {
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
     "kernel=fast": "TypeError: kernel is <function fast at ",
     "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there is default",
-    "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel, reference, bytes, flops, name, runs, ",
+    "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel_name, kernel, reference, bytes, flops, name, ",
 }
 
 
