@@ -205,7 +205,8 @@ class RecordedMetrics(Mapping[str, Series]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names() if name in self)
+        names = dict.fromkeys(name for _, recorded in self._launches for name in recorded)
+        return (name for name in names if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -214,13 +215,10 @@ class RecordedMetrics(Mapping[str, Series]):
         """Returns the metrics in the catalogue that have no number in any launch, each with its launches."""
         without = {
             name: sum(name in recorded for _, recorded in self._launches)
-            for name in _RECORDED_AS & self._names().keys()
+            for name in sorted(_RECORDED_AS)
             if name not in self
         }
-        return dict(sorted(without.items()))
-
-    def _names(self) -> dict[str, None]:
-        return dict.fromkeys(name for _, recorded in self._launches for name in recorded)
+        return {name: launches for name, launches in without.items() if launches}
 
     def _gathered(self, name: str) -> Series | None:
         """Returns the metric over the launches that have a number for it."""

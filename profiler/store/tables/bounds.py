@@ -55,7 +55,9 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
     import pyarrow.parquet as pq
 
     try:
-        metadata = pq.read_metadata(pa.BufferReader(data))
+        labels = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels)
+        metadata = file.metadata
         some = None if whole else frozenset(schema.names)
         decoded = require_bounded(metadata, memoryview(data), rows, where, some=some)
         most, is_small = decoded.most, decoded.with_text <= decoded.most
@@ -65,7 +67,8 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
             for column in columns
             if column.physical_type == "BYTE_ARRAY" and not (is_small and "." in column.path)
         ]
-        file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
+        if not set(texts) <= set(labels):  # text that no table of ours has, or too much of it in lists
+            file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
         # Alone: a thread of Arrow that still starts when a command ends aborts it, with a code that means nothing.
         table = file.read(None if whole else schema.names, use_threads=False)
         table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
