@@ -95,7 +95,8 @@ def measure(
     from profiler.python.measuring import measure_one, measure_sweep
 
     asked = {
-        "kernel": kernel if kernel_name is None else kernel_name,
+        "kernel_name": kernel_name,
+        "kernel": kernel,
         "bytes": bytes,
         "flops": flops,
         "name": name,

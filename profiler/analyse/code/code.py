@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
-from profiler.store.tables.columns import distinct_labels, labels_of
+from profiler.store.tables.columns import distinct_labels, find_stretches, labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,14 +173,11 @@ def _variants(instructions: pa.Table, launches: Collection[int]) -> list[list[pa
     """Groups the launches' tables by equal machine code; a launch without any is left out."""
     wanted = set(launches)
     variants: list[list[pa.Table]] = []
-    start = 0
-    for launch, rows in groupby(instructions.column("launch").to_pylist()):
-        length = sum(1 for _ in rows)
+    for launch, start, length in find_stretches(instructions.column("launch").to_pylist()):
         if launch in wanted:
             table = instructions.slice(start, length)
             like = next((tables for tables in variants if _same_code(tables[0], table)), None)
             variants.append([table]) if like is None else like.append(table)
-        start += length
     return variants
 
 

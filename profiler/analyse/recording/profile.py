@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from profiler.analyse.code.code import Code, read_code
@@ -18,7 +17,7 @@ from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape,
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric, nearest_hint
 from profiler.errors import MetricNotFound
-from profiler.store.tables.columns import labels_of, rows_labelled
+from profiler.store.tables.columns import find_stretches, labels_of, rows_labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,13 +187,11 @@ class RecordedMetrics(Mapping[str, Series]):
         values = metrics.column("value").to_pylist()
         self._unit_of = dict(zip(names, labels_of(metrics, "unit"), strict=True))
         self._launches: list[tuple[int, dict[str, float | None]]] = []
-        start = 0
-        for number, rows in groupby(numbers):
-            end = start + len(list(rows))
+        for number, start, length in find_stretches(numbers):
             if number in process_of:
-                recorded = dict(zip(names[start:end], values[start:end], strict=True))
+                of_launch = slice(start, start + length)
+                recorded = dict(zip(names[of_launch], values[of_launch], strict=True))
                 self._launches.append((process_of[number], recorded))
-            start = end
         self._found: dict[str, Series | None] = {}
 
     def __getitem__(self, name: str) -> Series:
@@ -237,20 +234,18 @@ def _catalogued(
     raw: Mapping[str, Series], opcodes: Mapping[int, Mapping[str, float]], process_of: Mapping[int, int]
 ) -> dict[str, Series]:
     found: dict[str, Series] = {}
-    alike: list[Mapping[str, float]] = []  # most launches execute the same
-    for executed in opcodes.values():
-        if executed not in alike:
-            alike.append(executed)
-    which = [alike.index(executed) for executed in opcodes.values()]
+    alike = list(find_stretches(opcodes.values()))  # most launches execute the same
+    processes = [process_of[launch] for launch in opcodes]
     for metric in CATALOGUE:
-        if metric.from_opcodes is not None:
-            how = metric.from_opcodes
-            derived = [derive_from_opcodes(how, executed) for executed in alike]
-            counted = {launch: derived[index] for launch, index in zip(opcodes, which, strict=True)}
-            known = {launch: value for launch, value in counted.items() if value is not None}
+        if (how := metric.from_opcodes) is not None:
+            counted = [
+                value
+                for executed, _, launches in alike
+                for value in [derive_from_opcodes(how, executed)] * launches
+            ]
+            known = [one for one in zip(counted, processes, strict=True) if one[0] is not None]
             if known:
-                readings = Readings(known.values(), [process_of[launch] for launch in known])
-                found[metric.name] = Series(metric, how.source, readings)
+                found[metric.name] = Series(metric, how.source, Readings(*zip(*known, strict=True)))
             continue
         name = next((name for name in metric.ncu if name in raw), None)
         if name is not None:
@@ -268,7 +263,7 @@ def as_catalogued(metric: Metric, raw: Series) -> Series:
 def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
     """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
     instances = run.columns("instances", "launch", "metric", "id_name", "value")
-    executed = rows_labelled(instances, "metric", OPCODES)
+    executed = rows_labelled(instances, "metric", {OPCODES})
     counts = zip(
         executed.column("launch").to_pylist(),
         labels_of(executed, "id_name"),

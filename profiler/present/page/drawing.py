@@ -66,7 +66,7 @@ class _Sketch:
 
 
 class Kept(Protocol):
-    """Where pictures are kept as bytes by key, such as a cache."""
+    """Keeps each picture under a key, as bytes. A cache is one."""
 
     def get(self, key: str) -> bytes | None: ...
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +15,7 @@ from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.bounds import read_table
+from profiler.store.tables.columns import find_stretches
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table, upgraded
 
 if TYPE_CHECKING:
@@ -94,11 +94,8 @@ class Run:
         """Returns where the rows of each launch are in a table: starts and lengths."""
         if name not in self._spans_of:
             spans = self._spans_of[name] = {}
-            start = 0
-            for launch, rows in groupby(self.table(name).column("launch").to_pylist()):
-                length = sum(1 for _ in rows)
+            for launch, start, length in find_stretches(self.table(name).column("launch").to_pylist()):
                 spans.setdefault(launch, []).append((start, length))
-                start += length
         return self._spans_of[name]
 
     def with_times_of(self, timed: Run) -> Run:

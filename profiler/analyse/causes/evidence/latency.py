@@ -91,7 +91,7 @@ class _Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """What a change leaves of a turn, however often turns come."""
+    """The units and the waits of one turn after a change. How often turns come is not part of it."""
 
     units: Mapping[str, _Unit]
     waits: list[_Wait]

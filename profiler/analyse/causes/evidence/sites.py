@@ -7,7 +7,6 @@ each instruction, beside the fewest that its accesses could have needed. What wa
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
-from profiler.store.tables.columns import labels_of
+from profiler.store.tables.columns import labels_of, rows_labelled
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 Kind = Literal[
     "global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic", "tensor",
@@ -196,7 +195,7 @@ def _count(site: Site, counted: Mapping[str, Mapping[_Place, float]]) -> None:
 
 def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float]]:
     """Returns by metric what was counted for each instruction, averaged over the launches."""
-    table = _rows_of_metrics(run.table("instances"), _COUNTED)
+    table = rows_labelled(run.table("instances"), "metric", _COUNTED)  # of some hundred metrics
     rows = zip(
         table.column("launch").to_pylist(),
         labels_of(table, "metric"),
@@ -214,26 +213,6 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
             place = (function or 0, offset)
             places[place] = places.get(place, 0.0) + value / len(wanted)
     return found
-
-
-def _rows_of_metrics(table: pa.Table, names: Collection[str]) -> pa.Table:
-    """Returns the rows of these metrics; the table holds some hundred others."""
-    import pyarrow as pa
-
-    chunks = table.column("metric").chunks
-    found = [
-        [code for code, name in enumerate(one.dictionary.to_pylist()) if name in names] for one in chunks
-    ]
-    if not any(found):
-        return table.slice(0, 0)
-    import pyarrow.compute as pc  # takes 20 ms, which most recordings need not wait for
-
-    masks = []
-    for chunk, codes in zip(chunks, found, strict=True):
-        held = pa.py_buffer(array("i", codes))  # as a buffer: pyarrow imports pandas to look at a list
-        wanted = pa.Array.from_buffers(pa.int32(), len(codes), [None, held])
-        masks.append(pc.is_in(chunk.indices, value_set=wanted))
-    return table.filter(pa.chunked_array(masks, pa.bool_()))
 
 
 def _described(
