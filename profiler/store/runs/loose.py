@@ -11,7 +11,6 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -123,6 +122,10 @@ def _is_off() -> bool:
 
 def _key(sha256: str, path: Path) -> str:
     """Returns the name under which a report with this hash is kept: the hash of all that its tables depend on."""
+    from importlib.metadata import (
+        version,
+    )  # takes as long to import as all of this room, and runs need it not
+
     code = hash_of_code(*(Path(__file__).parent.parent / room for room in ("reports", "tables")))
     basis = (sha256, stem_of(path.name), version("ncu-report"), str(SCHEMA_VERSION), code)
     return hashlib.sha256("\0".join(basis).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Keeps pyarrow from importing NumPy and pandas, of which prof needs nothing."""
+"""Keeps pyarrow from importing NumPy, cloudpickle and pandas, of which prof needs nothing."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _LAST = {"pyarrow": "Table", "pyarrow.compute": "scalar"}
 
 
 class _WithoutOthers(MetaPathFinder):
-    """Hides NumPy from pyarrow while that is imported, and pandas for good.
+    """Hides NumPy and cloudpickle from pyarrow while that is imported, and pandas for good.
 
-    pyarrow takes a third as long to import without NumPy. It would import pandas to see that the values of a column
+    pyarrow takes a third as long to import without them. It would import pandas to see that the values of a column
     are none of its own, which takes longer than to read most reports.
     """
 
     def find_spec(self, name: str, *_: Any) -> None:
-        if name == "pandas" or (name == "numpy" and _arrow_is_being_imported()):
+        if name == "pandas" or (name in ("numpy", "cloudpickle") and _arrow_is_being_imported()):
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
 def import_arrow_alone() -> None:
-    """Lets this process import pyarrow without NumPy and pandas, unless it has pyarrow already.
+    """Lets this process import pyarrow without NumPy, cloudpickle and pandas, unless it has pyarrow already.
 
     Only for processes of prof's own: pyarrow cannot make arrays and data frames of its tables then.
     """
