@@ -20,16 +20,13 @@ from profiler.analyse.check import (
 )
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.metrics import DURATION
+from profiler.catalog.presets import more_launches
 from profiler.text import change_text, counted, first_of, shortened
 
 _NAME_WIDTH = 60
 _MOST_IN_LINE = 3
 ITSELF = "the same recording on both sides"
-# Two launches give an interval at all; five make it narrow enough for most kernels.
-MORE_LAUNCHES = (
-    "One launch a side decides nothing, and two are the least. Record five of each side: `ncu --launch-count 5 ...`, or "
-    "`prof collect --processes 5 --name NAME -- PROGRAM` where the program launches the kernel once."
-)
+MORE_LAUNCHES = f"One launch a side decides nothing, and two are the least: {more_launches()}."
 _MORE_PROCESSES = (
     "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
 )

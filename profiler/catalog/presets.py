@@ -180,7 +180,10 @@ def record_source(program: str = "") -> str:
 
 def more_launches() -> str:
     """Returns how to record several launches of each kernel, without which no difference has an interval."""
-    return "`prof collect` records several in several processes, and `ncu --launch-count 5` the first 5 that a program makes"
+    return (
+        "`ncu --launch-count 5` records the first five that a program makes, and `prof collect --processes 5` some in each of "
+        "five processes"
+    )
 
 
 def what_records_source() -> str:
