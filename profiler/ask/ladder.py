@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from math import prod
 
+import msgspec
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
@@ -19,6 +23,7 @@ from profiler.analyse.ladder.climb import (
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
+    LadderStep,
     LadderView,
     MissingRung,
     derive_ladder,
@@ -29,6 +34,7 @@ from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline,
 from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
 from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
 from profiler.analyse.recording.profile import timings_of
+from profiler.ask.kept import answer_once
 from profiler.ask.named.gpus import is_meant, no_such_gpu
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.references import newest, with_newest_times
@@ -79,27 +85,38 @@ def find_climb(
         raise no_such_gpu(str(gpu), f"ladder '{ladder.name}'", (one.gpu for one in groups))
     usual = {one: runs for one, runs in meant.items() if usual_gpu and is_meant(usual_gpu, one.gpu)}
     conditions = choose_conditions(usual | meant, workload)
-    rungs = gather_rungs(ladder, groups[conditions])
-    unclear = find_unclear(ladder, groups[conditions])
-    if not rungs:
-        raise next(iter(unclear.values()))
-    steps = derive_steps(ladder, rungs)
-    finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
     same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
-    elsewhere = [
-        derive_ladder(
-            ladder, one, gather_rungs(ladder, groups[one], times_suffice=True), (), finding.view, None
+
+    @cache
+    def gather() -> tuple[list[Rung], list[LadderStep]]:
+        rungs = gather_rungs(ladder, groups[conditions])
+        return rungs, derive_steps(ladder, rungs)
+
+    def answer() -> LadderFinding:
+        rungs, steps = gather()
+        unclear = find_unclear(ladder, groups[conditions])
+        if not rungs:
+            raise next(iter(unclear.values()))
+        finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
+        elsewhere = [
+            derive_ladder(
+                ladder, one, gather_rungs(ladder, groups[one], times_suffice=True), (), finding.view, None
+            )
+            for one in same_work
+        ]
+        return replace(
+            finding,
+            missing=_missing(store, ladder, rungs, unclear, groups),
+            headline=_headline(ladder, finding, rungs, _gpu_to_name(conditions, groups, usual_gpu)),
+            elsewhere=[on_another_gpu(one) for one in elsewhere],
         )
-        for one in same_work
-    ]
-    finding = replace(
-        finding,
-        missing=_missing(store, ladder, rungs, unclear, groups),
-        headline=_headline(ladder, finding, rungs, _gpu_to_name(conditions, groups, usual_gpu)),
-        elsewhere=[on_another_gpu(one) for one in elsewhere],
-    )
+
+    manifests = [run.manifest for run in chain.from_iterable(groups.values())]
+    recorded = hashlib.sha256(msgspec.json.encode([manifests, store.ids()])).hexdigest()
+    asked = (ladder, workload, view, gpu, usual_gpu, recorded)
+    finding = answer_once(LadderFinding, "ladders", asked, manifests, answer)
     others = [str(one) for one in groups if one != conditions and one not in same_work]
-    return Climb(ladder, conditions, rungs, steps, finding, others)
+    return Climb(ladder, conditions, finding, others, gather)
 
 
 def _gpu_to_name(conditions: Conditions, groups: Iterable[Conditions], usual_gpu: str | None) -> str | None:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
-
-import msgspec
 
 from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
@@ -17,12 +14,11 @@ from profiler.analyse.recording.kernel_choice import choose_kernel
 from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
+from profiler.ask.kept import answer_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.store.cache import hash_of_code, open_cache
 from profiler.store.runs.run_store import Run
-from profiler.store.tables.decoding import NOT_DECODED
 
 
 def profile_rung(
@@ -64,29 +60,7 @@ def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profil
     return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)
 
 
-# Keeps diagnoses in the user's cache folder, so that no question need make one again.
-#
-# A diagnosis depends on what was recorded and on the code that reads it. Both are the key, whole: the hashes of the
-# run's tables, the kernel, its launches, and a hash of this program's analysis.
-
-# A diagnosis takes 2 to 6 KB: some ten thousand kernels.
-_LIMIT_BYTES = 32 << 20
-_HOME = Path(__file__).resolve().parent.parent
-_ANALYSIS = (_HOME / "analyse", _HOME / "catalog")
-
-
 def diagnose_once(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel: the one kept for the same recording, or else a new one, which is kept."""
-    tables = sorted((name, table.sha256) for name, table in profile.manifest.tables.items())
-    if not tables or not all(sha256 for _, sha256 in tables):  # made in memory
-        return diagnose(profile)
-    key = repr((hash_of_code(*_ANALYSIS), tables, profile.kernel, profile.numbers))
-    cache = open_cache("diagnoses", _LIMIT_BYTES)
-    if kept := cache.get(key):
-        try:
-            return msgspec.json.decode(kept, type=Diagnosis)
-        except NOT_DECODED:  # whole, and yet none of ours
-            pass
-    made = diagnose(profile)
-    cache.put(key, msgspec.json.encode(made))
-    return made
+    asked = (profile.kernel, profile.numbers)
+    return answer_once(Diagnosis, "diagnoses", asked, [profile.manifest], lambda: diagnose(profile))

@@ -128,12 +128,12 @@ def _opened(name: str, limit_bytes: int, root: Path | None) -> Cache:
 
 
 @lru_cache
-def hash_of_code(*folders: Path) -> str:
-    """Returns a hash of the modules below these folders, as part of a key: a version would have to be raised by hand."""
+def hash_of_code(*places: Path) -> str:
+    """Returns a hash of these modules, and of those below these folders, as part of a key: a version would have to be raised by hand."""
     read = hashlib.sha256()
-    for folder in folders:
-        for module in sorted(folder.rglob("*.py")):
-            read.update(f"{module.relative_to(folder)}\0".encode() + module.read_bytes())
+    for place in places:
+        for module in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            read.update(f"{module.relative_to(place)}\0".encode() + module.read_bytes())
     return read.hexdigest()
 
 

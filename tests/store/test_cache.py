@@ -164,10 +164,12 @@ def test_a_cache_home_that_is_no_absolute_path_is_ignored(monkeypatch, tmp_path,
 def test_the_hash_of_code_changes_with_any_module(tmp_path):
     def hashed():
         hash_of_code.cache_clear()  # it is kept as long as a process lives
-        return hash_of_code(tmp_path)
+        return hash_of_code(tmp_path / "room", tmp_path / "alone.py")
 
     (tmp_path / "room").mkdir()
     module = tmp_path / "room" / "one.py"
+    alone = tmp_path / "alone.py"
+    alone.write_text("1")
     module.write_text("1")
     before = hashed()
     assert hashed() == before
@@ -175,4 +177,7 @@ def test_the_hash_of_code_changes_with_any_module(tmp_path):
     assert hashed() != before
     renamed = module.rename(module.with_name("other.py"))
     renamed.write_text("1")
+    assert hashed() != before
+    before = hashed()
+    alone.write_text("2")
     assert hashed() != before

@@ -5,7 +5,7 @@ A `Climb` in; plain values out: the stall reasons of every rung, and the changes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from shlex import quote
@@ -31,14 +31,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Climb:
-    """`others` are the conditions that runs are stored of as well."""
+    """`others` are the conditions that runs are stored of as well.
+
+    The finding may have been kept. `gather` reads and compares the rungs for whoever asks for more than it says.
+    """
 
     ladder: Ladder
     conditions: Conditions
-    rungs: list[Rung]
-    steps: list[LadderStep]
     finding: LadderFinding
     others: list[str]
+    gather: Callable[[], tuple[list[Rung], list[LadderStep]]]
+
+    @property
+    def rungs(self) -> list[Rung]:
+        return self.gather()[0]
+
+    @property
+    def steps(self) -> list[LadderStep]:
+        return self.gather()[1]
 
 
 class RungStalls(Struct, frozen=True):

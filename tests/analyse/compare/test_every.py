@@ -54,7 +54,7 @@ def test_the_answer_is_the_time_of_all_the_kernel_that_changed_most_and_how_to_a
 def test_kernels_with_too_few_launches_are_unclear_and_not_called_equal(compared):
     text = " ".join(compared({"a": ((10.0,), (20.0,)), "b": ((10.0,), (11.0,))}, "--brief").split())
     assert "Which of them changed is not certain; a may have changed most." in text
-    assert "Record more launches of each kernel: `prof collect`" in text
+    assert "Record more launches of each kernel: `ncu --launch-count 5` records" in text
 
 
 def test_a_hundred_kernels_take_a_line_each_and_60_lines_at_most(compared):
