@@ -295,9 +295,9 @@ def _reference_median(side: Profile) -> float:
 
 # What can be near its peak, as it is called.
 _RESOURCES = {
-    "dram_throughput_pct": "DRAM", "l2_pct": "L2", "l1_pct": "L1", "lsu_pipe_pct": "LSU pipe",
-    "issue_active_pct": "issue slots", "fma_pipe_pct": "FMA pipe", "alu_pipe_pct": "ALU pipe",
-    "tensor_pipe_pct": "tensor pipe",
+    "dram_throughput_pct": "DRAM is", "l2_pct": "The L2 is", "l1_pct": "The L1 is", "lsu_pipe_pct": "The LSU pipe is",
+    "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
+    "tensor_pipe_pct": "The tensor pipe is",
 }  # fmt: skip
 
 
@@ -332,8 +332,8 @@ def peaks_text(before: Profile, after: Profile) -> str:
         return ""
     busiest = max(both, key=lambda name: max(one[name], other[name]))
     return (
-        f"{_RESOURCES[busiest]} {one[busiest]:.0f} % busy on {short_gpu(before.gpu)}, "
-        f"{other[busiest]:.0f} % on {short_gpu(after.gpu)} (of each GPU's own peak)"
+        f"{_RESOURCES[busiest]} {one[busiest]:.0f} % busy on {short_gpu(before.gpu)} and "
+        f"{other[busiest]:.0f} % on {short_gpu(after.gpu)}, of each GPU's own peak."
     )
 
 
@@ -345,4 +345,4 @@ def shares_text(before: Side, after: Side) -> str:
     if one is None or other is None:
         return ""
     reference = before.reference or "its reference"
-    return f"{one:.1f} % of {reference} on {short_gpu(before.gpu)}, {other:.1f} % of it on {short_gpu(after.gpu)}"
+    return f"It reaches {one:.1f} % of {reference} on {short_gpu(before.gpu)}, and {other:.1f} % of it on {short_gpu(after.gpu)}."

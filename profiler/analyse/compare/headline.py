@@ -28,7 +28,7 @@ from profiler.text import duration, number, report_name
 # A smaller change explains nothing that a reader would act on.
 _SAME = 0.01
 _MOST_FACTORS = 2
-_DESPITE = "despite"
+_MOST_SUBJECTS = 2
 _TOO_FEW = ", which are too few to decide it"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
@@ -36,24 +36,24 @@ _ONE_KERNEL = (
     "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
 )
 _UNDECIDED = "Whether {} went or came is not known: the other side's recording could not show it."
-_NOTHING_TO_EXPLAIN = "Nothing to explain: the times are as good as the same"
+_NOTHING_TO_EXPLAIN = "There is nothing to explain: the times are as good as the same."
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
-# Counters of which any is too much, in words, with the cause that says the same.
-_TOO_MUCH = {"shared_conflicts": ("extra passes for bank conflicts", "bank-conflicts")}
-# What a factor is called when it makes the second side faster, and slower.
+# Counters of which any is too much, as a sentence begins with them, with the cause that says the same.
+_TOO_MUCH = {"shared_conflicts": ("Extra passes for bank conflicts", "bank-conflicts")}
+# What a factor says where it makes the second side faster, and slower.
 _FACTORS = {
-    "instructions": ("{:,.0f} % fewer instructions", "{:,.0f} % more instructions"),
-    "wait_per_issue": ("{:,.0f} % shorter waits between instructions", "{:,.0f} % longer waits between instructions"),
-    "warps_in_use": ("{:,.0f} % more warps in use", "{:,.0f} % fewer warps in use"),
-    "tensor_work": ("{:,.0f} % fewer cycles of work for the tensor pipe", "{:,.0f} % more cycles of work for the tensor pipe"),
-    "tensor_pipe_pct": ("the tensor pipe {:,.0f} % busier", "the tensor pipe {:,.0f} % less busy"),
-    "sm_active": ("SMs {:,.0f} % more active", "SMs {:,.0f} % less active"),
-    "clock": ("a {:,.0f} % faster clock", "a {:,.0f} % slower clock"),
-    "bandwidth": ("{:,.0f} % more bandwidth", "{:,.0f} % less bandwidth"),
-    "moved_per_useful_byte": ("{:,.0f} % fewer bytes for the same data", "{:,.0f} % more bytes for the same data"),
-    "useful_bytes": ("{:,.0f} % less data", "{:,.0f} % more data"),
-    "bytes_moved": ("{:,.0f} % fewer bytes", "{:,.0f} % more bytes"),
+    "instructions": ("{:,.0f} % fewer instructions run", "{:,.0f} % more instructions run"),
+    "wait_per_issue": ("waits between instructions are {:,.0f} % shorter", "waits between instructions are {:,.0f} % longer"),
+    "warps_in_use": ("{:,.0f} % more warps are in use", "{:,.0f} % fewer warps are in use"),
+    "tensor_work": ("the tensor pipe has work for {:,.0f} % fewer cycles", "the tensor pipe has work for {:,.0f} % more cycles"),
+    "tensor_pipe_pct": ("the tensor pipe is {:,.0f} % busier", "the tensor pipe is {:,.0f} % less busy"),
+    "sm_active": ("SMs are {:,.0f} % more active", "SMs are {:,.0f} % less active"),
+    "clock": ("the clock is {:,.0f} % faster", "the clock is {:,.0f} % slower"),
+    "bandwidth": ("the bandwidth is {:,.0f} % higher", "the bandwidth is {:,.0f} % lower"),
+    "moved_per_useful_byte": ("{:,.0f} % fewer bytes move for the same data", "{:,.0f} % more bytes move for the same data"),
+    "useful_bytes": ("there is {:,.0f} % less data", "there is {:,.0f} % more data"),
+    "bytes_moved": ("{:,.0f} % fewer bytes move", "{:,.0f} % more bytes move"),
 }  # fmt: skip
 
 
@@ -169,37 +169,33 @@ def headline_of_pair(
     if speedup is None or times_ns is None:
         return None
     is_same, is_faster = _is_same(speedup), speedup.ratio >= 1
-    went, shrank = (
-        ("gone: ", "less: ")
-        if is_faster or is_same
-        else ("no longer a cause: ", "a smaller cause than before: ")
-    )
-    gone = [one for one in changed.gone if one.cause not in changed.unmoved]
-    left = [
-        _listed(went, map(_with_place, gone)),
-        _listed(shrank, map(_with_change, changed.less)),
-        _listed("", _too_much(metrics, changed.gone, came=False)),
-    ]
     new = {one.cause for one in changed.new}
-    newly = [one for one in changed.new if one.cause not in changed.unmoved]
     limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster and not is_same else []
-    came = [
-        _listed("now limited by ", map(_with_place, limits)) or _listed("new: ", map(_with_place, newly)),
-        _listed("more: ", map(_with_change, changed.more)),
-        _listed("", _too_much(metrics, changed.new, came=True)),
+    left = [
+        _sentence(map(_with_place, _moved_causes(changed.gone, changed)), "{} went away."),
+        _sentence(map(_with_change, changed.less), "{} shrank."),
+        *_too_much(metrics, changed.gone, came=False),
     ]
-    factors = _factors(attribution, is_faster=is_faster)
-    if factors.startswith(_DESPITE) and not any(left if is_faster else came):
-        factors = ""  # what works against a change does not explain it
-    changes = [_loads(instructions), factors] if peaks is None else [peaks]
-    why = _joined([*left, *changes, *came] if is_faster else [*came, *changes, *left])
+    came = [
+        "" if limits else _sentence(map(_with_place, _moved_causes(changed.new, changed)), "{} appeared."),
+        _sentence(map(_with_change, changed.more), "{} grew."),
+        *_too_much(metrics, changed.new, came=True),
+    ]
+    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
     if steps:
         why = _ONE_KERNEL.format(" and ".join(steps))
     elif is_same:
-        moved = _joined([*left, *came])
-        why = f"{_NOTHING_TO_EXPLAIN}; even so, {moved}" if moved else f"{_NOTHING_TO_EXPLAIN}."
-    elif not why:
-        why = _without_a_reason(changed)
+        even_so = _joined(_present([*left, *came]), "Even so, ")
+        why = f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip()
+    else:
+        factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
+        if reasons:  # what works against a change does not explain it
+            contrary.insert(0, against)
+        limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
+        reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
+        despite = f"Although it is {'faster' if is_faster else 'slower'}, "
+        against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
+        why = f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
     return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
 
 
@@ -210,12 +206,12 @@ def _is_same(speedup: Speedup) -> bool:
 
 def _without_a_reason(changed: ChangedCauses) -> str:
     if changed.undecided:
-        return _UNDECIDED.format(", ".join(one.cause for one in changed.undecided[:_MOST_FACTORS]))
+        return _UNDECIDED.format(", ".join(one.cause for one in changed.undecided[:_MOST_SUBJECTS]))
     return _NO_CAUSE if changed.is_known else _NOT_KNOWN
 
 
 def _too_much(metrics: Sequence[MetricDelta], causes: Iterable[Cause], *, came: bool) -> list[str]:
-    """Returns the counters of which any is too much that came from zero, or else went to it, unless the causes say so."""
+    """Returns a sentence for each counter of which any is too much that came from zero, or else went to it, unless the causes say so."""
     said = {one.cause for one in causes}
     found = []
     for one in metrics:
@@ -227,7 +223,7 @@ def _too_much(metrics: Sequence[MetricDelta], causes: Iterable[Cause], *, came: 
             and none == 0
             and some > _NOTABLE_PCT / 100 * _whole(one, metrics, came)
         ):
-            found.append(f"{words} ({number(one.before)} -> {number(one.after)})")
+            found.append(f"{words} went from {number(one.before)} to {number(one.after)}.")
     return found
 
 
@@ -288,13 +284,24 @@ def _next(causes: Sequence[Cause]) -> str:
     return f"{name_and_place(first)}: {next_text(causes)}"
 
 
-def _joined(parts: Iterable[str]) -> str:
-    return "; ".join(filter(None, parts))
+def _present(sentences: Iterable[str]) -> list[str]:
+    return list(filter(None, sentences))
 
 
-def _listed(start: str, texts: Iterable[str]) -> str:
-    some = ", ".join(islice(texts, _MOST_FACTORS))
-    return some and start + some
+def _joined(sentences: Sequence[str], start: str = "") -> str:
+    """Returns the sentences one after the other, the first one after the `start`."""
+    text = " ".join(sentences)
+    return f"{start}{text[0].lower()}{text[1:]}" if start and text else text
+
+
+def _moved_causes(causes: Iterable[Cause], changed: ChangedCauses) -> list[Cause]:
+    return [one for one in causes if one.cause not in changed.unmoved]
+
+
+def _sentence(subjects: Iterable[str], form: str) -> str:
+    """Returns the sentence about the first subjects, or "" without any. Its verb fits names of one thing and of several."""
+    some = " and ".join(islice(subjects, _MOST_SUBJECTS))
+    return form.format(some) if some else ""
 
 
 def _with_place(cause: Cause) -> str:
@@ -305,12 +312,14 @@ def _with_change(change: CauseChange) -> str:
     return f"{change.cause} ({change.before_pct:.0f} % -> {change.after_pct:.0f} %)"
 
 
-def _factors(attribution: Attribution | None, is_faster: bool) -> str:
-    """Returns what changed most; what works against the change comes last, after `despite`."""
+def _factors(attribution: Attribution | None, is_faster: bool) -> tuple[str, str]:
+    """Returns a sentence of what changed most, for the change first; or else one of what works against it."""
     moved = [one for one in _moved(attribution) if one.name in _FACTORS][:_MOST_FACTORS]
-    for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
-    against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
-    return ", ".join([*for_it, *([f"{_DESPITE} {' and '.join(against)}"] if against else [])])
+    for_it = " and ".join(_factor_text(one) for one in moved if (one.ratio > 1) is is_faster)
+    against = " and ".join(_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster)
+    if not for_it:
+        return "", against and f"{against}."
+    return f"{for_it[0].upper()}{for_it[1:]}{f', although {against}' if against else ''}.", ""
 
 
 def main_factors(attribution: Attribution | None) -> list[Factor]:
@@ -339,4 +348,4 @@ def _factor_text(factor: Factor) -> str:
 def _loads(instructions: Instructions) -> str:
     loop = instructions.hot_loop
     changed = [one.sentence for one in loop.changes if one.before != one.after] if loop else []
-    return f"in the hot loop, {changed[0]}" if changed else ""
+    return f"The loads of the hot loop changed ({changed[0]})." if changed else ""

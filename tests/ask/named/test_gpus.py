@@ -222,7 +222,7 @@ def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
     headline = found["headline"]
     assert headline["what"].startswith("gemm 6 on H100 80GB HBM3 takes 1.250x as long as gemm 6 on H200 (")
     assert headline["why"].endswith(
-        "issue slots 72 % busy on H200, 72 % on H100 80GB HBM3 (of each GPU's own peak)"
+        "Issue slots are 72 % busy on H200 and 72 % on H100 80GB HBM3, of each GPU's own peak."
     )
     assert (found["causes_gone"], found["causes_new"]) == ([], [])
     assert find("compare", "6", "6", "--gpu", "h200", "--gpu", "h100") == found
@@ -234,7 +234,7 @@ def test_times_alone_on_two_gpus_are_compared_too(find):
     assert found["speedup"]["ratio"] == pytest.approx(1 / SLOWER)
     shares = [found[side]["timing"]["reference_pct"] for side in ("before", "after")]
     assert found["headline"]["why"] == (
-        f"{shares[0]:.1f} % of cuBLAS fp32 on H200, {shares[1]:.1f} % of it on H100 80GB HBM3"
+        f"It reaches {shares[0]:.1f} % of cuBLAS fp32 on H200, and {shares[1]:.1f} % of it on H100 80GB HBM3."
     )
     (caution,) = found["comparable"]["warnings"]
     assert caution == "no counters were recorded of either side: only the times are compared"
