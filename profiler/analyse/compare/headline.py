@@ -23,7 +23,7 @@ from profiler.analyse.findings import (
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.catalog.causes import OF_THE_DURATION, OF_THE_LAUNCH
 from profiler.catalog.metrics import BY_NAME
-from profiler.text import duration, number, report_name
+from profiler.text import duration, number, report_name, unit_for_people
 
 # A smaller change explains nothing that a reader would act on.
 _SAME = 0.01
@@ -163,7 +163,7 @@ def headline_of_pair(
     A faster side is limited by what is new only if that comes first among its causes.
     `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
-    `metrics` are the counters of both; one that any is too much of explains a change where it came from zero, or went to it.
+    `metrics` are the counters of both; one of which any is too much explains a change where it rose or fell notably.
     `steps` names the sides of which more was timed than the kernel that was profiled: its counters do not explain the times.
     """
     if speedup is None or times_ns is None:
@@ -174,12 +174,12 @@ def headline_of_pair(
     left = [
         _sentence(map(_with_place, _moved_causes(changed.gone, changed)), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
-        *_too_much(metrics, changed.gone, came=False),
+        *_too_much(metrics, changed, rose=False),
     ]
     came = [
         "" if limits else _sentence(map(_with_place, _moved_causes(changed.new, changed)), "{} appeared."),
         _sentence(map(_with_change, changed.more), "{} grew."),
-        *_too_much(metrics, changed.new, came=True),
+        *_too_much(metrics, changed, rose=True),
     ]
     reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
     if steps:
@@ -210,20 +210,24 @@ def _without_a_reason(changed: ChangedCauses) -> str:
     return _NO_CAUSE if changed.is_known else _NOT_KNOWN
 
 
-def _too_much(metrics: Sequence[MetricDelta], causes: Iterable[Cause], *, came: bool) -> list[str]:
-    """Returns a sentence for each counter of which any is too much that came from zero, or else went to it, unless the causes say so."""
-    said = {one.cause for one in causes}
+def _too_much(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: bool) -> list[str]:
+    """Returns a sentence for each counter of which any is too much that rose, or else fell, by a notable part of its whole.
+
+    Where a cause says the same, it is said already.
+    """
+    said = {one.cause for one in (*changed.gone, *changed.new)}
+    said |= {one.cause for one in (*changed.less, *changed.more)}
     found = []
     for one in metrics:
         words, cause = _TOO_MUCH.get(one.name, ("", ""))
-        none, some = (one.before, one.after) if came else (one.after, one.before)
-        if (
-            words
-            and cause not in said
-            and none == 0
-            and some > _NOTABLE_PCT / 100 * _whole(one, metrics, came)
-        ):
-            found.append(f"{words} went from {number(one.before)} to {number(one.after)}.")
+        added = one.delta if rose else -one.delta
+        if words and cause not in said and added > _NOTABLE_PCT / 100 * _whole(one, metrics, after=rose):
+            divisor, unit = unit_for_people(one.unit, one.before, one.after)
+            many = "" if unit == one.unit else f" {unit}"
+            before, after = (
+                f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after)
+            )
+            found.append(f"{words} {'rose' if rose else 'fell'} from {before} to {after}.")
     return found
 
 

@@ -187,13 +187,21 @@ PASSES = MetricDelta("shared_wavefronts", "", "wavefront", 300.0, 2300.0, 2000.0
 @pytest.mark.parametrize(
     ("ratio", "before", "after", "said"),
     [
-        (0.7, 0.0, 2000.0, "Extra passes for bank conflicts went from 0 to 2,000."),
-        (1.4, 200.0, 0.0, "Extra passes for bank conflicts went from 200 to 0."),
+        (0.7, 0.0, 2000.0, "Extra passes for bank conflicts rose from 0 to 2,000."),
+        (1.4, 200.0, 0.0, "Extra passes for bank conflicts fell from 200 to 0."),
         (0.7, 0.0, 3.0, "No cause that prof knows went, came or changed by 5 % of the time."),
-        (0.7, 1000.0, 2000.0, "No cause that prof knows went, came or changed by 5 % of the time."),
+        (0.7, 1000.0, 1100.0, "No cause that prof knows went, came or changed by 5 % of the time."),
+        (0.7, 1000.0, 2000.0, "Extra passes for bank conflicts rose from 1,000 to 2,000."),
+        (
+            1.4,
+            1000.0,
+            2000.0,
+            "Although it is faster, extra passes for bank conflicts rose from 1,000 to 2,000.",
+        ),
+        (0.7, 0.0, 3.5e6, "Extra passes for bank conflicts rose from 0 to 3.500 million."),
     ],
 )
-def test_bank_conflicts_that_came_from_nothing_are_a_reason_though_no_cause_is(ratio, before, after, said):
+def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio, before, after, said):
     conflicts = MetricDelta(
         "shared_conflicts", "", "wavefront", before, after, after - before, None, "unclear", ""
     )
