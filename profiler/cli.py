@@ -19,7 +19,7 @@ from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
@@ -87,8 +87,25 @@ class _Commands(Mapping[str, Any]):
 def _command(place: str, _: str) -> Any:
     module = import_module(f"profiler.commands.{place}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command()(getattr(module, place.rpartition(".")[2]))
+    alone.command(cls=_Verb)(getattr(module, place.rpartition(".")[2]))
     return get_command(alone)
+
+
+class _Verb(TyperCommand):
+    """A verb whose errors say what an option takes that was given no value, and suggest for an unknown one only what is near."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as raised:
+            error: Any = raised  # of classes that Typer keeps to itself
+            name = str(getattr(error, "option_name", ""))
+            if possible := getattr(error, "possibilities", None):
+                error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
+            elif option := next((one for one in self.params if name in one.opts), None):
+                takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
+                error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
+            raise
 
 
 class _Verbs(TyperGroup):
@@ -113,20 +130,8 @@ class _Verbs(TyperGroup):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        with _quiet_pipe(), _near_options_alone():
+        with _quiet_pipe():
             return super().invoke(ctx)
-
-
-@contextmanager
-def _near_options_alone() -> Iterator[None]:
-    """Leaves out of the error for an unknown option those suggestions that share little with it but their dashes."""
-    try:
-        yield
-    except Exception as error:
-        if possible := getattr(error, "possibilities", None):
-            typed = str(getattr(error, "option_name", "")).lstrip("-")
-            error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), typed)]  # type: ignore[attr-defined]
-        raise
 
 
 def _is_near(name: str, typed: str) -> bool:

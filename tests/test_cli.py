@@ -83,6 +83,12 @@ def test_the_root_help_says_of_a_verb_what_its_own_help_begins_with():
     }
 
 
+def test_an_option_without_its_value_says_what_it_takes(prof_here):
+    result = prof_here("mcp", "--skill")
+    assert result.returncode == 2
+    assert "Option '--skill' requires an argument: FILE. Write a skill file" in result.stderr
+
+
 def test_a_verb_that_is_misspelt_gets_the_nearest_ones(prof_here):
     result = prof_here("comare")
     assert result.returncode == 2
