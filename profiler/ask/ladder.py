@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from math import prod
@@ -44,7 +44,7 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
-from profiler.store.runs.run_id import rung_name, timed_name
+from profiler.store.runs.run_id import RunId, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import short_gpu
 
@@ -79,13 +79,15 @@ def find_climb(
     also has the rungs `elsewhere`.
     A rung whose kernel is unclear is left out; if no rung is left, its error is raised.
     """
-    groups = group_runs(find_runs(store, ladder))
+    stored = store.ids()
+    groups = group_runs(find_runs(store, ladder, stored))
     meant = {one: runs for one, runs in groups.items() if gpu is None or is_meant(gpu, one.gpu)}
     if not meant:
         raise no_such_gpu(str(gpu), f"ladder '{ladder.name}'", (one.gpu for one in groups))
     usual = {one: runs for one, runs in meant.items() if usual_gpu and is_meant(usual_gpu, one.gpu)}
     conditions = choose_conditions(usual | meant, workload)
     same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
+    names = {run_id.name for run_id in stored}
 
     @cache
     def gather() -> tuple[list[Rung], list[LadderStep]]:
@@ -106,13 +108,13 @@ def find_climb(
         ]
         return replace(
             finding,
-            missing=_missing(store, ladder, rungs, unclear, groups),
+            missing=_missing(ladder, rungs, unclear, groups, names),
             headline=_headline(ladder, finding, rungs, _gpu_to_name(conditions, groups, usual_gpu)),
             elsewhere=[on_another_gpu(one) for one in elsewhere],
         )
 
     manifests = [run.manifest for run in chain.from_iterable(groups.values())]
-    recorded = hashlib.sha256(msgspec.json.encode([manifests, store.ids()])).hexdigest()
+    recorded = hashlib.sha256(msgspec.json.encode([manifests, sorted(names)])).hexdigest()
     asked = (ladder, workload, view, gpu, usual_gpu, recorded)
     finding = answer_once(LadderFinding, "ladders", asked, manifests, answer)
     others = [str(one) for one in groups if one != conditions and one not in same_work]
@@ -138,16 +140,15 @@ def _headline(
 
 
 def _missing(
-    store: RunStore,
     ladder: Ladder,
     rungs: Sequence[Rung],
     unclear: Mapping[int, ComparisonError],
     groups: Mapping[Conditions, Sequence[Run]],
+    stored: Collection[str],
 ) -> list[MissingRung]:
-    """Returns the ladder's rungs that are missing from `rungs`, each with the reason."""
+    """Returns the ladder's rungs that are missing from `rungs`, each with the reason; `stored` are the names of all runs."""
     there = {rung.kernel.number for rung in rungs}
     absent = [kernel for kernel in ladder.kernels if kernel.number not in there]
-    stored = {run_id.name for run_id in store.ids()} if absent else set()
     return [
         MissingRung(
             kernel.number,
@@ -251,12 +252,14 @@ def _size(finding: LadderFinding) -> tuple[int, tuple[int, ...]]:
 # declares.
 
 
-def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
-    """Returns every run of the ladder's kernels, profiled or timed, oldest first."""
+def find_runs(store: RunStore, ladder: Ladder, stored: Iterable[RunId] | None = None) -> list[Run]:
+    """Returns every run of the ladder's kernels, profiled or timed, oldest first, among those `stored` if they are listed already."""
     names = {
         name(ladder.name, kernel.number) for kernel in ladder.kernels for name in (rung_name, timed_name)
     }
-    runs = store.open_all(run_id for run_id in store.ids() if run_id.name in names)
+    runs = store.open_all(
+        run_id for run_id in (store.ids() if stored is None else stored) if run_id.name in names
+    )
     if not runs:
         raise RunNotFound(
             f"{store.root}: no run of any kernel of ladder '{ladder.name}'",
