@@ -30,7 +30,7 @@ from profiler.analyse.compare.headline import (
 )
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.analyse.recording.kernel_names import base_name, called_name
+from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -325,7 +325,14 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     top = (changed or unclear)[0].kernel
     first = next(one for one in comparisons if one.after.kernel_name == top)
     sides = " ".join(side.report or side.run_id or side.label for side in (first.before, first.after))
-    ask = f"`prof compare {sides} -k {base_name(top)}` shows all about it."
+    choice = (
+        choice_of(
+            top, [name for one in comparisons for name in (one.before.kernel_name, one.after.kernel_name)]
+        )
+        if first.before.kernel_name == top
+        else f"-k {base_name(top)}"
+    )
+    ask = f"`prof compare {sides} {choice}` shows all about it."
     if not changed:
         why = f"Which of them changed is not certain; {called_name(top)} may have changed most."
         return Headline(what, why, f"Record more launches of each kernel: {more_launches()}. {ask}")

@@ -17,7 +17,7 @@ from profiler.analyse.causes.headline import (
     record_it_text,
     whole_place_text,
 )
-from profiler.analyse.recording.kernel_names import base_name, called_name
+from profiler.analyse.recording.kernel_names import called_name, choice_of
 from profiler.text import counted, duration
 
 _MOST = 0.8
@@ -94,9 +94,9 @@ def headline_of_index(
     how = "under" if has_counters else "without"
     what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
-    name = base_name(top.kernel)
+    choice = choice_of(top.kernel, [one.kernel for one in index])
     return Headline(
-        what, _why(called_name(top.kernel), timed[0], top.causes, top.headline), _next(label, name, top)
+        what, _why(called_name(top.kernel), timed[0], top.causes, top.headline), _next(label, choice, top)
     )
 
 
@@ -108,6 +108,6 @@ def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], said: Headline |
     return f"{share}, by {causes[0].cause}{where}: {causes[0].sentence}"
 
 
-def _next(label: str, name: str, top: Indexed) -> str:
+def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
-    return f"{try_} `prof show {label} -k {name}` shows all about it.".lstrip()
+    return f"{try_} `prof show {label} {choice}` shows all about it.".lstrip()
