@@ -14,6 +14,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
     has_place,
+    hidden_text,
     record_it_text,
     whole_place_text,
 )
@@ -34,6 +35,8 @@ class Indexed(Protocol):
     def nvtx(self) -> list[str]: ...
     @property
     def causes(self) -> list[Cause]: ...
+    @property
+    def causes_unseen(self) -> list[str]: ...
     @property
     def headline(self) -> Headline | None: ...
     @property
@@ -95,17 +98,16 @@ def headline_of_index(
     what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
     choice = choice_of(top.kernel, [one.kernel for one in index])
-    return Headline(
-        what, _why(called_name(top.kernel), timed[0], top.causes, top.headline), _next(label, choice, top)
-    )
+    return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
 
 
-def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], said: Headline | None) -> str:
+def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
     share = f"{name} takes {entry.share_pct:.0f} % of the time"
-    if not causes:
-        return f"{share}. {said.why}" if said else f"{share}."
+    if not top.causes:
+        return f"{share}. {top.headline.why}" if top.headline else f"{share}."
     where = f" at {entry.where}" if entry.where else ""
-    return f"{share}, by {causes[0].cause}{where}: {causes[0].sentence}"
+    hidden = hidden_text(top.causes, top.causes_unseen)
+    return f"{share}, by {top.causes[0].cause}{where}: {top.causes[0].sentence}{hidden}"
 
 
 def _next(label: str, choice: str, top: Indexed) -> str:
