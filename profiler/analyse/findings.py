@@ -304,23 +304,28 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
 
 
 def _time_changed_ns(comparison: ComparisonFinding, *_: object) -> float:
-    """Returns the time gained or lost over all launches, and zero where the duration is not known."""
-    durations = (one for one in comparison.metrics if one.name == DURATION)
-    return sum(
-        abs(one.after * comparison.after.launches - one.before * comparison.before.launches)
-        for one in durations
-    )
+    """Returns the time that as many launches gain or lose, and zero where the duration is not known."""
+    launches = max(comparison.before.launches, comparison.after.launches)
+    return sum(launches * abs(one.delta) for one in comparison.metrics if one.name == DURATION)
 
 
 class ComparedKernel(Struct, frozen=True):
     """A kernel with the time that all its launches take on each side; the change is that of its mean duration."""
 
     kernel: str
+    before_launches: int
+    after_launches: int
     before_ns: float
     after_ns: float
     change_pct: float
     ci_pct: CI | None
     verdict: VerdictName
+
+    @property
+    def time_changed_ns(self) -> float:
+        """The time that as many launches gain or lose: how often each side was recorded is no change."""
+        launches = max(self.before_launches, self.after_launches)
+        return launches * abs(self.after_ns / self.after_launches - self.before_ns / self.before_launches)
 
 
 class Comparisons(Struct, frozen=True, kw_only=True):

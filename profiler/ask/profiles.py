@@ -5,12 +5,13 @@ Only this module adds a ladder's work to a profile, so all questions count it in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.recording.kernel_choice import choose_kernel
+from profiler.analyse.recording.kernel_choice import choose_kernel, pair_kernels
+from profiler.analyse.recording.kernel_names import base_name, pattern_of
 from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
@@ -58,6 +59,22 @@ def profile_pairs(
 def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profile:
     """Returns the profile of the one kernel meant, or of the times of a run that holds only timings."""
     return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)
+
+
+def longest_pattern(runs: Sequence[Run]) -> str | None:
+    """Returns a pattern that chooses the kernel that takes most of the time, of those that all runs have; None if it is the only one.
+
+    Where no times are recorded, it chooses the first kernel.
+    """
+    first, last = runs[0], runs[-1]
+    names = {kernel.name for run in runs for kernel in run.manifest.kernels}
+    if all(len(run.manifest.kernels) == 1 for run in runs):
+        return None
+    pairs = pair_kernels(first, last).pairs or [
+        (kernel.name, kernel.name) for kernel in last.manifest.kernels
+    ]
+    before, after = max(pairs, key=lambda pair: profile_kernel(last, pair[1]).total_ns or 0.0)
+    return pattern_of(after, names) if before == after else base_name(after)
 
 
 def diagnose_once(profile: Profile) -> Diagnosis:

@@ -367,6 +367,8 @@ CAUSES: tuple[CauseKind, ...] = (
     ),
 )
 
+# Named alone: what else costs time in such code says little about the same source with optimisation.
+UNOPTIMISED = "unoptimised-code"
 # What a cause of the duration alone costs changes with the duration, which it is no reason for.
 OF_THE_DURATION = frozenset({"launch-too-short"})
 # Nor are these, which follow from how the kernel was launched, while the launch is as it was.

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from profiler.ask.profiles import longest_pattern
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.commands.reading.notebook import SHIPPED
 from profiler.present.notebook import Subject, ladder_notebook
@@ -122,6 +123,25 @@ def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, r
         "short_scoreboard",
     ):
         assert words in shown, words
+
+
+def test_a_notebook_of_several_kernels_begins_with_the_one_that_takes_most_of_the_time(make_run):
+    def run_of(name, **times_ns):
+        return make_run(
+            *(
+                {"kernel": kernel, "metrics": {"gpu__time_duration.sum": ns}}
+                for kernel, ns in times_ns.items()
+            ),
+            name=name,
+        )
+
+    before, after = (
+        run_of("before", fill=9.0, gemm=5.0, old=90.0),
+        run_of("after", fill=2.0, gemm=4.0, new=80.0),
+    )
+    assert longest_pattern([after]) == "new"
+    assert longest_pattern([before, after]) == "gemm", "the longest that both have"
+    assert longest_pattern([run_of("one", fill=1.0)]) is None
 
 
 def executed(path):

@@ -67,6 +67,8 @@ class Cause(Struct, frozen=True):
         return BY_NAME[self.cause].group == NOTHING_TO_GAIN
 
 
+# What a recording lacks that counts no instruction.
+UNCOUNTED = "which instructions ran how often"
 # What a recording shows of a kernel: how busy its resources are, which instructions ran, what their accesses cost, and where warps wait.
 Seen = Literal["resources", "instructions", "accesses", "waits"]
 

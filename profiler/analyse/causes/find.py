@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings, Seen, where_is
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import (
     ceilings,
     compilation,
@@ -41,6 +41,9 @@ DETECTORS: tuple[Detector, ...] = (
     launch.detect_short_launch, launch.detect_small_grid, launch.detect_last_wave, launch.detect_imbalance,
     launch.detect_little_work, launch.detect_occupancy,
 )  # fmt: skip
+
+# Those that need no counter, only how long the launch takes.
+_WITHOUT_COUNTERS: tuple[Detector, ...] = (launch.detect_short_launch,)
 
 # Less is within what a measurement can tell, and not worth a change.
 _WORTH_NAMING = 0.03
@@ -81,7 +84,7 @@ def find_unseen(evidence: Evidence) -> list[str]:
     if not evidence.model.busy:
         lacking.append("how busy memory and pipes are")
     if not evidence.sites:
-        lacking.append("which instructions ran how often")
+        lacking.append(UNCOUNTED)
     elif not evidence.has_costs:
         lacking.append("the sectors and passes of each access (estimated from totals)")
     if not evidence.has_samples:
@@ -104,9 +107,8 @@ def _estimates(evidence: Evidence) -> dict[str, float]:
 
 
 def _find_causes(evidence: Evidence) -> list[Cause]:
-    if not evidence.model.busy:
-        return []
-    saved = {candidate: _saves(evidence, candidate) for detect in DETECTORS for candidate in detect(evidence)}
+    detectors = DETECTORS if evidence.model.busy else _WITHOUT_COUNTERS
+    saved = {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
     best: dict[str, Candidate] = {}
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:

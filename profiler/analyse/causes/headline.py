@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, Headline, where_is
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, where_is
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
+from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_source
 from profiler.text import duration, short_place
 
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10
+_ALL_PCT = 100
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 # A library's kernel is recorded without lines, as one's own is that was compiled without them.
-WITHOUT_SOURCE = "No source lines are recorded: in a kernel of a library, change what it is asked for instead, such as the shapes, the layout or the type."
+WITHOUT_SOURCE = (
+    "No source lines are recorded: compile a kernel of your own with -lineinfo, and change what a kernel of a library is asked for, "
+    "such as the shapes, the layout or the type."
+)
 
 
 def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline:
@@ -35,7 +40,8 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
         return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:
         return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", record_it)
-    return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
+    why = why_text(diagnosis.causes) + hidden_text(diagnosis.causes, diagnosis.unseen)
+    return Headline(what, why, next_text(diagnosis.causes))
 
 
 def record_it_text(program: str = ANY_PROGRAM) -> str:
@@ -80,6 +86,16 @@ def why_text(causes: Sequence[Cause]) -> str:
     return f"{weak}{name_and_place(first)}: {first.sentence}"
 
 
+def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
+    """Returns a further sentence where no instruction was counted: what is found then need not be what costs most."""
+    first = next(iter(causes), None)
+    if first is None or first.is_ceiling or first.cause == UNOPTIMISED or UNCOUNTED not in unseen:
+        return ""
+    if first.saves_pct.expected >= _NO_BOUND_PCT:
+        return ""
+    return f" Other causes may be hidden: it is not recorded {' and '.join(unseen)}."
+
+
 def next_text(causes: Sequence[Cause]) -> str:
     """Returns the change that saves most; where nothing is to be gained, what would be another kernel."""
     open_ones = [one for one in causes if not one.is_ceiling]
@@ -94,9 +110,11 @@ def next_text(causes: Sequence[Cause]) -> str:
 
 
 def saves_text(cause: Cause) -> str:
-    saves = cause.saves_pct
-    bound = f", and never more than {saves.at_most:.0f} %" if has_bound(cause) else ""
-    return f"Likely to save {saves.expected:.0f} % of the time{bound}."
+    expected, at_most = round(cause.saves_pct.expected), round(cause.saves_pct.at_most)
+    if expected >= _ALL_PCT:
+        return "Likely to save nearly all of the time."
+    more = f"more than {at_most} %" if at_most > expected else "more"
+    return f"Likely to save {expected} % of the time{f', and never {more}' if has_bound(cause) else ''}."
 
 
 def has_bound(cause: Cause) -> bool:

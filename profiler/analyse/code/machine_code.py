@@ -143,7 +143,9 @@ def list_changes(before: hot_loop.LoopSheet, after: hot_loop.LoopSheet, per: Per
     if before.operands and after.operands:
         return [_change("both", [_together(sheet.operands) for sheet in sheets], sheets, per)]
     shared = [_shared(sheet) for sheet in sheets]
-    return [_change("shared", shared, sheets, per)] if any(shared) else []
+    # A load that does not say which memory it reads may read shared memory, as in code that was not optimised.
+    unknown = any(not loads and _has_generic(sheet) for loads, sheet in zip(shared, sheets, strict=True))
+    return [_change("shared", shared, sheets, per)] if any(shared) and not unknown else []
 
 
 def _together(operands: Sequence[hot_loop.OperandLoads]) -> list[LoopInstruction]:
@@ -155,6 +157,10 @@ def _together(operands: Sequence[hot_loop.OperandLoads]) -> list[LoopInstruction
 
 def _shared(sheet: hot_loop.LoopSheet) -> list[LoopInstruction]:
     return [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes if one.opcode.startswith("LDS")]
+
+
+def _has_generic(sheet: hot_loop.LoopSheet) -> bool:
+    return any(one.opcode.split(".")[0] == "LD" for one in sheet.opcodes)
 
 
 UNIT_TEXT: dict[Per, str] = {"step": "k-step", "iteration": "iteration", "warp": "warp", "call": "call"}

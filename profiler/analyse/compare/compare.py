@@ -30,7 +30,7 @@ from profiler.analyse.compare.headline import (
 )
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.analyse.recording.kernel_names import base_name, called_name
+from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -38,7 +38,7 @@ from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
-from profiler.text import duration, relative
+from profiler.text import counted, duration, relative
 
 # What a large value of a unit is; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
@@ -283,7 +283,7 @@ def derive_side(profile: Profile) -> findings.Side:
 
 def sum_up(comparisons: Sequence[ComparisonFinding]) -> Comparisons:
     """Returns the comparisons with an index of their kernels, the largest change of time first, and a headline."""
-    index = sorted(_index(comparisons), key=lambda one: -abs(one.after_ns - one.before_ns))
+    index = sorted(_index(comparisons), key=lambda one: -one.time_changed_ns)
     place = {one.kernel: number for number, one in enumerate(index)}
     return Comparisons(
         headline=_headline(index, comparisons) if index else None,
@@ -300,6 +300,8 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
             if delta.name == DURATION and delta.before > 0:
                 yield ComparedKernel(
                     kernel=one.after.kernel_name,
+                    before_launches=one.before.launches,
+                    after_launches=one.after.launches,
                     before_ns=delta.before * one.before.launches,
                     after_ns=delta.after * one.after.launches,
                     change_pct=100 * delta.delta / delta.before,
@@ -314,10 +316,13 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     before, after = (
         sum(times_ns) for times_ns in zip(*((one.before_ns, one.after_ns) for one in index), strict=True)
     )
-    what = (
-        f"The {len(index)} kernels that both have take {duration(before)} before and {duration(after)} after, "
-        f"{relative(before, after)}."
-    )
+    took = f"The {len(index)} kernels that both have take {duration(before)}"
+    launches = [(one.before_launches, one.after_launches) for one in index]
+    if all(here == there for here, there in launches):
+        what = f"{took} before and {duration(after)} after, {relative(before, after)}."
+    else:  # how often a kernel was recorded says nothing about how long it takes
+        here, there = (counted(sum(side), "launch", "launches") for side in zip(*launches, strict=True))
+        what = f"{took} in {here} before, and {duration(after)} in {there} after."
     changed = [one for one in index if one.verdict not in SETTLED]
     unclear = [one for one in index if one.verdict == "unclear"]
     if not changed and not unclear:
@@ -325,7 +330,14 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     top = (changed or unclear)[0].kernel
     first = next(one for one in comparisons if one.after.kernel_name == top)
     sides = " ".join(side.report or side.run_id or side.label for side in (first.before, first.after))
-    ask = f"`prof compare {sides} -k {base_name(top)}` shows all about it."
+    choice = (
+        choice_of(
+            top, [name for one in comparisons for name in (one.before.kernel_name, one.after.kernel_name)]
+        )
+        if first.before.kernel_name == top
+        else f"-k {base_name(top)}"
+    )
+    ask = f"`prof compare {sides} {choice}` shows all about it."
     if not changed:
         why = f"Which of them changed is not certain; {called_name(top)} may have changed most."
         return Headline(what, why, f"Record more launches of each kernel: {more_launches()}. {ask}")

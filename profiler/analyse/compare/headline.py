@@ -21,7 +21,7 @@ from profiler.analyse.findings import (
     Speedup,
 )
 from profiler.analyse.recording.kernel_names import base_name
-from profiler.catalog.causes import OF_THE_DURATION, OF_THE_LAUNCH
+from profiler.catalog.causes import OF_THE_DURATION, OF_THE_LAUNCH, UNOPTIMISED
 from profiler.catalog.metrics import BY_NAME
 from profiler.text import duration, number, report_name, unit_for_people
 
@@ -31,6 +31,7 @@ _MOST_FACTORS = 2
 _MOST_SUBJECTS = 2
 _TOO_FEW = ", which are too few to decide it"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
+_UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 _ONE_KERNEL = (
     "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
@@ -207,6 +208,8 @@ def _is_same(speedup: Speedup) -> bool:
 def _without_a_reason(changed: ChangedCauses) -> str:
     if changed.undecided:
         return _UNDECIDED.format(", ".join(one.cause for one in changed.undecided[:_MOST_SUBJECTS]))
+    if any(one.cause == UNOPTIMISED for one in changed.kept):
+        return _UNOPTIMISED
     return _NO_CAUSE if changed.is_known else _NOT_KNOWN
 
 

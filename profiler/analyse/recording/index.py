@@ -14,10 +14,11 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
     has_place,
+    hidden_text,
     record_it_text,
     whole_place_text,
 )
-from profiler.analyse.recording.kernel_names import base_name, called_name
+from profiler.analyse.recording.kernel_names import called_name, choice_of
 from profiler.text import counted, duration
 
 _MOST = 0.8
@@ -34,6 +35,8 @@ class Indexed(Protocol):
     def nvtx(self) -> list[str]: ...
     @property
     def causes(self) -> list[Cause]: ...
+    @property
+    def causes_unseen(self) -> list[str]: ...
     @property
     def headline(self) -> Headline | None: ...
     @property
@@ -94,20 +97,19 @@ def headline_of_index(
     how = "under" if has_counters else "without"
     what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
-    name = base_name(top.kernel)
-    return Headline(
-        what, _why(called_name(top.kernel), timed[0], top.causes, top.headline), _next(label, name, top)
-    )
+    choice = choice_of(top.kernel, [one.kernel for one in index])
+    return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
 
 
-def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], said: Headline | None) -> str:
+def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
     share = f"{name} takes {entry.share_pct:.0f} % of the time"
-    if not causes:
-        return f"{share}. {said.why}" if said else f"{share}."
+    if not top.causes:
+        return f"{share}. {top.headline.why}" if top.headline else f"{share}."
     where = f" at {entry.where}" if entry.where else ""
-    return f"{share}, by {causes[0].cause}{where}: {causes[0].sentence}"
+    hidden = hidden_text(top.causes, top.causes_unseen)
+    return f"{share}, by {top.causes[0].cause}{where}: {top.causes[0].sentence}{hidden}"
 
 
-def _next(label: str, name: str, top: Indexed) -> str:
+def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
-    return f"{try_} `prof show {label} -k {name}` shows all about it.".lstrip()
+    return f"{try_} `prof show {label} {choice}` shows all about it.".lstrip()

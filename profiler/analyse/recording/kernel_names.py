@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable
 from itertools import takewhile
 
 # The types of template arguments, and the hash with which Numba tells versions of a function apart.
 _OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|\[abi:[^\]]*\]")
 
+# How one compiler and another write a namespace without a name.
+_UNNAMED = r"\(anonymous namespace\)|<unnamed>"
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
+_MOST_WORDS = 8  # of a name, in a pattern that chooses it
 
 
 def base_name(kernel: str) -> str:
     """Returns the function's own name: without its return type, namespaces, template arguments and parameters."""
-    text = plain_name(kernel).replace("(anonymous namespace)", "")
+    text = re.sub(_UNNAMED, "", plain_name(kernel))
     return re.split(r"[<(]", text, maxsplit=1)[0].rpartition("::")[2].split(" ")[-1] or kernel
 
 
@@ -45,7 +50,7 @@ def short_names(kernel: str, other: str, width: int = _WIDTH) -> tuple[str, str]
 
 
 def _unscoped(name: str) -> str:
-    return re.sub(r"(?:\w+|\(anonymous namespace\))::", "", name)
+    return re.sub(rf"(?:\w+|{_UNNAMED})::", "", name)
 
 
 def _cut(text: str, width: int) -> str:
@@ -61,3 +66,28 @@ def plain_name(kernel: str) -> str:
         if character == "(" and depth == 0 and not text.startswith("(anonymous namespace)", place):
             return text[:place] or kernel
     return text
+
+
+def pattern_of(kernel: str, kernels: Iterable[str]) -> str:
+    """Returns the shortest pattern that chooses this one of the kernels: its function's name, else words that only it holds.
+
+    A library has one name for many kernels, which differ deep in their templates.
+    """
+    others = [name for name in kernels if name != kernel]
+    for own_name in (base_name, plain_name):
+        name = own_name(kernel)
+        if len(name) <= _WIDTH and all(own_name(other) != name for other in others):
+            return name
+    words = list(re.finditer(r"\w+", kernel))
+    elsewhere = "\n".join(others).casefold()
+    for count in range(1, min(_MOST_WORDS, len(words)) + 1):
+        for first, last in zip(words, words[count - 1 :], strict=False):
+            part = kernel[first.start() : last.end()]
+            if part.casefold() not in elsewhere:
+                return re.escape(part)
+    return kernel
+
+
+def choice_of(kernel: str, kernels: Iterable[str]) -> str:
+    """Returns the option of a command, quoted for a shell, that chooses this one of the kernels."""
+    return f"-k {shlex.quote(pattern_of(kernel, kernels))}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -13,7 +12,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from profiler.analyse.ladder.climb import Climb
+from profiler.analyse.recording.kernel_names import pattern_of
 from profiler.ask.ladder import climb_ladder
+from profiler.ask.profiles import longest_pattern
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.files import report_written, write_whole
@@ -173,13 +174,14 @@ def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSe
     from profiler.present.notebook import Reports, report_notebook
 
     _require_writable(path, force)
-    kernels = open_report(reports[-1]).manifest.kernels
+    runs = [open_report(report) for report in reports]
+    names = [kernel.name for kernel in runs[-1].manifest.kernels]
     folder = path.resolve().parent
     subject = Reports(
         title=" → ".join(report.name for report in reports),
         reports=[_from(folder, report) for report in reports],
-        kernels=[kernel.name for kernel in kernels],
-        kernel=f"^{re.escape(kernels[0].name)}$" if len(kernels) > 1 else None,
+        kernels=[pattern_of(name, names) for name in names],
+        kernel=longest_pattern(runs),
     )
     write_whole(report_notebook(subject).encode(), path)
     report_written(path, settings)

@@ -11,7 +11,7 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.findings import Comparisons
+from profiler.analyse.findings import ComparedKernel, Comparisons
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
@@ -338,7 +338,8 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
 _MOST_ROWS = 40
 _COLUMNS = (
     Column("kernel", shrinks=True),
-    Column("before", "duration"),
+    Column("launches", right=True),
+    Column("a launch before", "duration"),
     Column("after", "duration"),
     Column("change ± 95 %", right=True),
     Column("verdict", judges=True),
@@ -346,7 +347,7 @@ _COLUMNS = (
 
 
 def comparisons_document(finding: Comparisons, *, full: bool = False, wanted: Sequence[str] = ()) -> Document:
-    """Returns a row for each kernel with the time of all its launches.
+    """Returns a row for each kernel with the mean time of a launch, which its change and verdict are of.
 
     With `full` or `wanted` metrics, the comparison of each kernel follows.
     """
@@ -354,8 +355,9 @@ def comparisons_document(finding: Comparisons, *, full: bool = False, wanted: Se
         Row(
             (
                 shortened(plain_name(one.kernel), _NAME_WIDTH),
-                one.before_ns,
-                one.after_ns,
+                _launches_text(one),
+                one.before_ns / one.before_launches,
+                one.after_ns / one.after_launches,
                 change_text(one.change_pct, one.ci_pct),
                 one.verdict,
             ),
@@ -385,3 +387,8 @@ def comparisons_document(finding: Comparisons, *, full: bool = False, wanted: Se
         ],
         Records(documents[0].records.header, records),
     )
+
+
+def _launches_text(kernel: ComparedKernel) -> str:
+    before, after = kernel.before_launches, kernel.after_launches
+    return f"{before:,}" if before == after else f"{before:,} -> {after:,}"

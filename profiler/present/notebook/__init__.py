@@ -41,7 +41,7 @@ class Subject:
 class Reports:
     """The report that a notebook is about, or the two that it compares, as its cells name them.
 
-    `kernel` is the regular expression of one of the `kernels`, or None if there is only one.
+    `kernels` are the patterns that choose each of them, and `kernel` is one of these, or None if there is only one.
     """
 
     title: str

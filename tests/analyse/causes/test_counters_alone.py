@@ -125,3 +125,10 @@ def test_a_cause_that_would_save_less_than_three_percent_is_not_named(diagnosis_
     }
     counters = {BY_NAME[name].ncu[0]: float(value) for name, value in figures.items()}
     assert causes_in(diagnosis_of(counters)) == found
+
+
+@pytest.mark.parametrize(("duration_ns", "found"), [(1952.0, ["launch-too-short"]), (1e6, [])])
+def test_a_launch_that_is_too_short_is_known_from_its_duration_alone(diagnosis_of, duration_ns, found):
+    diagnosis = diagnosis_of({"gpu__time_duration.sum": duration_ns})
+    assert causes_in(diagnosis) == found
+    assert diagnosis.can_look == bool(found)

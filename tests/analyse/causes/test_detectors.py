@@ -1173,3 +1173,22 @@ def test_passes_that_conflict_stay_when_other_lanes_take_the_place_of_idle_ones(
     evidence = evidence_of("LDS R4, [R2]", facts=facts, figures={"shared_of_l1_pct": 100.0})
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.effect.resources["l1"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("duration", "said"),
+    [
+        (2_200.0, "The launch takes 2.2 us, about as long as one that does nothing."),
+        (6_900.0, "The launch takes 6.9 us, and starting and ending any launch takes about 3 us."),
+    ],
+)
+def test_a_launch_is_not_said_to_take_less_than_starting_one(duration, said):
+    (candidate,) = launch.detect_short_launch(evidence_of(LOAD, figures={"duration_ns": duration}))
+    assert candidate.sentence == said
+
+
+def test_one_block_is_not_called_blocks():
+    (candidate,) = launch.detect_small_grid(
+        evidence_of(LOAD, grid=1, figures={"waves": 0.01, "launch__sm_count": 30.0})
+    )
+    assert candidate.sentence.startswith("1 block for 30 SMs, which hold 100 at once")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Savings, where_is
-from profiler.analyse.causes.headline import WITHOUT_SOURCE, next_text, why_text
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Savings, where_is
+from profiler.analyse.causes.headline import WITHOUT_SOURCE, hidden_text, next_text, saves_text, why_text
 
 
 @pytest.mark.parametrize(("expected", "is_weak"), [(9.4, True), (9.6, False), (10.0, False)])
@@ -26,3 +26,34 @@ def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_cha
         name, "Warps wait.", "Wait less.", Savings(20.0, 30.0), [place], {}, where_is(name, [place])
     )
     assert next_text([cause]).endswith(WITHOUT_SOURCE) == is_said
+
+
+@pytest.mark.parametrize(
+    ("expected", "at_most", "said"),
+    [
+        (20.4, 30.0, "Likely to save 20 % of the time, and never more than 30 %."),
+        (23.1, 23.4, "Likely to save 23 % of the time, and never more."),
+        (40.0, 100.0, "Likely to save 40 % of the time."),
+        (100.0, 100.0, "Likely to save nearly all of the time."),
+    ],
+)
+def test_a_saving_names_its_bound_only_where_that_says_more(expected, at_most, said):
+    assert saves_text(Cause("barriers", "", "", Savings(expected, at_most), [], {})) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "unseen", "is_hidden"),
+    [
+        ("barriers", [UNCOUNTED, "where warps wait"], True),
+        ("barriers", ["where warps wait"], False),
+        ("at-memory-bandwidth", [UNCOUNTED], False),
+        ("unoptimised-code", [UNCOUNTED], False),
+    ],
+)
+def test_a_cause_found_without_instructions_need_not_be_the_main_one(name, unseen, is_hidden):
+    said = hidden_text([Cause(name, "", "", Savings(50.0, 80.0), [], {})], unseen)
+    assert said == (
+        " Other causes may be hidden: it is not recorded which instructions ran how often and where warps wait."
+        if is_hidden
+        else ""
+    )

@@ -13,6 +13,7 @@ from profiler.analyse.code.machine_code import (
     MachineCode,
     compare_hot_loops,
     count_side_by_side,
+    list_changes,
     list_side_by_side,
     loads_text,
     view_machine_code,
@@ -203,3 +204,17 @@ def test_a_function_that_ran_more_often_than_there_are_warps_was_called(make_run
     assert view.finding.per == unit
     assert said in scope_text(view.finding.kernels[0])
     assert (f"instructions per {unit}", [2.0]) in figures(view.finding)
+
+
+def test_loads_that_may_read_any_memory_are_not_called_no_shared_loads(pair):
+    """Code for debuggers reads shared memory through them."""
+    sheet = derive_loop_sheet(pair[1], read_counted_code(pair[1]))
+    without = msgspec.structs.replace(
+        sheet, operands=[], opcodes=[one for one in sheet.opcodes if "LDS" not in one.opcode]
+    )
+    (load,) = [one for one in sheet.opcodes if one.opcode == "LDS.128"]
+    generic = msgspec.structs.replace(
+        without, opcodes=[*without.opcodes, msgspec.structs.replace(load, opcode="LD.E")]
+    )
+    assert list_changes(without, sheet, "iteration")[0].sentence.startswith("shared loads: none -> ")
+    assert list_changes(generic, sheet, "iteration") == []

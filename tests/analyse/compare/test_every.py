@@ -51,6 +51,15 @@ def test_the_answer_is_the_time_of_all_the_kernel_that_changed_most_and_how_to_a
     assert "-k slow` shows all about it." in text
 
 
+def test_kernels_that_were_launched_more_often_did_not_get_slower(compared):
+    kernels = {"same": ((1000.0,), (1000.0, 1001.0)), "other": (STEADY, (1010.0, 1011.0, 1012.0))}
+    text = " ".join(compared(kernels).split())
+    assert "take 4.003 us in 4 launches before, and 5.034 us in 5 launches after." in text
+    assert text.index("other 3 ") < text.index("same 1 "), "the other changed by more"
+    assert "same 1 -> 2 1.000 us 1.000 us" in text, "the time of a launch, which the change is of"
+    assert "other 3 1.001 us 1.011 us" in text
+
+
 def test_kernels_with_too_few_launches_are_unclear_and_not_called_equal(compared):
     text = " ".join(compared({"a": ((10.0,), (20.0,)), "b": ((10.0,), (11.0,))}, "--brief").split())
     assert "Which of them changed is not certain; a may have changed most." in text

@@ -244,3 +244,11 @@ def test_what_no_counter_shows_is_neither_gone_nor_new_nor_unchanged():
         assert (
             said.why == "Which causes went or came is not known: one side, or both, lack the counters for it."
         )
+
+
+def test_two_sides_that_no_compiler_optimised_are_not_said_to_have_the_same_causes():
+    found = compare_causes(diagnosed(100.0, unoptimised_code=20), diagnosed(80.0, unoptimised_code=21))
+    assert (
+        said_of(1.25, found).why
+        == "The compiler optimised neither side, and of such code prof names no other cause."
+    )

@@ -13,7 +13,15 @@ from profiler.analyse.recording.kernel_choice import (
     matching_kernels,
     pair_kernels,
 )
-from profiler.analyse.recording.kernel_names import called_name, plain_name, short_name, short_names
+from profiler.analyse.recording.kernel_names import (
+    base_name,
+    called_name,
+    choice_of,
+    pattern_of,
+    plain_name,
+    short_name,
+    short_names,
+)
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
 
@@ -187,3 +195,36 @@ def test_two_long_names_are_told_apart_by_where_their_templates_differ():
     one, other = short_names(CUTLASS.format(128, between, 1), CUTLASS.format(64, between, 1))
     assert ("Shape<128" in one, "Shape<64" in other) == (True, True)
     assert short_names("void f<(int)1>(int)", "void f<(int)2>(int)") == ("f<1>", "f<2>")
+
+
+@pytest.mark.parametrize("unnamed", ["(anonymous namespace)", "<unnamed>"])
+def test_a_namespace_without_a_name_is_no_part_of_a_function_s_name(unnamed):
+    kernel = f"void at::native::{unnamed}::fill_kernel<float, at::Functor<(int)4>>(long, T3)"
+    assert base_name(kernel) == "fill_kernel"
+    assert called_name(f"void ns::{unnamed}::kernel<ns::{unnamed}::One>(int)") == "kernel<One>"
+
+
+LIBRARY = [
+    "void at::native::elementwise_kernel<4, at::native::AddFunctor<float>, (int)2>(int)",
+    "void at::native::elementwise_kernel<4, at::native::MulFunctor<float>, (int)2>(int)",
+    "void at::native::elementwise_kernel<4, at::native::MulFunctor<float>, (int)8>(int)",
+    "mine(float *)",
+]
+
+
+def test_each_kernel_of_a_library_has_a_pattern_that_chooses_it_alone(run_of):
+    run = run_of(*LIBRARY)
+    patterns = [pattern_of(kernel, LIBRARY) for kernel in LIBRARY]
+    assert [[one.name for one in matching_kernels(run, pattern)] for pattern in patterns] == [
+        [one] for one in LIBRARY
+    ]
+    assert (patterns[0], patterns[-1]) == ("AddFunctor", "mine"), "as short as can be"
+    assert choice_of(LIBRARY[2], LIBRARY) == "-k 8"
+    assert choice_of("k<2, f(int)>", ["k<2, f(int)>", "k<3, f(int)>"]) == "-k 'k<2, f>'"
+
+
+def test_a_kernel_whose_name_another_contains_is_chosen_by_its_whole_name(run_of):
+    kernels = [f"k<{'a' * 80}>(int)", f"ns::k<{'a' * 80}>(int)"]
+    run = run_of(*kernels)
+    for kernel in kernels:
+        assert [one.name for one in matching_kernels(run, pattern_of(kernel, kernels))] == [kernel]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.code.code import Instruction
+from profiler.catalog.causes import UNOPTIMISED
 
 # An optimiser removes what changes nothing. Of every kernel in runs/ and tests/data, a move of a register onto itself is 0.2 % of the
 # instructions at most, and in all but one of them there is none; compiled for debugging, they are a fifth or more.
@@ -24,8 +25,8 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * len(idle) / len(written)
     moving = sum(map(_moves, written)) / len(written)
     yield Candidate(
-        "unoptimised-code",
-        f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code, and what else costs "
+        UNOPTIMISED,
+        f"{share:.0f} % of the machine code moves a register onto itself: the compiler did not optimise this code, and what else costs "
         "time in it says little about the same source with optimisation.",
         "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
         # The least that goes: what the optimiser makes of everything else, this code does not show.

@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.catalog.metrics import LANES
+from profiler.text import counted
 
 _SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
@@ -30,9 +31,14 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
     """Names a launch of which starting and ending is a third or more."""
     duration = evidence.find("duration_ns")
     if duration and duration < _SHORT_NS:
+        start = (
+            f", and starting and ending any launch takes about {START_NS / 1000:.0f} us"
+            if duration > START_NS
+            else ", about as long as one that does nothing"
+        )
         yield Candidate(
             "launch-too-short",
-            f"The launch takes {duration / 1000:.1f} us, and starting and ending any launch takes about {START_NS / 1000:.0f} us.",
+            f"The launch takes {duration / 1000:.1f} us{start}.",
             "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
             evidence={"duration_ns": duration, "start_ns": START_NS},
             saves=min(1.0, START_NS / duration),
@@ -48,7 +54,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
     yield Candidate(
         "grid-too-small",
-        f"{blocks:,.0f} blocks for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
+        f"{counted(round(blocks), 'block', 'blocks')} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
         + (
             f"{100 * idle:.0f} % of the SMs have nothing to do."
             if idle
