@@ -17,8 +17,9 @@ folder, a URL, or what `open_runs` returned. Importing this package imports noth
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -54,6 +55,28 @@ __all__ = [
     "show",
     "source_lines",
 ]
+
+
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+def _advised(function: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
+    """Returns the function with errors that say what to do in terms of its arguments, not of a command's options."""
+
+    @wraps(function)
+    def call(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Answer:
+        try:
+            return function(*arguments, **options)
+        except Exception as error:
+            from profiler.errors import ProfError
+            from profiler.python.remedies import advise
+
+            if isinstance(error, ProfError):
+                advise(error)
+            raise
+
+    return call
 
 
 @overload
@@ -115,6 +138,7 @@ def range(name: str) -> AbstractContextManager[None]:
     return named_range(name)
 
 
+@_advised
 def open_runs(location: str | Path = "runs") -> Runs:
     """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `runs["gemm-6"]`, `len`, `.to_pandas()`."""
     from profiler.python.recordings import open_existing
@@ -122,6 +146,7 @@ def open_runs(location: str | Path = "runs") -> Runs:
     return open_existing(location)
 
 
+@_advised
 def read(recording: Run | str | int | Path) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
@@ -134,6 +159,7 @@ def read(recording: Run | str | int | Path) -> Recording:
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
+@_advised
 def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.rules` of one kernel.
 
@@ -151,6 +177,7 @@ def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -
     return Sheet.of(found.sheets[0]) if len(found.sheets) == 1 else Overview(run, found.sheets, found.timing)
 
 
+@_advised
 def compare(
     before: Run | str | int | Path,
     after: Run | str | int | Path,
@@ -176,6 +203,7 @@ def compare(
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
 
 
+@_advised
 def ladder(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -193,6 +221,7 @@ def ladder(
     return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
 
 
+@_advised
 def roofline(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -207,6 +236,7 @@ def roofline(
     return find_roofline(_climb(name, store, workload, gpu), store, _settings(name, store))
 
 
+@_advised
 def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines

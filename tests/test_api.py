@@ -13,7 +13,8 @@ import pytest
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
-from profiler.errors import KernelNotFound, RunNotFound
+from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, RunNotFound
+from profiler.python.remedies import advise
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -256,3 +257,18 @@ def test_what_completion_offers_is_what_there_is_to_use(runs):
         assert not {"forget_reports", "read_ahead", "staging"} & set(dir(one))
     with pytest.raises(ValueError, match="'foo' is no table; there are launches"):
         recording.to_pandas("foo")
+
+
+def test_an_error_says_what_to_do_with_the_arguments_of_the_function_and_in_the_traceback(made):
+    names = [made.profile(f"m-{clocks}", 5.0, clock_control=clocks) for clocks in ("base", "none")]
+    runs = profiler.open_runs(made.store.root)
+    with pytest.raises(NotComparable) as caught:
+        profiler.compare(*(runs[name] for name in names))
+    assert "compare anyway with force=True" in caught.value.remedy
+    assert caught.value.__notes__ == [caught.value.remedy]
+    assert "--force" in NotComparable.remedy, "a command has the option"
+    error = KernelAmbiguous(
+        "two", remedy="Choose one of each side with -k PATTERN, or --all-of them with --forced."
+    )
+    advise(error)
+    assert error.remedy == "Choose one of each side with kernel_name=PATTERN, or --all-of them with --forced."

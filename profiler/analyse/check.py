@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from profiler.analyse import findings
+from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
@@ -68,7 +69,7 @@ class MetricCheck(Struct, frozen=True):
         return bool(self.accepted) and self.outcome == "passed"
 
 
-class PairCheck(Struct, frozen=True):
+class PairCheck(WithAgreedNames, Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
     `what` says which limits were passed, or how much faster it got; of a regression of the time, `why` says what made it
@@ -93,6 +94,8 @@ class PairCheck(Struct, frozen=True):
     cause: Cause | None = None
     doubt: str = ""
     doubt_accepted: str = ""
+    kernel_name: str = ""
+    cautions: Annotated[list[str], Importance(80, each=4)] = []
 
     @property
     def is_itself(self) -> bool:

@@ -75,7 +75,8 @@ def _what_decides(finding: CheckFinding) -> str:
     if finding.outcome == "passed":
         return ""
     if finding.outcome == "not_comparable":
-        return _RECORD_ALIKE
+        refused = [pair for pair in finding.pairs if pair.outcome == "not_comparable"]
+        return " ".join(dict.fromkeys(pair.next or _RECORD_ALIKE for pair in refused))
     reasons = {one.reason for pair in finding.pairs for one in pair.checks if one.outcome == "unclear"}
     if "too_few_launches" in reasons:
         return MORE_LAUNCHES

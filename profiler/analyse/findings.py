@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -94,9 +95,10 @@ class Side(Struct, frozen=True):
     shape: LaunchShape | None = None
 
 
-class Comparability(Struct, frozen=True):
+class Comparability(WithAgreedNames, Struct, frozen=True):
     ok: bool
     warnings: Annotated[list[str], Importance(99, each=4)]
+    cautions: Annotated[list[str], Importance(99, each=4)] = []
 
 
 class Speedup(Struct, frozen=True):
@@ -309,7 +311,7 @@ def _time_changed_ns(comparison: ComparisonFinding, *_: object) -> float:
     return sum(launches * abs(one.delta) for one in comparison.metrics if one.name == DURATION)
 
 
-class ComparedKernel(Struct, frozen=True):
+class ComparedKernel(WithAgreedNames, Struct, frozen=True):
     """A kernel with the time that all its launches take on each side; the change is that of its mean duration."""
 
     kernel: str
@@ -320,6 +322,7 @@ class ComparedKernel(Struct, frozen=True):
     change_pct: float
     ci_pct: CI | None
     verdict: VerdictName
+    kernel_name: str = ""
 
     @property
     def time_changed_ns(self) -> float:

@@ -24,6 +24,7 @@ from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import (
     ComparisonError,
     MetricNotFound,
+    NotComparable,
     ProfError,
     ReportNotFound,
     RunNotFound,
@@ -223,4 +224,6 @@ def _only_kernel(run: Run, kernel_name: str | None) -> str:
 
 def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:
     reasons = [reason for reason in (error.message, error.remedy) if reason]
-    return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [])
+    # What helps two recordings that were not measured alike depends on the question, and the headline says it.
+    remedy = "" if isinstance(error, NotComparable) else error.remedy
+    return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [], next=remedy)

@@ -61,6 +61,12 @@ def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profil
     return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)
 
 
+def patterns_of(run: Run) -> list[str]:
+    """Returns a pattern for each kernel of a run that chooses it alone."""
+    names = [kernel.name for kernel in run.manifest.kernels]
+    return [pattern_of(name, names) for name in names]
+
+
 def longest_pattern(runs: Sequence[Run]) -> str | None:
     """Returns a pattern that chooses the kernel that takes most of the time, of those that all runs have; None if it is the only one.
 

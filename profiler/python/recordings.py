@@ -172,7 +172,8 @@ class Recording(Run):
         import pandas as pd
 
         found = pd.DataFrame(map(asdict, index_of(self)[:count]), columns=IndexEntry.__struct_fields__)
-        return found.assign(kernel=[shortened(name, _NAME_WIDTH) for name in found["kernel"]])
+        names = [shortened(name, _NAME_WIDTH) for name in found["kernel"]]
+        return found.drop(columns="kernel_name").assign(kernel=names)  # one column of long names is enough
 
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.ask.show import sheet_of

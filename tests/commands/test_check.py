@@ -289,6 +289,18 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
     assert check("--baseline", "main", "several").returncode == 32, "alone it is an error of its own"
 
 
+def test_a_recording_of_several_kernels_is_not_said_to_be_measured_differently(record, check):
+    for folder, factor in (("main", 1.0), ("runs", 1.001)):
+        record(folder, "one", factor)
+        two = [{"kernel": kernel, "metrics": {DURATION: (factor * 1e6, "ns")}} for kernel in "ab"]
+        record(folder, "several", launches=two)
+    result = check("--baseline", "main")
+    assert result.returncode == 31
+    assert result.stderr.splitlines()[-1].strip() == (
+        "Choose one of each side with -k PATTERN, or all that both have with --all."
+    )
+
+
 def test_a_folder_of_runs_and_a_name_check_that_one(record, check):
     record("main", "k1", 1.0)
     record("main", "gemm-6", 1.0, ladder="gemm", kernel=6)

@@ -85,7 +85,7 @@ def test_the_json_has_every_name_of_the_contract(compare):
     assert {"attribution", "instructions", "causes"} <= set(found)
     for side in ("before", "after"):
         assert {"label", "kernel_name", "gpu", "workload", "launches", "run_id"} <= set(found[side])
-    assert set(found["comparable"]) == {"ok", "warnings"}
+    assert set(found["comparable"]) == {"ok", "warnings", "cautions"}
     assert set(found["speedup"]) == {"ratio", "ci", "basis"}
     metric = {"name", "ncu", "unit", "before", "after", "delta", "ci", "verdict", "reason"}
     assert all(set(one) == metric for one in found["metrics"])

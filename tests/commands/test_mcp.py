@@ -802,14 +802,17 @@ def test_a_client_that_is_gone_ends_it_quietly(recorded):
         assert server.stderr.read() == b""
 
 
-def test_what_is_no_message_is_passed_over(recorded):
+def test_what_is_no_message_is_answered_as_such_and_ends_nothing(recorded):
     with start(recorded.root) as server:
         send(server, HELLO, READY)
         server.stdin.write(b"this is no message\n{}\n[1]\n\xff\xfe\n")
         send(server, call(1, "list", name="gemm-6"))
-        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
-        server.communicate(timeout=60)
-    assert [one["id"] for one in answers] == [0, 1]
+        answers = [json.loads(server.stdout.readline()) for _ in range(6)]
+        _, errors = server.communicate(timeout=60)
+    assert sorted(one["id"] for one in answers if "result" in one) == [0, 1]
+    refused = [(one["id"], one["error"]["code"]) for one in answers if "error" in one]
+    assert refused == [(None, -32700), (None, -32600), (None, -32600), (None, -32700)]
+    assert errors == b""
 
 
 # Without the SDK

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures
 from profiler.analyse.compare.attribution import MEMORY_BINDS_PCT
 from profiler.analyse.compare.changes import judge_speedup
@@ -47,7 +48,7 @@ class PublishedStep(Struct, frozen=True):
     figure: Figure
 
 
-class Idea(Struct, frozen=True):
+class Idea(WithAgreedNames, Struct, frozen=True):
     """One rung against rung `before`.
 
     `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here, where
@@ -66,6 +67,7 @@ class Idea(Struct, frozen=True):
     reason: str
     refused: Annotated[list[str], Importance(93, each=3)]
     warnings: Annotated[list[str], Importance(93, each=3)] = []
+    cautions: Annotated[list[str], Importance(93, each=3)] = []
 
 
 class IdeasFinding(Struct, frozen=True):

@@ -12,8 +12,9 @@ from math import inf
 from statistics import median
 from typing import Annotated, Literal, NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
+from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
@@ -43,7 +44,7 @@ def _is_repeated(metric: tuple[str, object], *_: object) -> bool:
     return metric[0] in (DURATION, "lsu_inst_share_pct")
 
 
-class RungFinding(Struct, frozen=True):
+class RungFinding(WithAgreedNames, Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
     Where it `is_part_of_step`, what was timed took well longer than the kernel that they are of.
@@ -78,6 +79,7 @@ class RungFinding(Struct, frozen=True):
     timed_run_id: str | None
     is_part_of_step: bool = False
     best_pct: float | None = None
+    cautions: Annotated[list[str], Importance(97, each=3)] = []
 
     @property
     def strongest(self) -> tuple[float, str]:
@@ -138,9 +140,7 @@ class LadderElsewhere(Struct, frozen=True):
 
 def on_another_gpu(finding: LadderFinding) -> LadderElsewhere:
     """Returns the times and speeds of a ladder on its GPU, to stand beside those on another."""
-    fields = RungElsewhere.__struct_fields__
-    rungs = [RungElsewhere(*(getattr(rung, name) for name in fields)) for rung in finding.kernels]
-    return LadderElsewhere(finding.gpu, rungs)
+    return LadderElsewhere(finding.gpu, convert(finding.kernels, list[RungElsewhere], from_attributes=True))
 
 
 class LadderFinding(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
@@ -43,7 +44,7 @@ class Indexed(Protocol):
     def total_ns(self) -> float | None: ...
 
 
-class IndexEntry(Struct, frozen=True, omit_defaults=True):
+class IndexEntry(WithAgreedNames, Struct, frozen=True, omit_defaults=True):
     """`total_ns` is of all launches; `top_cause` is null where none was found. `where` is the cause's source line or instruction."""
 
     kernel: str
@@ -53,6 +54,7 @@ class IndexEntry(Struct, frozen=True, omit_defaults=True):
     top_cause: str | None
     where: str | None
     nvtx: list[str] = []
+    kernel_name: str = ""
 
 
 def index_of(sheets: Iterable[Indexed]) -> list[IndexEntry]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
@@ -92,7 +93,7 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
     return len(HEADLINE) + (not (is_evidence or is_doubted))
 
 
-class SheetFinding(Struct, frozen=True):
+class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
     `launches` and `total_ns` are of all of them, and everything else of those of the shape that takes most of the time.
@@ -112,6 +113,7 @@ class SheetFinding(Struct, frozen=True):
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
     total_ns: float | None = None
+    kernel_name: str = ""
 
 
 # How the run was made matters more than the files that hold it.

@@ -106,15 +106,39 @@ def _end() -> None:
 
 
 async def _serve(settings: options.VerbSettings) -> None:
+    from anyio import create_memory_object_stream, create_task_group
     from mcp.server.stdio import stdio_server
 
     server = _make_server(settings)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    async with stdio_server() as (incoming, outgoing), create_task_group() as tasks:
+        passed_on, messages = create_memory_object_stream[Any](0)
+        tasks.start_soon(_pass_messages_on, incoming, passed_on, outgoing)
+        await server.run(messages, outgoing, server.create_initialization_options())
         # A call that hangs, or a client that reads no answers, must not keep the process alive.
         last = threading.Timer(_LAST_S, _end)
         last.daemon = True
         last.start()
+
+
+async def _pass_messages_on(incoming: Any, passed_on: Any, outgoing: Any) -> None:
+    """Passes the messages on to the server, and answers a line that is none, which the SDK would pass over in silence."""
+    from mcp import types as protocol
+    from mcp.shared.message import SessionMessage
+
+    async with passed_on:
+        async for message in incoming:
+            if not isinstance(message, Exception):
+                await passed_on.send(message)
+                continue
+            is_json = not any(one["type"] == "json_invalid" for one in getattr(message, "errors", list)())
+            error = (
+                protocol.ErrorData(
+                    code=protocol.INVALID_REQUEST, message="this JSON is no message of JSON-RPC 2.0"
+                )
+                if is_json
+                else protocol.ErrorData(code=protocol.PARSE_ERROR, message="this line is not JSON")
+            )
+            await outgoing.send(SessionMessage(protocol.JSONRPCError(jsonrpc="2.0", id=None, error=error)))
 
 
 def _make_server(settings: options.VerbSettings) -> Server[Any]:

@@ -12,9 +12,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from profiler.analyse.ladder.climb import Climb
-from profiler.analyse.recording.kernel_names import pattern_of
 from profiler.ask.ladder import climb_ladder
-from profiler.ask.profiles import longest_pattern
+from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.files import report_written, write_whole
@@ -175,12 +174,11 @@ def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSe
 
     _require_writable(path, force)
     runs = [open_report(report) for report in reports]
-    names = [kernel.name for kernel in runs[-1].manifest.kernels]
     folder = path.resolve().parent
     subject = Reports(
         title=" → ".join(report.name for report in reports),
         reports=[_from(folder, report) for report in reports],
-        kernels=[pattern_of(name, names) for name in names],
+        kernels=patterns_of(runs[-1]),
         kernel=longest_pattern(runs),
     )
     write_whole(report_notebook(subject).encode(), path)
