@@ -385,3 +385,23 @@ def test_the_figures_of_both_sides_are_in_view_without_scrolling(look_at, width)
     page = look_at("#5-6", width=width)
     box = box_of(page, "Duration and useful work: time and work")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
+# On how many lines the text of each cell stands.
+_LINES = """cells => cells.map((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((one) => Math.round(one.bottom / 6))).size;
+})"""
+
+
+def test_the_table_of_a_ladder_fits_a_desk_and_a_small_screen(open_page, write_page):
+    """A ladder that moves bytes has the widest, with the width of each access."""
+    page = open_page(write_page("rmsnorm", "--ladder", "rmsnorm"))
+    box = page.locator(".current .scroll").first
+    expect(box.locator("th", has_text="binding")).to_have_count(1)
+    for width in (1024, 1280, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0, width
+        lines = box.locator("tbody tr > :not(:last-child)").evaluate_all(_LINES)
+        assert set(lines) <= {0, 1}, "only what binds a rung takes two lines"
