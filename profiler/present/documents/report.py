@@ -87,8 +87,11 @@ def recordings_document(
         for pair in pairs
         if pair.refused
     ]
+    opening = [*headline_blocks(answer)]
+    if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
+        opening.append(doc.Chart("spent_chart", pairs[0].comparison))
     table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    return doc.Document("At a glance", [headline_blocks(answer), [table, *map(doc.Text, notes)]])
+    return doc.Document("At a glance", [opening, [table, *map(doc.Text, notes)]])
 
 
 def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
@@ -206,9 +209,10 @@ def pair_document(
         opening = [claim, *why_and_next(pair.headline), *map(doc.Caution, pair.warnings)]
         return doc.Document(title, [opening, reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
-    claim_section, sides, *others = document.sections
+    answer, cautions, *others = document.sections
+    picture: doc.Section = [doc.Chart("spent_chart", pair.comparison)]
     source = _source_section([before, after], pair.code)
-    return replace(document, title=title, sections=[claim_section, sides, times, *others, source])
+    return replace(document, title=title, sections=[answer, cautions, picture, times, *others, source])
 
 
 def _times(before: KernelFindings, after: KernelFindings) -> doc.Table:

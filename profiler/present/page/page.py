@@ -101,9 +101,8 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         sections = [headline_blocks(step), *document.sections]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
-        overview = View(
-            "ladder", "ladder", recordings_document(list(found.values()), compared, report.unrelated)
-        )
+        document = recordings_document(list(found.values()), compared, report.unrelated)
+        overview = drawn(View("ladder", "ladder", document))
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
