@@ -329,6 +329,33 @@ def test_the_page_as_it_opens_prints_whole_and_any_other_view_alone(look_at):
     assert page.locator(".view").evaluate_all(visible) == ["5-6"]
 
 
+def test_the_whole_ladder_on_paper_has_verdicts_and_sheets_and_says_what_the_screen_has(look_at):
+    visible = "all => all.filter((one) => one.checkVisibility()).length"
+    page = look_at()
+    for paper, note in (("screen", 0), ("print", 1)):
+        page.emulate_media(media=paper)
+        assert page.locator(".printed").evaluate_all(visible) == note
+    for anchor in ("6", "5-6"):
+        view = page.locator(f"[id='{anchor}']")
+        for words in (".takeaway", "text=Why:", "text=Next:"):
+            expect(view.locator(words).first).to_be_visible()
+        assert view.locator(".sides").count() > 0
+        assert view.locator(".sides").evaluate_all(visible) == 0, "machine code"
+    assert page.locator("[id='6'] .items li").evaluate_all(visible) > 0
+    assert page.locator("[id='6'] dt", has_text="launched").evaluate_all(visible) == 1
+    page = look_at("#5-6")
+    page.emulate_media(media="print")
+    assert page.locator("[id='5-6'] .sides").evaluate_all(visible) > 0
+    assert page.locator(".printed").evaluate_all(visible) == 0
+
+
+def test_two_recordings_are_on_paper_with_all_that_was_found(open_page, write_page, recorded):
+    page = open_page(write_page("pair", "5", "6", "--runs", recorded.root))
+    page.emulate_media(media="print")
+    expect(page.locator("[id='5-6'] .sides").first).to_be_visible()
+    assert page.locator(".printed").count() == 0
+
+
 # Names from anybody's program
 
 

@@ -25,6 +25,7 @@ from profiler.present.documents.parts.causes import headline_blocks, why_and_nex
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.parts.recording import timing_facts
 from profiler.present.documents.recording import (
+    SHEET_SECTIONS,
     kernel_sections,
     origin_section,
     profiled_duration_ns,
@@ -170,7 +171,7 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
         else []
     )
     sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
-    return doc.Document(found.name, sections)
+    return doc.Document(found.name, sections, on_paper=SHEET_SECTIONS + 1)
 
 
 def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) -> doc.Section:
@@ -212,7 +213,9 @@ def pair_document(
     answer, cautions, *others = document.sections
     picture: doc.Section = [doc.Chart("spent_chart", pair.comparison)]
     source = _source_section([before, after], pair.code)
-    return replace(document, title=title, sections=[answer, cautions, picture, times, *others, source])
+    return replace(
+        document, title=title, sections=[answer, cautions, picture, times, *others, source], on_paper=3
+    )
 
 
 def _times(before: KernelFindings, after: KernelFindings) -> doc.Table:
