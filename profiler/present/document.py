@@ -258,7 +258,8 @@ class Document(Struct, frozen=True):
     """An answer. Markdown prints the `title` as a heading, and a terminal does if the document is `titled`.
 
     `closing` repeats the title at the end of a terminal's text, since people read the last line first. The first
-    `opening` sections are the answer; the others are evidence for it.
+    `opening` sections are the answer; the others are evidence for it. Of a page with many kernels, paper gets the
+    first `on_paper` sections, or all if it is None.
     """
 
     title: str
@@ -267,6 +268,7 @@ class Document(Struct, frozen=True):
     closing: Text | None = None
     titled: bool = False
     opening: int = 1
+    on_paper: int | None = None
 
     @property
     def brief(self) -> Document:

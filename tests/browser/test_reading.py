@@ -65,6 +65,16 @@ def test_the_answer_is_on_the_first_screen(look_at, anchor):
         assert box["y"] + box["height"] < 600, words
 
 
+def test_two_recordings_open_on_a_picture_of_where_their_time_went(open_page, write_page, recorded):
+    page = open_page(write_page("pair", "5", "6", "--runs", recorded.root), width=1400)
+    for anchor in ("5-6", "ladder"):
+        page.evaluate("anchor => { location.hash = anchor; }", anchor)
+        figure = page.locator(".current figure").first
+        expect(figure.locator("figcaption")).to_contain_text("Where the time went")
+        box = figure.bounding_box()
+        assert box["y"] + box["height"] < 900
+
+
 def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(look_at):
     page = look_at(width=1400)
     widths = "all => all.map((one) => [one.clientWidth, one.closest('main').clientWidth])"
@@ -319,6 +329,33 @@ def test_the_page_as_it_opens_prints_whole_and_any_other_view_alone(look_at):
     assert page.locator(".view").evaluate_all(visible) == ["5-6"]
 
 
+def test_the_whole_ladder_on_paper_has_verdicts_and_sheets_and_says_what_the_screen_has(look_at):
+    visible = "all => all.filter((one) => one.checkVisibility()).length"
+    page = look_at()
+    for paper, note in (("screen", 0), ("print", 1)):
+        page.emulate_media(media=paper)
+        assert page.locator(".printed").evaluate_all(visible) == note
+    for anchor in ("6", "5-6"):
+        view = page.locator(f"[id='{anchor}']")
+        for words in (".takeaway", "text=Why:", "text=Next:"):
+            expect(view.locator(words).first).to_be_visible()
+        assert view.locator(".sides").count() > 0
+        assert view.locator(".sides").evaluate_all(visible) == 0, "machine code"
+    assert page.locator("[id='6'] .items li").evaluate_all(visible) > 0
+    assert page.locator("[id='6'] dt", has_text="launched").evaluate_all(visible) == 1
+    page = look_at("#5-6")
+    page.emulate_media(media="print")
+    assert page.locator("[id='5-6'] .sides").evaluate_all(visible) > 0
+    assert page.locator(".printed").evaluate_all(visible) == 0
+
+
+def test_two_recordings_are_on_paper_with_all_that_was_found(open_page, write_page, recorded):
+    page = open_page(write_page("pair", "5", "6", "--runs", recorded.root))
+    page.emulate_media(media="print")
+    expect(page.locator("[id='5-6'] .sides").first).to_be_visible()
+    assert page.locator(".printed").count() == 0
+
+
 # Names from anybody's program
 
 
@@ -385,3 +422,23 @@ def test_the_figures_of_both_sides_are_in_view_without_scrolling(look_at, width)
     page = look_at("#5-6", width=width)
     box = box_of(page, "Duration and useful work: time and work")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
+# On how many lines the text of each cell stands.
+_LINES = """cells => cells.map((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((one) => Math.round(one.bottom / 6))).size;
+})"""
+
+
+def test_the_table_of_a_ladder_fits_a_desk_and_a_small_screen(open_page, write_page):
+    """A ladder that moves bytes has the widest, with the width of each access."""
+    page = open_page(write_page("rmsnorm", "--ladder", "rmsnorm"))
+    box = page.locator(".current .scroll").first
+    expect(box.locator("th", has_text="binding")).to_have_count(1)
+    for width in (1024, 1280, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0, width
+        lines = box.locator("tbody tr > :not(:last-child)").evaluate_all(_LINES)
+        assert set(lines) <= {0, 1}, "only what binds a rung takes two lines"

@@ -11,6 +11,7 @@ import struct
 import msgspec
 import pytest
 from hypothesis import assume, given, strategies as st
+from msgspec.structs import replace
 
 import profiler
 from profiler.analyse.findings import Attribution, ComparisonFinding, Factor, Part
@@ -27,6 +28,7 @@ OF_A_PAIR = [
     charts.deltas_chart,
     charts.waterfall_chart,
     charts.stalls_chart,
+    charts.spent_chart,
     charts.instructions_chart,
     charts.hot_loop_chart,
 ]
@@ -182,6 +184,37 @@ def test_the_titles_are_computed(compared):
     assert title_of(charts.waterfall_chart(slower)).startswith("Largest share of the slowdown")
     assert title_of(charts.instructions_chart(faster)) == "9.2 % fewer instructions executed"
     assert title_of(charts.instructions_chart(slower)) == "10 % more instructions executed"
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_time_of_each_side_is_as_long_as_its_duration_and_nothing_is_in_it_twice(compared, pair, rows_of):
+    comparison = compared(*pair)
+    duration = next(one for one in comparison.metrics if one.name == "duration_ns")
+    rows = [row for row in rows_of(charts.spent_chart(comparison)) if "reason" in row]
+    for side in ("before", "after"):
+        parts = [row for row in rows if row["rung"] == side and "cycles" in row]
+        ends = sorted({(row["start"], row["end"]) for row in parts})  # a figure stands on its bar
+        assert all(end == pytest.approx(start) for (_, end), (start, _) in itertools.pairwise(ends))
+        assert ends[0][0] == 0
+        assert ends[-1][1] * 1e6 == pytest.approx(getattr(duration, side), rel=1e-9)
+
+
+def test_the_title_of_the_time_names_what_changed_most(compared, rows_of):
+    chart = charts.spent_chart(compared("5", "6"))
+    spent = {(row["rung"], row["reason"]): row["cycles"] for row in rows_of(chart) if "reason" in row}
+    reasons = {reason for _, reason in spent}
+    changes = {
+        one: spent.get(("after", one), 0) - spent.get(("before", one), 0) for one in reasons - {style.OTHERS}
+    }
+    first, second = sorted(changes, key=lambda one: -abs(changes[one]))[:2]
+    title = chart.to_dict()["title"]["text"]
+    assert title.startswith(f"Where the time went: {first} {style.signed_figure(changes[first], 2)} ms")
+    assert f" and {second} {style.signed_figure(changes[second], 2)} ms" in title
+
+
+def test_without_what_warps_wait_for_nobody_knows_where_the_time_went(compared):
+    without = [one for one in compared("5", "6").metrics if not one.name.startswith("stall_")]
+    assert charts.spent_chart(replace(compared("5", "6"), metrics=without)) is None
 
 
 @pytest.mark.parametrize(

@@ -279,17 +279,71 @@ def place_of(row, frame):
     return x + row["dx"], y + row["dy"]
 
 
+def named(rows, frame):
+    """Returns the place of each label by the numbers in it, and that of each point by its number."""
+    labels = {tuple(row["number"].split(", ")): place_of(row, frame) for row in rows if "number" in row}
+    points = {
+        row["rung"].split()[0]: frame.pixel(row["x"], row["y"]) for row in rows if row.get("level") == "dram"
+    }
+    return labels, points
+
+
 def test_every_point_has_its_number_beside_it_and_apart_from_the_others(rows_of):
     crowd = replace(
         FULL, points=[point(number, 100.0 + number, 40_000.0 + 500 * number) for number in range(6)]
     )
-    frame = roof.frame_of(crowd)
-    rows = rows_of(charts.roofline_chart(crowd))
-    numbers = {row["number"]: place_of(row, frame) for row in rows if "number" in row}
-    marks = {row["rung"][0]: frame.pixel(row["x"], row["y"]) for row in rows if "level" in row}
-    assert set(numbers) == set(marks) == set("012345")
-    assert all(math.dist(one, other) >= 10 for one, other in itertools.combinations(numbers.values(), 2))
-    assert all(math.dist(numbers[name], marks[name]) <= 32 for name in marks)
+    labels, points = named(rows_of(charts.roofline_chart(crowd)), roof.frame_of(crowd))
+    assert set(labels) == {(number,) for number in "012345"}
+    assert all(math.dist(one, other) >= 10 for one, other in itertools.combinations(labels.values(), 2))
+    assert all(math.dist(at, points[number]) <= 32 for (number,), at in labels.items())
+
+
+def test_points_on_one_another_share_a_label(rows_of):
+    pair = replace(FULL, points=[point(1, 50.0, 500.0), point(2, 50.2, 501.0), point(3, 9.0, 500.0)])
+    labels, points = named(rows_of(charts.roofline_chart(pair)), roof.frame_of(pair))
+    assert set(labels) == {("1", "2"), ("3",)}
+    assert math.dist(points["1"], points["2"]) < 2.5
+
+
+@pytest.mark.parametrize("width", [330, 735])
+def test_a_number_is_nearest_to_its_own_point_or_a_line_leads_there(measured, rows_of, width):
+    """In the narrowest drawing and in the widest."""
+    frame = roof.frame_of(measured, width)
+    rows = rows_of(charts.roofline_chart(measured))
+    labels, points = named(rows, frame)
+    led = {tuple(row["number"].split(", ")): "line_dx" in row for row in rows if "number" in row}
+    assert any(led.values())
+    for numbers, at in labels.items():
+        own = math.dist(at, points[numbers[0]])
+        others = [math.dist(at, place) for number, place in points.items() if number not in numbers]
+        assert led[numbers] or own < min(others), numbers
+        assert own < 55, numbers
+
+
+def test_the_line_to_a_number_ends_before_it_and_begins_at_its_point(measured, rows_of):
+    for row in rows_of(charts.roofline_chart(measured)):
+        if "line_dx" in row:
+            assert math.hypot(row["line_dx"], row["line_dy"]) < math.hypot(row["dx"], row["dy"])
+            assert row["line_dx"] * row["dy"] == pytest.approx(row["line_dy"] * row["dx"])
+
+
+def test_the_name_of_a_ceiling_covers_no_point(measured):
+    frame = roof.frame_of(measured)
+    marks = [
+        frame.pixel(x, one.gflops / frame.divisor)
+        for one in measured.points
+        for x in (one.flops_per_dram_byte, one.flops_per_l2_byte)
+        if x
+    ]
+    edges = roof._edges(measured, frame)  # private: a drawing does not say where letters stand
+    letters = [
+        spot
+        for edge in edges
+        if edge["place"] != "level"
+        for spot in roof._letters(edge, frame)  # private: as above
+    ]
+    assert len(letters) > 20
+    assert min(math.dist(letter, mark) for letter in letters for mark in marks) > 5
 
 
 def test_no_number_of_a_crowded_roofline_stands_on_another_or_on_the_name_of_a_ceiling(measured, rows_of):
@@ -340,7 +394,8 @@ def test_no_number_stands_beyond_a_roof_that_its_point_is_under(measured, rows_o
     roofs = [one.value / 1000 for one in measured.ceilings if one.unit == "GFLOP/s"]
     height = {row["rung"].split()[0]: row["y"] for row in rows if row.get("level") == "dram"}
     frame = roof.frame_of(measured)
-    numbers = {row["number"]: place_of(row, frame) for row in rows if "number" in row}
+    labels, _ = named(rows, frame)
+    numbers = {number: at for together, at in labels.items() for number in together}
     assert set(numbers) == set(height) == {str(one.kernel) for one in measured.points}
     slope = measured.find("dram").value / 1000
     for number, (across, down) in numbers.items():

@@ -5,7 +5,13 @@ a chart is drawn, because Altair takes longer to import than a comparison takes 
 """
 
 from profiler.present.charts.climb import climb_chart, ladder_chart, steps_chart
-from profiler.present.charts.comparison import comparison_chart, deltas_chart, stalls_chart, waterfall_chart
+from profiler.present.charts.comparison import (
+    comparison_chart,
+    deltas_chart,
+    spent_chart,
+    stalls_chart,
+    waterfall_chart,
+)
 from profiler.present.charts.instructions import hot_loop_chart, instructions_chart
 from profiler.present.charts.ladder import ladder_times_chart, profiler_effect_chart, reference_chart
 from profiler.present.charts.recording import (
@@ -39,6 +45,7 @@ __all__ = [
     "rung_stalls_chart",
     "show",
     "source_lines_chart",
+    "spent_chart",
     "stalls_chart",
     "steps_chart",
     "tuning_chart",

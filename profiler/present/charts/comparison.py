@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse import findings
-from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.metrics import DURATION, HEADLINE, SMALLEST_RELATIVE_EFFECT
 from profiler.present import style
 from profiler.present.charts.instructions import instructions_chart
-from profiler.present.charts.rungs import STALLS_KEY, stalls_of
+from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
 from profiler.present.documents.comparison import claim_text
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.text import shortened
@@ -21,6 +21,8 @@ from profiler.text import shortened
 _WIDTH = 380
 _ROW = 26
 _ROOM_FOR_LABEL = 4  # to the right of the longest bar, in margins
+_SIDES = ("before", "after")
+_WARP_STATES = (*style.STALLS, *style.READY)
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
 # A factor explains a share if it is at least this part of it, and undoes it if it takes more than this part away.
@@ -61,11 +63,44 @@ def stalls_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:
         return None
-    sides = {
-        side: {part.name: getattr(part, side) for part in attribution.stalls} for side in ("before", "after")
-    }
+    sides = {side: {part.name: getattr(part, side) for part in attribution.stalls} for side in _SIDES}
     moved = _most_moved(attribution)
     return stalls_of(sides, style.heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
+
+
+def spent_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
+    """Returns where the time of each side went, by what a warp waits for; None if that was not recorded.
+
+    A stall reason takes that part of the duration which it takes of a warp's cycles.
+    """
+    deltas = {one.name: one for one in comparison.metrics}
+    waits = [one for name, one in deltas.items() if name.removeprefix("stall_") in _WARP_STATES]
+    duration = deltas.get(DURATION)
+    cycles = {side: sum(getattr(one, side) for one in waits) for side in _SIDES}
+    if duration is None or not all(cycles.values()):
+        return None
+    divisor, unit = style.readable_unit("ns", max(duration.before, duration.after))
+    spent = {
+        side: {
+            one.name: getattr(one, side) / cycles[side] * getattr(duration, side) / divisor for one in waits
+        }
+        for side in _SIDES
+    }
+    changes = _changes_of_time(spent)
+    most = sorted(changes, key=lambda name: (-abs(changes[name]), name))[:2]
+    said = " and ".join(f"{name} {style.signed_figure(changes[name], 2)} {unit}" for name in most)
+    title = style.heading(f"Where the time went: {said}", READY_KEY)
+    return stalls_of(spent, title, [name for name in most if name in style.STALLS], time_unit=unit)
+
+
+def _changes_of_time(spent: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Returns what each wait takes more than before, and all that is no wait together."""
+    changes: dict[str, float] = {}
+    for name, before in spent["before"].items():
+        reason = name.removeprefix("stall_")
+        group = style.READY_TITLE if reason in style.READY else reason
+        changes[group] = changes.get(group, 0.0) + spent["after"][name] - before
+    return changes
 
 
 def _steps(attribution: findings.Attribution) -> Iterator[style.Record]:

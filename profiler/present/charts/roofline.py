@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import altair as alt
@@ -12,6 +12,7 @@ from altair.typing import ChartType
 from profiler.analyse.ladder.roofline import DRAM, L2, Ceiling, Point, Roofline, Stream
 from profiler.present import style
 from profiler.present.charts.ladder import conditions_text, rung_title
+from profiler.present.charts.placing import Ground, Label, Spot, leader, place_labels
 
 # Draws the roof of a roofline: the work of each rung against its work per byte, under the ceilings.
 #
@@ -20,26 +21,17 @@ from profiler.present.charts.ladder import conditions_text, rung_title
 # The colour of each memory whose ceiling is drawn; the ceiling of arithmetic has no colour.
 LEVELS = {DRAM: style.PURPLE, L2: style.ORANGE}
 
-_Place = tuple[float, float]  # in pixels, from the left and from the top
-
-_ROOF_WIDTH, _ROOF_HEIGHT = 330, 300  # of the narrowest drawing; in a wider one, everything is farther apart
-# Places for a point's number, in pixels from its middle; the first free one is taken.
-# They go clockwise from the right, since the ceilings are above.
-_OFFSETS = tuple(
-    (round(radius * math.cos(math.tau * turn / 12)), round(radius * math.sin(math.tau * turn / 12)))
-    for radius in (13, 22, 31, 42)
-    for turn in range(12)
-)
-_APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
+_ROOF_WIDTH, _ROOF_HEIGHT = 330, 400  # of the narrowest drawing
+_WIDEST = 735  # in the widest, everything is farther apart
+_ON_ONE_ANOTHER = 2.5  # pixels between points of the narrowest that nobody can tell apart
 _LETTER, _ABOVE = 7, 8  # a letter of a ceiling's name is so wide, and the name is so far above its line
-_OFF_NAMES = 14.0  # the pixels from the middle of a name to the middle of a number
-_APART_NUMBERS = 15.0  # two numbers of two digits beside each other
+_ALONG = (0.5, 0.4, 0.3, 0.2, 0.6, 0.7)  # the parts of a slope where its name may stand, the best first
 # Where the name of a ceiling stands: its alignment, and the pixels from its place on the line.
-_NAMES: tuple[tuple[str, Literal["left", "right"], int, int], ...] = (
-    ("above", "right", -8, -2),
-    ("below", "left", 10, 4),
-    ("level", "right", -2, -_ABOVE),
-)
+_NAMES: dict[str, tuple[Literal["left", "right"], int, int]] = {
+    "above": ("right", -8, -2),
+    "below": ("left", 10, 4),
+    "level": ("right", -2, -_ABOVE),
+}
 
 
 def roof_chart(roofline: Roofline) -> ChartType:
@@ -65,7 +57,7 @@ def roof_chart(roofline: Roofline) -> ChartType:
         style.chart_of([row for row in edges if row["label"] and row["place"] == place])
         .mark_text(fontSize=11, align=align, dx=dx, dy=dy)
         .encode(x=x, y=y, text=alt.Text("label:N"))
-        for place, align, dx, dy in _NAMES
+        for place, (align, dx, dy) in _NAMES.items()
     ]
     levels = [ceiling.name for ceiling in _memory(roofline)]
     legend = style.legend_below("bytes moved by") if len(levels) > 1 else None
@@ -84,14 +76,20 @@ def roof_chart(roofline: Roofline) -> ChartType:
             tooltip=style.tooltips("rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"),
         )
     )
+    rows = _numbers(roofline, frame)
+    leaders = (
+        style.chart_of([row for row in rows if "line_dx" in row])
+        .mark_rule(x2Offset=alt.expr("datum.line_dx"), y2Offset=alt.expr("datum.line_dy"))
+        .encode(x=x, y=y, x2=alt.X2("x:Q"), y2=alt.Y2("y:Q"))
+    )
     numbers = (
-        style.chart_of(_numbers(roofline, frame))
+        style.chart_of(rows)
         .mark_text(
             baseline="middle", fontSize=11, fontWeight=600, dx=alt.expr("datum.dx"), dy=alt.expr("datum.dy")
         )
         .encode(x=x, y=y, text=alt.Text("number:N"))
     )
-    return alt.layer(lines, *names, points, numbers)
+    return alt.layer(lines, *names, leaders, points, numbers)
 
 
 def compute_ceilings(roofline: Roofline) -> list[Ceiling]:
@@ -105,7 +103,7 @@ def _memory(roofline: Roofline) -> list[Ceiling]:
 
 
 class _Frame(NamedTuple):
-    """The span of the axes, and the conversion from figures to pixels."""
+    """The span of the axes, and the conversion from figures to pixels in a drawing of that width."""
 
     x_low: float
     x_high: float
@@ -113,15 +111,16 @@ class _Frame(NamedTuple):
     y_high: float
     divisor: float
     unit: str
+    width: float
 
-    def pixel(self, x: float, y: float) -> _Place:
+    def pixel(self, x: float, y: float) -> Spot:
         across = math.log(x / self.x_low) / math.log(self.x_high / self.x_low)
         up = math.log(y / self.y_low) / math.log(self.y_high / self.y_low)
-        return across * _ROOF_WIDTH, (1 - up) * _ROOF_HEIGHT
+        return across * self.width, (1 - up) * _ROOF_HEIGHT
 
 
-def frame_of(roofline: Roofline) -> _Frame:
-    """Returns where a value of the chart stands on the screen, in its narrowest drawing."""
+def frame_of(roofline: Roofline, width: float = _ROOF_WIDTH) -> _Frame:
+    """Returns where a value of the chart stands in a drawing of that width."""
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     lowest = min(point.gflops for point in roofline.points)
     divisor, unit = style.readable_unit("GFLOP/s", highest)
@@ -130,7 +129,7 @@ def frame_of(roofline: Roofline) -> _Frame:
     top = max(highest, *(point.gflops for point in roofline.points))
     # Room for names: those of slopes at the left, those of levels at the right.
     left, right = min(min(across) / 2, min(ridges) / 10), max(across) * 10
-    return _Frame(left, right, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
+    return _Frame(left, right, lowest / 2 / divisor, top * 2 / divisor, divisor, unit, width)
 
 
 def _intensities(point: Point) -> dict[str, float]:
@@ -143,9 +142,10 @@ def _powers_of_ten(low: float, high: float) -> list[float]:
 
 
 def _edges(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
-    """Yields both ends of every ceiling, and the place of its name: on a slope, or at the end of a level.
+    """Yields both ends of every ceiling, and the place of its name: along a slope, or at the end of a level.
 
-    The name of the steepest slope stands above it and those of others below, so that none meet.
+    The name of the steepest slope stands above it and those of others below, so that none meet. It stands in
+    the middle, unless points lie there.
     """
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     slopes = _memory(roofline)
@@ -154,11 +154,22 @@ def _edges(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
         place = "above" if ceiling.value == steepest else "below"
         start = max(frame.x_low, frame.y_low * frame.divisor / ceiling.value)
         ridge = highest / ceiling.value
-        for x, label in ((start, ""), (math.sqrt(start * ridge), _label(ceiling)), (ridge, "")):
-            yield _edge(ceiling, x, ceiling.value * x / frame.divisor, label, place)
+        named = [
+            _edge(ceiling, x, ceiling.value * x / frame.divisor, _label(ceiling), place)
+            for x in (start * (ridge / start) ** part for part in _ALONG)
+        ]
+        yield _edge(ceiling, start, ceiling.value * start / frame.divisor, "", place)
+        yield min(named, key=lambda edge: _covered(edge, roofline, frame))
+        yield _edge(ceiling, ridge, highest / frame.divisor, "", place)
     for ceiling in compute_ceilings(roofline):
         for x, label in ((ceiling.value / steepest, ""), (frame.x_high, _label(ceiling))):
             yield _edge(ceiling, x, ceiling.value / frame.divisor, label, "level")
+
+
+def _covered(edge: style.Record, roofline: Roofline, frame: _Frame) -> int:
+    """Returns how many letters of a ceiling's name lie on points."""
+    marks = [frame.pixel(row["x"], row["y"]) for row in _marks(roofline, frame)]
+    return sum(any(math.dist(place, mark) < _ABOVE for mark in marks) for place in _letters(edge, frame))
 
 
 def _edge(ceiling: Ceiling, x: float, y: float, label: str, place: str) -> style.Record:
@@ -181,85 +192,56 @@ def _marks(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
 
 
 def _numbers(roofline: Roofline, frame: _Frame) -> list[style.Record]:
-    """Returns the place of a number beside each point.
-
-    The place is free and, if possible, nearer to its own point than to any other.
-    """
-    marks = {frame.pixel(row["x"], row["y"]) for row in _marks(roofline, frame)}
-    lines = [place for line in _lines(roofline, frame) for place in line]
-    names = list(_name_places(roofline, frame))
-    ceilings = _ceilings(roofline, frame)
-    numbers: list[_Place] = []
+    """Returns the numbers beside the points, each with the end of the line that leads to it."""
+    labels = _labels(roofline, frame)
+    grounds = [_ground(roofline, frame_of(roofline, width)) for width in (_ROOF_WIDTH, _WIDEST)]
     rows = []
-    for point in roofline.points:
-        x, y = point.flops_per_dram_byte, point.gflops / frame.divisor
-        own = frame.pixel(x, y)
-        others = marks - {own}
-        around = [(own[0] + dx, own[1] + dy) for dx, dy in _OFFSETS]
-        places = [at for at in around if not _crosses(own, at, ceilings)] or around
-        readable = [
-            at for at in places if _apart(at, numbers, _APART_NUMBERS) and _apart(at, names, _OFF_NAMES)
-        ]
-        free = [at for at in readable if _apart(at, others, _APART) and _apart(at, lines, _OFF_LINES)]
-        nearest = [at for at in free if _apart(at, others, math.dist(at, own) + _NEARER)]
-        chosen = next(iter(nearest or free or readable), max(places, key=lambda at: _nearest(at, numbers)))
-        numbers.append(chosen)
-        dx, dy = chosen[0] - own[0], chosen[1] - own[1]
-        rows.append({"number": str(point.kernel), "x": x, "y": y, "dx": dx, "dy": dy})
+    for label, (dx, dy) in zip(labels, place_labels(labels, grounds), strict=True):
+        point = roofline.points[label.named[0]]
+        end = leader(label, (dx, dy), grounds)
+        line = {"line_dx": end[0], "line_dy": end[1]} if end else {}
+        place = {"x": point.flops_per_dram_byte, "y": point.gflops / frame.divisor}
+        rows.append({"number": label.text, **place, "dx": dx, "dy": dy, **line})
     return rows
 
 
-def _ceilings(roofline: Roofline, frame: _Frame) -> list[tuple[_Place, _Place]]:
-    """Returns both ends of each ceiling."""
-    ends: dict[str, list[_Place]] = {}
-    for row in _edges(roofline, frame):
-        ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
-    return [(places[0], places[-1]) for places in ends.values()]
+def _labels(roofline: Roofline, frame: _Frame) -> list[Label]:
+    """Returns a label for each point; points on one another share one."""
+    groups: list[list[int]] = []
+    places = [frame.pixel(one.flops_per_dram_byte, one.gflops / frame.divisor) for one in roofline.points]
+    for which, place in enumerate(places):
+        on = next((group for group in groups if math.dist(place, places[group[0]]) < _ON_ONE_ANOTHER), None)
+        if on is None:
+            groups.append([which])
+        else:
+            on.append(which)
+    return [
+        Label(", ".join(str(roofline.points[which].kernel) for which in group), tuple(group))
+        for group in groups
+    ]
 
 
-def _crosses(start: _Place, end: _Place, ceilings: Iterable[tuple[_Place, _Place]]) -> bool:
-    """Returns whether a ceiling divides the two: a number there would seem to belong to another roof."""
-    return any(_is_beyond(start, ceiling) != _is_beyond(end, ceiling) for ceiling in ceilings)
+def _ground(roofline: Roofline, frame: _Frame) -> Ground:
+    """Returns what a drawing holds; the points that have numbers come first."""
+    marks = sorted(_marks(roofline, frame), key=lambda mark: mark["level"] != DRAM)
+    edges = list(_edges(roofline, frame))
+    ends: dict[str, list[Spot]] = {}
+    for edge in edges:
+        ends.setdefault(edge["ceiling"], []).append(frame.pixel(edge["x"], edge["y"]))
+    return Ground(
+        [frame.pixel(mark["x"], mark["y"]) for mark in marks],
+        [(places[0], places[-1]) for places in ends.values()],
+        [place for edge in edges for place in _letters(edge, frame)],
+    )
 
 
-def _is_beyond(at: _Place, ceiling: tuple[_Place, _Place]) -> bool:
-    """Returns whether the place is above the endless line through both ends; pixels grow downwards."""
-    (left, left_down), (right, right_down) = ceiling
-    return at[1] < left_down + (right_down - left_down) * (at[0] - left) / (right - left)
-
-
-def _nearest(at: _Place, others: Iterable[_Place]) -> float:
-    """Returns how far the nearest of the others is."""
-    return min((math.dist(at, other) for other in others), default=math.inf)
-
-
-def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:
-    return all(math.dist(at, other) >= pixels for other in others)
-
-
-def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
-    """Yields the ceilings as places a few pixels apart."""
-    ends: dict[str, list[_Place]] = {}
-    for row in _edges(roofline, frame):
-        ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
-    for places in ends.values():
-        (left, top), (right, bottom) = places[0], places[-1]
-        count = math.ceil(math.dist(places[0], places[-1]) / _OFF_LINES)
-        yield [
-            (left + (right - left) * part / count, top + (bottom - top) * part / count)
-            for part in range(count + 1)
-        ]
-
-
-def _name_places(roofline: Roofline, frame: _Frame) -> Iterator[_Place]:
-    """Yields the places of the letters of each ceiling's name."""
-    drawn = {place: (align, dx, dy) for place, align, dx, dy in _NAMES}
-    for row in _edges(roofline, frame):
-        align, dx, dy = drawn[row["place"]]
-        across, down = frame.pixel(row["x"], row["y"])
-        towards = -_LETTER if align == "right" else _LETTER
-        for letter in range(len(row["label"])):
-            yield across + dx + towards * (letter + 0.5), down + dy
+def _letters(edge: style.Record, frame: _Frame) -> Iterator[Spot]:
+    """Yields the places of the letters of a ceiling's name."""
+    align, dx, dy = _NAMES[edge["place"]]
+    across, down = frame.pixel(edge["x"], edge["y"])
+    towards = -_LETTER if align == "right" else _LETTER
+    for letter in range(len(edge["label"])):
+        yield across + dx + towards * (letter + 0.5), down + dy
 
 
 _WIDTH = 460
@@ -280,6 +262,8 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     notes += [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
     if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
         notes.append("without l2: its bytes were not counted")
+    elif len(_memory(roofline)) > 1 and roofline.points:
+        notes.append(f"a rung's number stands beside its point for {DRAM}")
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
     title = style.heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
     return style.apart(alt.vconcat(*drawn, spacing=24)).properties(title=title)

@@ -17,7 +17,9 @@ _ROW = 24
 _MOST_APART = 5.0
 # Segments narrower than this part of the longest bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.065
-STALLS_KEY = f"outlined: {style.READY_TITLE}; figures: cycles per issued instruction of a warp"
+_DIGITS, _DIGITS_OF_TIMES = 3, 4  # as in tables
+READY_KEY = f"outlined: {style.READY_TITLE}"
+STALLS_KEY = f"{READY_KEY}; figures: cycles per issued instruction of a warp"
 
 
 def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
@@ -31,11 +33,16 @@ def stalls_heading(stalls: Mapping[str, Mapping[str, float]], conditions: str) -
 
 
 def stalls_of(
-    stalls: Mapping[str, Mapping[str, float]], title: alt.TitleParams, named: Collection[str] = ()
+    stalls: Mapping[str, Mapping[str, float]],
+    title: alt.TitleParams,
+    named: Collection[str] = (),
+    *,
+    time_unit: str = "",
 ) -> ChartType | None:
     """Returns bars of cycles, or of shares if the totals are too far apart; the figures are always cycles.
 
-    The reasons that the title has `named` get a colour of their own, however small they are.
+    With a `time_unit`, all of it is times, and the bars are never shares: how long they are is the answer. The
+    reasons that the title has `named` get a colour of their own, however small they are.
     """
     drawn = {name: _drawn(reasons) for name, reasons in stalls.items()}
     totals = {name: sum(reasons.values()) for name, reasons in drawn.items()}
@@ -43,7 +50,7 @@ def stalls_of(
     if not shown:
         return None
     longest, shortest = (pick(totals[name] for name in shown) for pick in (max, min))
-    as_shares = longest > _MOST_APART * shortest
+    as_shares = not time_unit and longest > _MOST_APART * shortest
     colours = _colours(shown, [_reason(name) for name in named])
     rows = [
         row
@@ -52,8 +59,9 @@ def stalls_of(
     ]
     names = list(shown)
     base = style.rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "reason:N", "cycles:Q")
-    unit = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
-    x = alt.X("start:Q", title=unit, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
+    cycles = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
+    axis = f"time under the profiler, {time_unit}" if time_unit else cycles
+    x = alt.X("start:Q", title=axis, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
     bars = (
         base.transform_filter(alt.datum.reason != style.READY_TITLE)
         .mark_bar(height=16)
@@ -65,10 +73,17 @@ def stalls_of(
         .encode(x=x, x2=alt.X2("end:Q"))
     )
     texts = [_texts(rows, names, ink) for ink in (style.BLACK, style.WHITE, "")]
-    cycles = style.chart_of(
-        [{"rung": name, "total": f"{style.figure(sum(stalls[name].values()))} cycles"} for name in names]
+    digits = _DIGITS_OF_TIMES if time_unit else _DIGITS
+    sums = style.chart_of(
+        [
+            {
+                "rung": name,
+                "total": f"{style.figure(sum(stalls[name].values()), digits)} {time_unit or 'cycles'}",
+            }
+            for name in names
+        ]
     )
-    total = style.texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), "total:N")
+    total = style.texts_beside(sums.encode(y=alt.Y("rung:N", sort=names)), "total:N")
     return alt.layer(bars, ready, *texts, total).properties(title=title)
 
 

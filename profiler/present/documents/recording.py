@@ -23,6 +23,7 @@ from profiler.present.documents.parts.recording import metric_sections, provenan
 from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, short_place, shortened
 
+SHEET_SECTIONS = 6  # of those of a kernel
 _NVTX_WIDTH = 110
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 3
@@ -134,7 +135,7 @@ def kernel_sections(
     left_out: int = 0,
     full: bool = True,
 ) -> list[doc.Section]:
-    """Returns everything about one kernel.
+    """Returns everything about one kernel; the first `SHEET_SECTIONS` say what it is, what limits it, and why.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
     small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.

@@ -25,6 +25,7 @@ from profiler.present.documents.parts.causes import headline_blocks, why_and_nex
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.parts.recording import timing_facts
 from profiler.present.documents.recording import (
+    SHEET_SECTIONS,
     kernel_sections,
     origin_section,
     profiled_duration_ns,
@@ -87,8 +88,11 @@ def recordings_document(
         for pair in pairs
         if pair.refused
     ]
+    opening = [*headline_blocks(answer)]
+    if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
+        opening.append(doc.Chart("spent_chart", pairs[0].comparison))
     table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    return doc.Document("At a glance", [headline_blocks(answer), [table, *map(doc.Text, notes)]])
+    return doc.Document("At a glance", [opening, [table, *map(doc.Text, notes)]])
 
 
 def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
@@ -167,7 +171,7 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
         else []
     )
     sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
-    return doc.Document(found.name, sections)
+    return doc.Document(found.name, sections, on_paper=SHEET_SECTIONS + 1)
 
 
 def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) -> doc.Section:
@@ -206,9 +210,12 @@ def pair_document(
         opening = [claim, *why_and_next(pair.headline), *map(doc.Caution, pair.warnings)]
         return doc.Document(title, [opening, reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
-    claim_section, sides, *others = document.sections
+    answer, cautions, *others = document.sections
+    picture: doc.Section = [doc.Chart("spent_chart", pair.comparison)]
     source = _source_section([before, after], pair.code)
-    return replace(document, title=title, sections=[claim_section, sides, times, *others, source])
+    return replace(
+        document, title=title, sections=[answer, cautions, picture, times, *others, source], on_paper=3
+    )
 
 
 def _times(before: KernelFindings, after: KernelFindings) -> doc.Table:

@@ -66,6 +66,11 @@ class Page:
         pairs = self.of_kind("pair")
         return pairs[0] if len(pairs) == 1 and len(self.of_kind("kernel")) == 2 else self.views[0]
 
+    @property
+    def is_abridged_on_paper(self) -> bool:
+        """Returns whether paper gets the verdicts and sheets alone: the machine code and counters of many kernels fill a book."""
+        return self.first.kind == "ladder"
+
     def of_kind(self, kind: str) -> list[View]:
         return [view for view in self.views if view.kind == kind]
 
@@ -101,13 +106,12 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         sections = [headline_blocks(step), *document.sections]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
-        overview = View(
-            "ladder", "ladder", recordings_document(list(found.values()), compared, report.unrelated)
-        )
+        document = recordings_document(list(found.values()), compared, report.unrelated)
+        overview = drawn(View("ladder", "ladder", document))
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
-        [*([overview] if len(kernels) > 1 else []), *kernels, *pairs, *_names(found.values())],
+        [*([overview] if len(kernels) > 1 else []), *pairs, *kernels, *_names(found.values())],
         "Ladder" if report.ladder else "Overview",
         charts,
     )

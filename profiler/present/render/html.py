@@ -42,12 +42,17 @@ class Picture(Struct, frozen=True):
 def document_html(
     document: doc.Document, title: str, views: Collection[str], picture: Callable[[doc.Chart], Picture | None]
 ) -> Markup:
-    """Returns the sections below the `title`, which the page itself shows.
+    """Returns the sections below the `title`, which the page itself shows. Those that paper does not get are in a box.
 
     Links lead to the `views` that the page has, and `picture` returns a drawn chart.
     """
     writer = _Writer(title, views, picture)
-    return writer.joined([block for section in document.sections for block in (*section, _END)])
+    on_paper = len(document.sections) if document.on_paper is None else document.on_paper
+    printed, others = (
+        writer.joined([block for section in sections for block in (*section, _END)])
+        for sections in (document.sections[:on_paper], document.sections[on_paper:])
+    )
+    return Markup('{}\n<div class="screen">\n{}\n</div>').format(printed, others) if others else printed
 
 
 _END = doc.Text("")  # between two sections, so that texts of different ones make no list

@@ -33,11 +33,11 @@
     }
   }
 
-  // The next view of a kernel is a kernel, and that of a comparison is a comparison; the first view comes before both.
+  // The next view of a kernel is a kernel, and that of a comparison is a comparison; the overview comes before both.
   function neighbour(step) {
     const here = current();
     const alike = views.filter((view) => view.dataset.kind === here.dataset.kind);
-    const next = alike[alike.indexOf(here) + step] ?? (step < 0 ? views[0] : here === views[0] && views[1]);
+    const next = alike[alike.indexOf(here) + step] ?? (step < 0 ? views[0] : here === views[0] && views.find((view) => view.dataset.kind === "kernel"));
     if (next && next !== here) location.hash = next.id;
   }
 
