@@ -111,7 +111,10 @@ def _shown(what: str) -> str:
         return output
     lines, count = output.split("\n"), int(cut["lines"])
     assert count < len(lines), f"{what}: the output has {len(lines)} lines"
-    short = [line if len(line) <= _WIDEST else f"{line[: _WIDEST - 4].rpartition(' ')[0]} ..." for line in lines[:count]]
+    short = [
+        line if len(line) <= _WIDEST else f"{line[: _WIDEST - 4].rpartition(' ')[0]} ..."
+        for line in lines[:count]
+    ]
     return "\n".join([*short, f"... ({len(lines) - count} more lines)"])
 
 

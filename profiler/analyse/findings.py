@@ -38,7 +38,7 @@ Reason = Annotated[
         "below_effect_size",
         "within_effect_size",
     ],
-    Meta(description="Why the verdict is no certain change; empty where it is one."),
+    Meta(description="Why the change is not certain; empty if it is."),
 ]
 
 Basis = Annotated[
@@ -59,8 +59,8 @@ REASONS: dict[str, str] = {
 LeftOut = Annotated[
     dict[str, int],
     Meta(
-        description="How much of what the short form lacks, by what it is: nothing is left out without being "
-        "counted here. `texts` were shortened. `--full` prints all of it, and every digit."
+        description="Counts everything that the short form leaves out, by kind. `texts` were shortened. `--full` prints "
+        "all of it, and every digit."
     ),
 ]
 

@@ -43,7 +43,7 @@ def refuse_obstacles(
     obstacles = [one for one in find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
     if obstacles and not force:
         raise NotComparable(
-            f"{before.label} and {after.label} were not measured alike:",
+            f"{before.label} and {after.label} were measured in different ways:",
             details=[f"  {obstacle}" for obstacle in obstacles],
         )
     return obstacles
@@ -75,7 +75,7 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
         for name, these, others in ((one, recorded[0], recorded[1]), (other, recorded[1], recorded[0]))
         if these - others
     ]
-    return [f"not the same sections were recorded: {'; '.join(own)}"]
+    return [f"different sections were recorded: {'; '.join(own)}"]
 
 
 def _only(these: str, others: str) -> str:

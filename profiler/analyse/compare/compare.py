@@ -230,7 +230,7 @@ def _refuse_unlike_names(
         if name not in paired:
             names = " and as ".join(profile.series[name].ncu for profile in (before, after))
             raise MetricNotFound(
-                f"metric '{name}' was recorded as {names}, which need not count alike",
+                f"metric '{name}' was recorded as {names}, which may count different things",
                 remedy="Record both sides with one version of prof and of ncu.",
             )
 

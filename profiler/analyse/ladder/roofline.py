@@ -178,7 +178,7 @@ def _ceiling(rung: Rung, workload: Mapping[str, int] | None) -> Ceiling | None:
 
 def _why_no_point(rung: Rung, summary: TimingSummary) -> str:
     if not summary.gflops:
-        return "how many operations it makes is not known"
+        return "its number of operations is not known"
     if is_part_of_step(rung.profile):
         return "one kernel of several was profiled"
     return "" if _dram_bytes(rung.profile) else "bytes of device memory were not counted"

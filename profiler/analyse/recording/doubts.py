@@ -31,7 +31,7 @@ _MOSTLY_TIMED = 10
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, launches that take unlike times, moving clocks, parts of a step."""
+    """Lists what to doubt: impossible values, launches without a number, of several shapes or of very different times, code left out, a clock that moved, a kernel that is only a part of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
     doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
@@ -42,8 +42,8 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
     if profile.run and profile.numbers and is_undecoded(profile.run, profile.kernel, profile.numbers):
         lines.append(
-            f"{profile.label}: NVIDIA's reader cannot disassemble the code of this GPU any more: causes that are read "
-            "from instructions are left out"
+            f"{profile.label}: NVIDIA's reader no longer disassembles the code of this GPU, so causes that show in "
+            "instructions are left out"
         )
     if profile.run and profile.run.reports_gone:
         gone = first_of(profile.run.reports_gone, _MOST_NAMED)
@@ -119,7 +119,7 @@ def is_part_of_step(profile: Profile) -> bool:
 def _partial(profile: Profile) -> str:
     kernel_ns, step_ns = profile.series["duration_ns"].values.mean, median(profile.timings_ns)
     return (
-        f"{profile.label}: the kernel profiled takes {duration(kernel_ns)}, what was timed without the profiler "
+        f"{profile.label}: the profiled kernel takes {duration(kernel_ns)}, the step that was timed without the profiler "
         f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
     )
 

@@ -19,7 +19,7 @@ from profiler.store.runs.run import Run
 _NAME_WIDTH = 200
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
-_ONE_OR_ALL = "Choose one of each side with -k PATTERN, or all that both have with --all."
+_ONE_OR_ALL = "Choose one on each side with -k PATTERN, or all that both have with --all."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 
@@ -94,7 +94,7 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
     if len(pairs) == 1 or (pairs and every):
         return pairs
     raise KernelAmbiguous(
-        "which kernel to compare is not clear",
+        "it is not clear which kernel to compare",
         details=_both(before, after, pattern),
         remedy=_ONE_OF_A_FILE
         if not (before.manifest.reports and after.manifest.reports)

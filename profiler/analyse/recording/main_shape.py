@@ -58,9 +58,9 @@ def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profi
     if one.shapes and other.shapes and _grid(one.shapes[0]) == _grid(other.shapes[0]):
         counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
         shapes = f"{shape_text(one.shapes[0])}, which take most of the time ({counts})"
-        return one, other, [f"compared are the launches of {shapes}"]
+        return one, other, [f"the launches of {shapes}, are compared"]
     which = ", with ".join(_which(main, side.launches) for side, main in ((before, one), (after, other)))
-    return one, other, [f"compared are the launches that take most of the time: {which}"]
+    return one, other, [f"the launches that take most of the time are compared: {which}"]
 
 
 def _which(main: Profile, launches: int) -> str:

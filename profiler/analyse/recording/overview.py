@@ -233,7 +233,7 @@ def summarise_timings(run: Run, kernel: Kernel | None) -> TimingSummary:
     """Returns a run's times without the profiler. Without the ladder's `kernel`, the work done is not known."""
     timings = run.table("timings")
     if not timings.num_rows:
-        raise RunDamaged(f"{run.path}: a run of timings that holds none")
+        raise RunDamaged(f"{run.path}: a run of timings without a single one")
     return summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
 
 
@@ -251,7 +251,7 @@ def _headline_of_timing(
     if kernel is not None and not kernel.is_profiled:
         ladder = f"`prof ladder --ladder {run.manifest.ladder}`"
         why = "It launches no kernel of its own, so there are no counters to say why."
-        return Headline(what, why, f"{ladder} holds it against the kernels of its ladder.")
+        return Headline(what, why, f"{ladder} compares it with the kernels of its ladder.")
     why = "Only times were recorded, which do not say why."
     return Headline(what, why, f"Record its counters with `{how_to_profile}`, then ask again.")
 

@@ -53,7 +53,9 @@ def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) ->
         raise KernelNotFound(f"'{wanted}' is not a regular expression: {error}") from None
     if not found:
         names = [f"  {demangled(one.name)[:200]}" for one in kernels]
-        raise KernelNotFound(f"{label} launches no kernel that fits '{wanted}'; it launches:", details=names)
+        raise KernelNotFound(
+            f"{label} launches no kernel that matches '{wanted}'; it launches:", details=names
+        )
     return Chosen(wanted, (), sum(one.launches for one in found))
 
 

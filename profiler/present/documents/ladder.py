@@ -142,7 +142,9 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     if profiled and len(profiled) == len(rungs):
         notes.append("time: under the profiler, because these runs store no timings without it")
     elif profiled:
-        notes.append("time: without the profiler; * marks a time under it, where none without it is stored")
+        notes.append(
+            "time: without the profiler; * marks a time under the profiler, where no other is stored"
+        )
     references = [
         f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
         for name, group in groupby(

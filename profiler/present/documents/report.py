@@ -49,7 +49,7 @@ _RECORDING_COLUMNS = (
 )
 _UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
 _NOT_COMPARED = "{} and {} are not compared: {}."
-_REFUSED = "The two were not measured alike, so they are not compared."
+_REFUSED = "The two were measured in different ways, so they are not compared."
 
 
 def recordings_document(

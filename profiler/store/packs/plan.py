@@ -336,7 +336,7 @@ def alone(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = try_lock(folder / _LOCK_FILE)
     if lock is None:
-        raise CompactBusy(f"{folder}: another prof compacts these runs")
+        raise CompactBusy(f"{folder}: another prof is compacting these runs")
     try:
         yield
     finally:

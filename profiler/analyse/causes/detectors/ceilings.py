@@ -20,7 +20,7 @@ _CEILINGS = (
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
 _MOVING = ("dram", "l2")
-_UNSEEN = " Whether the same bytes are moved again and again, which blocks could share, is not recorded."
+_UNSEEN = " The recording does not say whether blocks could share bytes that are moved again and again."
 
 
 def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
@@ -53,7 +53,7 @@ def _mix_is_known(evidence: Evidence) -> bool:
 
 def _used_of_unknown_mix(busy: float) -> tuple[str, dict[str, float]]:
     used, least, most = 100 * busy * ONE_WAY, 100 * BOTH_WAYS, 100 * ONE_WAY
-    text = f"at {used:.0f} % of its peak, and {least:.0f} to {most:.0f} % are within reach, by how reads and writes mix, which is not recorded"
+    text = f"at {used:.0f} % of its peak, and {least:.0f} to {most:.0f} % are within reach, depending on how reads and writes mix, which is not recorded"
     return text, {USED["dram"]: used, "dram_reachable_least_pct": least, "dram_reachable_pct": most}
 
 

@@ -25,7 +25,7 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
     moving = sum(map(_moves, written)) / len(written)
     yield Candidate(
         "unoptimised-code",
-        f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code, and what else costs "
+        f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
         "time in it says little about the same source with optimisation.",
         "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
         # The least that goes: what the optimiser makes of everything else, this code does not show.

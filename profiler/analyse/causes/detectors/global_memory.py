@@ -41,9 +41,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
         )
         mended = together if is_most else sites
-        both = (
-            f" Its {others} lie apart too: the saving is that of mending both at once, and includes theirs."
-        )
+        both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "

@@ -102,7 +102,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if least is not None and mean and most:
         between = 1 - mean / most
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
-        which = f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average"
+        which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
     else:  # schedulers without a warp, beyond those of a launch that only starts
         starting = START_NS / (evidence.find("duration_ns") or START_NS)
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)

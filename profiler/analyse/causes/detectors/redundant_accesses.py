@@ -80,7 +80,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     )
     yield Candidate(
         "redundant-global-loads",
-        f"{blocks:,.0f} blocks load the same, because the addresses do not depend on the whole index of the block, and device memory "
+        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block, and device memory "
         f"delivers it {again:,.0f} times.",
         "Share what is loaded: let a block load a tile into shared memory for all of its warps, and each warp compute several results "
         "from it.",
@@ -136,8 +136,8 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         )
         yield Candidate(
             "redundant-global-stores",
-            f"A loop stores to the same address in each of its {turns:.0f} turns: what all but the last one store is overwritten.",
-            "Store once, behind the loop, and keep the value in a register until then.",
+            f"A loop stores to the same address in each of its {turns:.0f} turns: only what the last one stores remains.",
+            "Store once, after the loop, and keep the value in a register until then.",
             evidence.without(repeated),
             {site: site.executed for site in repeated},
             {"turns": turns},

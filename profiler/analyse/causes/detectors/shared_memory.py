@@ -123,7 +123,7 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     if loads := own or same:
         yield Candidate(
             "redundant-shared-accesses",
-            "A loop loads in every iteration what the same thread stored in shared memory in the one before."
+            "In every iteration, a loop loads what the same thread stored in shared memory in the iteration before."
             if carried
             else "A loop loads the same place in shared memory in every iteration.",
             "Keep the value in a register while the loop runs.",

@@ -104,7 +104,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
         ("remain", [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]),
         (
             "unknown",
-            [f"{one}: of one side, and the other's recording could not show it" for one in undecided],
+            [f"{one}: on one side only; the recording of the other could not show it" for one in undecided],
         ),
     ]
     changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
