@@ -128,7 +128,7 @@ DELTA_COLUMNS = [*MetricDelta.__struct_fields__, "ci_low", "ci_high"]
 
 
 class MissingMetric(Struct, frozen=True):
-    """A catalogue metric that a recording lacks; or `both` lack it under a name that the other has."""
+    """A catalogue metric that a recording lacks; `both` if each has it only under a name that the other lacks."""
 
     name: str
     missing_in: Literal["before", "after", "both"]
@@ -266,8 +266,7 @@ class CauseChange(Struct, frozen=True):
 
 
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
-    """`causes` are those of the second side. `gone` and `new` name those that only one side has; `less` and `more`
-    those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
+    """`causes` are those of the second side. `gone` and `new` name those that only one side has, `less` and `more` those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
     `undecided` names those of one side that the other's recording could not show.
     """
 

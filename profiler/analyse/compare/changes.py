@@ -42,7 +42,7 @@ class PairChange:
 
 
 def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> PairChange:
-    """Returns what a comparison leads with; raises an error if the two were not measured alike, or lack one of `metrics`.
+    """Returns what a comparison leads with; raises an error if the two were measured in different ways, or lack one of `metrics`.
 
     The reasons and the machine code, which take longer to find, are left to `compare_profiles`.
     """

@@ -121,7 +121,7 @@ def _is_same_launch(before: Profile, after: Profile) -> bool:
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
-    """Returns the sides that were timed as a step of several kernels, where it is those times that are compared."""
+    """Returns the sides whose compared times are those of a step of several kernels."""
     if speedup is None or speedup.basis == "profiled":
         return []
     return [side.label for side in (before, after) if is_part_of_step(side)]
@@ -193,7 +193,7 @@ def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -
 
 
 def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
-    """Pairs all of the catalogue but the counters of shared memory where neither side touches any: they count other traffic then."""
+    """Pairs the catalogue's metrics. Leaves out the counters of shared memory if neither side uses any, because they then count other traffic."""
     shared = _may_use_shared(before) or _may_use_shared(after)
     pairs = (
         _paired(metric, before, after) for metric in CATALOGUE if shared or metric.group != "shared memory"

@@ -1,8 +1,8 @@
-"""Finds what each idea of a ladder was worth: what is claimed of its step, and what the step is here.
+"""Finds what each idea of a ladder was worth: the gain that is claimed for its step, and the gain here.
 
 A climb in; an `IdeasFinding` out. A claim is the ratio of two figures that were published of both rungs of a step
-for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster,
-slower, or no better where no gain was claimed. A claimed ratio holds only where the ratio here is within a tenth of it.
+for one GPU, or what the ladder expects. It holds if the step here certainly goes the claimed way: faster, slower,
+or no better if no gain was claimed. A claimed ratio holds only where the ratio here is within a tenth of it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class PublishedStep(Struct, frozen=True):
 class Idea(Struct, frozen=True):
     """One rung against rung `before`.
 
-    `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here, where
-    the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` names the first cause of each rung, and what became of the work.
+    `claim` is what the ladder, or what was `published`, claims for the step. `story` says whether that holds
+    here, where the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` names the first
+    cause of each rung, and what became of the work.
     """
 
     kernel: int
@@ -71,7 +72,7 @@ class Idea(Struct, frozen=True):
 class IdeasFinding(Struct, frozen=True):
     """The ideas that were added to the first rung, in the ladder's order, as recorded on this GPU with this workload.
 
-    `missing` are the rungs of which nothing can be said.
+    `missing` are the rungs without a result.
     """
 
     schema_version: int
@@ -230,7 +231,7 @@ def _instructions(before: Figures, after: Figures) -> str:
 
 
 def _blocks(before: Figures, after: Figures) -> str:
-    """Reports where threads no longer load and store by themselves, but have blocks copied."""
+    """Reports whether threads stopped, or began, to load and store by bulk copies."""
     name = "bulk_loads"
     if not (name in before and name in after and bool(before[name]) != bool(after[name])):
         return ""

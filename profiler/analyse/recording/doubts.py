@@ -31,7 +31,7 @@ _MOSTLY_TIMED = 10
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists what to doubt: impossible values, launches without a number, of several shapes or of very different times, code left out, a clock that moved, a kernel that is only a part of a step."""
+    """Lists what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
     doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
@@ -53,7 +53,7 @@ def find_doubts(profile: Profile) -> list[str]:
 
 
 def _gaps(profile: Profile) -> list[str]:
-    """Returns each metric that has no number in some launches, or in any of those for which ncu recorded it."""
+    """Returns each metric without a number in some of the launches, or in all, for which ncu recorded it."""
     missing = {
         f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in profile.series.items()
     }
@@ -65,7 +65,7 @@ def _gaps(profile: Profile) -> list[str]:
 
 
 def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
-    """Says of a kernel that is faster than a copy that it mostly reads, which memory does faster."""
+    """Returns the caution that a kernel faster than a copy mostly reads, which memory does faster."""
     passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
     return (
         [f"it mostly reads, so it can pass {reference}, which writes half of them"]
@@ -81,7 +81,7 @@ def mostly_reads(profile: Profile) -> bool:
 
 
 def _uneven_launches(profile: Profile) -> list[str]:
-    """Returns the caution that a mean stands for launches that take unlike times."""
+    """Returns the caution that a mean stands for launches of very different times."""
     took = profile.series.get(DURATION)
     values = took.values if took else ()
     if len(values) < 2 or min(values) <= 0 or len(profile.shapes) > 1:  # unlike shapes are another caution
@@ -108,7 +108,7 @@ def _moved_clock(profile: Profile) -> list[str]:
 
 
 def is_part_of_step(profile: Profile) -> bool:
-    """Returns whether what was timed without the profiler took well longer than the kernel that was profiled."""
+    """Returns whether the step timed without the profiler took much longer than the profiled kernel."""
     profiled = profile.series.get("duration_ns")
     if profiled is None or not profile.timings_ns:
         return False

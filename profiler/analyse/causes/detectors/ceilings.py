@@ -1,4 +1,4 @@
-"""Detects kernels that are as fast as a resource allows: nothing is to be gained but by needing less of it."""
+"""Detects kernels that are as fast as a resource allows: they can only gain by needing less of it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _mix_is_known(evidence: Evidence) -> bool:
-    """Returns whether it is recorded how reads and writes of device memory mix, which decides how much of its peak is within reach."""
+    """Returns whether the mix of reads and writes of device memory is recorded. It decides how much of the peak is within reach."""
     return bool(evidence.find("dram_bytes_read") or evidence.find("dram_bytes_written"))
 
 

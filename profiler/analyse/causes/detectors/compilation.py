@@ -1,4 +1,4 @@
-"""Detects machine code that the compiler did not optimise, whose other causes say nothing about the code that would run otherwise."""
+"""Detects machine code that the compiler did not optimise. Its other causes say nothing about the optimised code."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _WITH_MOST_REGISTERS = (
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses that touch over one sector a request more than their bytes fill: their lanes lie apart."""
+    """Names accesses that touch more than one sector too many for each request: their lanes lie apart."""
     variants: tuple[tuple[Kind, str, str, str, str], ...] = (
         ("global load", "uncoalesced-loads", "loads", "stores", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "loads", "write neighbouring elements"),
@@ -59,7 +59,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses of which most requests touch one sector more than their bytes fill."""
+    """Names accesses most of whose requests touch one sector more than their bytes fill."""
     sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
@@ -77,7 +77,7 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
 
-    The hardware refuses a wide access whose address is no multiple of its width: those that are misaligned come first.
+    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
     """
     sites = [
         site
@@ -200,14 +200,14 @@ def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
 
 
 def _lies_apart(site: Site) -> bool:
-    """Returns whether a request touches over one sector more than its bytes fill, as lanes do that are no neighbours."""
+    """Returns whether a request touches more than one sector too many, because its lanes are not neighbours."""
     return site.excess_sectors > site.executed
 
 
 def _is_misaligned(site: Site) -> bool:
-    """Returns whether most requests touch one sector more than their bytes fill, as neighbours do that start inside a sector.
+    """Returns whether most requests touch one sector too many, because their neighbouring lanes start inside a sector.
 
-    Lanes that touch more lie apart.
+    Requests that touch more have lanes that lie apart.
     """
     return site.executed / 2 < site.excess_sectors <= site.executed
 
@@ -223,8 +223,8 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of accesses that touch no more sectors than their data fills.
 
-    Each lookup of a sector is work for L1. What L1 holds already is none for L2, and nothing that a warp waits long for. The
-    latency of each access stays.
+    Each lookup of a sector is work for L1. A sector that L1 holds already is no work for L2, and no warp
+    waits long for it. The latency of each access stays.
     """
     wasted = sum(site.excess_sectors for site in sites)
     fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}

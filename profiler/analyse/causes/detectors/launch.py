@@ -27,7 +27,7 @@ _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "
 
 
 def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
-    """Names a launch of which starting and ending is a third or more."""
+    """Names a launch that spends a third of its time or more on starting and ending."""
     duration = evidence.find("duration_ns")
     if duration and duration < _SHORT_NS:
         yield Candidate(
@@ -86,7 +86,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _spread(evidence: Evidence) -> float:
-    """Returns how much of an uneven last round costs time: little, where blocks end at different times and others follow at once."""
+    """Returns the part of an uneven last round that costs time: little, where blocks end at different times and others follow at once."""
     missing = _missing_warps(evidence)
     waves = evidence.find("waves") or 1.0
     idle = 1 - waves / math.ceil(waves)
@@ -130,7 +130,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
-    """Names threads of which much is preparation: what every block does alike, and starting blocks again and again."""
+    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again."""
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
     if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
@@ -157,14 +157,14 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
 def _is_short_lived(evidence: Evidence) -> bool:
     """Returns whether blocks are so many, and end so soon, that warps are missing because new blocks come too slowly.
 
-    A warp ends soon that executes no instruction twice; one that loops makes up for its start.
+    A warp that executes no instruction twice ends soon; one that loops makes up for its start.
     """
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
     return bool(warps) and waves >= _MANY_WAVES and evidence.executed <= warps * len(evidence.sites)
 
 
 def _is_held_back(evidence: Evidence) -> bool:
-    """Returns whether an SM holds the same whole number of blocks all the time, fewer than fit: another limit than those recorded.
+    """Returns whether an SM always holds the same whole number of blocks, fewer than fit: then an unrecorded limit holds it back.
 
     Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
     """
@@ -177,7 +177,7 @@ def _is_held_back(evidence: Evidence) -> bool:
 
 
 def _missing_warps(evidence: Evidence) -> float:
-    """Returns the share of the warps that would fit, of those that the grid has, and are not there on average."""
+    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average."""
     if _is_held_back(evidence):
         return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
@@ -186,7 +186,7 @@ def _missing_warps(evidence: Evidence) -> float:
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what limits the warps of an SM, where more of them would hide waiting."""
+    """Names what limits the warps of an SM, if more of them would hide waiting."""
     limit = evidence.find("occupancy_limit_pct")
     if not limit or limit >= 100:
         return
@@ -234,7 +234,8 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
 def _waiting_alone(evidence: Evidence) -> float:
     """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
 
-    Registers hold what a warp has under way. With fewer of them, more warps take the place of that; they add to it where it is little.
+    Registers hold the loads that a warp has under way. With fewer registers, more warps take over these
+    loads; they add loads only where there are few.
     """
     waiting = 1 - evidence.model.issuing - evidence.model.ready
     alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")

@@ -1,7 +1,7 @@
 """Reads what each instruction of a kernel did: how often it ran, for how many lanes, and what its accesses cost.
 
-A `Profile` in; its `Site`s out, in the order of the code. Sectors and passes are those that NVIDIA's tools count for
-each instruction, beside the fewest that its accesses could have needed. What was not recorded is None.
+A `Profile` in; its `Site`s out, in the order of the code. Sectors and passes are those that NVIDIA's tools
+count for each instruction, and the fewest that its accesses could have needed. What was not recorded is None.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
 def _described(
     run: Run, kernel: str, launches: Collection[int]
 ) -> dict[_Place, tuple[str | None, Counter[str]]]:
-    """Returns the source text and the waiting samples of each instruction; nothing where neither is recorded."""
+    """Returns the source text and the waiting samples of each instruction; nothing if neither is recorded."""
     instructions = run.table("instructions")
     if all(instructions.column(name).null_count == instructions.num_rows for name in ("source", "stalls")):
         return {}
