@@ -18,13 +18,13 @@
     │   ├── StoreNotWritable
     │   ├── RunNotProfiled         the run holds timings alone, and a profile was asked for
     │   ├── StoredUnderAnotherName the report is stored, but not under the name asked for
-    │   ├── IdTaken                another report is stored whose SHA-256 begins alike
+    │   ├── IdTaken                another report is stored whose SHA-256 has the same start
     │   ├── StoreDamaged           `prof fsck` found something wrong
     │   ├── StoreLocked            another process holds the lock of the runs for too long
     │   └── CompactBusy            another prof compacts the same folder
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
-    │   ├── KernelAmbiguous        several kernels fit, and nothing chooses between them
+    │   ├── KernelAmbiguous        several kernels match, and nothing chooses between them
     │   ├── KernelNotFound
     │   └── CheckUndecided         `prof check` cannot separate a regression from noise
     ├── LadderError            a ladder file cannot be used
@@ -49,7 +49,7 @@
     │   ├── NcuTooOld
     │   ├── CountersRefused        the driver lets only the administrator read counters
     │   ├── CountersBusy           another tool holds the counters
-    │   ├── NothingProfiled        no launch of the program fits the filter
+    │   ├── NothingProfiled        no launch of the program matches the filter
     │   ├── LaunchesMissing        the program made fewer launches than asked for
     │   ├── ReportNotWritten
     │   ├── NcuFailed              ncu failed in any other way

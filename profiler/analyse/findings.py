@@ -119,7 +119,7 @@ class MetricDelta(Struct, frozen=True):
     reason: Reason
 
     def row(self) -> dict[str, object]:
-        """Returns the fields, and the ends of the interval apart for whoever computes with them."""
+        """Returns the fields, with the ends of the interval as two numbers to compute with."""
         low, high = self.ci or (None, None)
         return {**to_builtins(self), "ci_low": low, "ci_high": high}
 

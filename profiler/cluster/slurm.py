@@ -116,7 +116,7 @@ class _Queue:
         self._thread.start()
 
     def coming(self) -> bool:
-        """Returns whether a job has no connected worker, not yet or not any more."""
+        """Returns whether a job has no connected worker: not yet, or no longer."""
         there = self._there()
         return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
 

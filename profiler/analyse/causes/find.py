@@ -42,7 +42,7 @@ DETECTORS: tuple[Detector, ...] = (
     launch.detect_little_work, launch.detect_occupancy,
 )  # fmt: skip
 
-# Less is within what a measurement can tell, and not worth a change.
+# Less is within the noise of a measurement, and not worth a change.
 _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1

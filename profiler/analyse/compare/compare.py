@@ -115,7 +115,7 @@ def compare_profiles(
 
 
 def _is_same_launch(before: Profile, after: Profile) -> bool:
-    """Returns whether both were launched alike: grid, block, registers and shared memory, on the same GPU."""
+    """Returns whether both had the same launch: grid, block, registers and shared memory, on the same GPU."""
     one, other = ([structs.replace(shape, launches=0) for shape in side.shapes] for side in (before, after))
     return before.gpu == after.gpu and one == other != []
 

@@ -29,7 +29,7 @@ from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 Story = Literal["holds", "direction only", "does not hold", "unclear", "not published"]
 Figure = Literal["gflops", "gbytes_per_s", "time_us", "reference_pct"]
 
-BAND = 1.1  # a claimed ratio holds up to so many times as much, or as little
+BAND = 1.1  # a claimed ratio holds if the ratio here is at most this factor away
 # The first that both rungs have is taken; what a figure says of speed.
 _SPEEDS: dict[Figure, Callable[[float], float]] = {
     "gflops": lambda rate: rate,
@@ -113,7 +113,7 @@ def _idea(ladder: Ladder, step: LadderStep, binding: Mapping[int, str | None]) -
     published = find_published_step(before.kernel, after.kernel)
     claim = _claim(ladder, before.kernel, after.kernel, published)
     speedup = step.change.speedup if step.change else None
-    # Kernels of steps that they are only a part of: the profiler's durations say nothing of the steps.
+    # A kernel that is only a part of its step: the profiler's durations say nothing about the step.
     if speedup and speedup.basis == "profiled" and any(map(is_part_of_step, (before.profile, after.profile))):
         speedup = None
     verdict = judge_speedup(speedup) if speedup else None

@@ -19,7 +19,7 @@ from profiler.text import duration, first_of
 _LARGEST_PCT = 100.5
 _MOST_NAMED = 5
 # A kernel by itself takes as long every time, under a profiler or without one, to a few percent. What is timed and takes
-# over a tenth longer than the kernel profiled is more than that kernel, and launches that scatter by more are not alike.
+# over a tenth longer than the profiled kernel is more than that kernel, and launches that scatter by more differ.
 _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0

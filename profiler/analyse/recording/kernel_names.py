@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-# The types of template arguments, and the hash with which Numba tells versions of a function apart.
+# The types of template arguments, and the hash with which Numba distinguishes versions of a function.
 _OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|\[abi:[^\]]*\]")
 
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")

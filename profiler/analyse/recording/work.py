@@ -66,7 +66,7 @@ _SCALAR = {
     **dict.fromkeys(("DFMA", "DADD", "DMUL"), "fp64"),
 }
 _WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
-_MOVES = "HFMA2"  # also brings constants into registers, of kernels that have no halves
+_MOVES = "HFMA2"  # it also moves constants into registers, in kernels without halves
 # Tensor cores leave sums to others: what both sides do as much as this is no difference.
 _MUCH = 1 / 3
 _AS_MUCH = 1.1  # tiles that reach beyond the edge, and sums at the end, differ

@@ -28,7 +28,7 @@ from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
 
 _REGRESSION = 1  # the only use of exit code 1
-_SMALLEST_PCT = 0.1  # whoever types less without a % may mean a fraction
+_SMALLEST_PCT = 0.1  # a person who types less without a % may mean a fraction
 
 
 def check(

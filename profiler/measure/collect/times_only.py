@@ -1,6 +1,6 @@
-"""Takes any program to a run of the times of its kernels, without counters: it is run and listened to several times.
+"""Records the times of any program's kernels as a run, without counters: it runs the program several times and listens.
 
-`listener.c` listens inside the program. It is compiled on the spot, so a C compiler is needed, and CUPTI.
+`listener.c` listens inside the program. It is compiled on the spot, which needs a C compiler and CUPTI.
 """
 
 from __future__ import annotations

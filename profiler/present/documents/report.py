@@ -96,7 +96,7 @@ def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
 
 
 def _shares(kernels: Sequence[KernelFindings]) -> dict[str, IndexEntry]:
-    """Returns by its anchor what each kernel of one recording takes of its time; nothing of a single kernel, which takes all."""
+    """Returns each kernel's share of the recording's time, by its anchor; nothing for a single kernel, which takes all."""
     sheets = {one.anchor: one.sheet for one in _by_time(kernels) if one.sheet}
     return dict(zip(sheets, index_of(sheets.values()), strict=True)) if len(sheets) > 1 else {}
 

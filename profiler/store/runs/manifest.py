@@ -195,7 +195,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> Path:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Encodes and seal a manifest, in today's form even if it was read from an older one."""
+    """Encodes and seals a manifest, in today's form even if it was read from an older one."""
     today = msgspec.structs.replace(manifest, schema_version=SCHEMA_VERSION)
     return msgspec.json.format(sealed(msgspec.json.encode(today)), indent=2) + b"\n"
 

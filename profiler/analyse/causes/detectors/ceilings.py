@@ -28,7 +28,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
     used = evidence.model.busy
     for name, resource, enough, what, advice in _CEILINGS:
         busy = used.get(resource, 0.0)
-        # Of what is within reach for reads alone, a mix that is not recorded may leave less.
+        # If the mix is not recorded, less may be within reach than for reads alone.
         mixed = resource == "dram" and busy < enough and not _mix_is_known(evidence)
         if busy >= enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0) and (
             resource != "l2" or busy > used.get("dram", 0.0)

@@ -28,7 +28,7 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
         f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
         "time in it says little about the same source with optimisation.",
         "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
-        # The least that goes: what the optimiser makes of everything else, this code does not show.
+        # This is the least that goes: the code does not show what the optimiser makes of everything else.
         evidence.without(dict.fromkeys(moves, 1.0)),
         {site: site.executed for site in moves},
         {"idle_moves_pct": share},

@@ -16,7 +16,9 @@ _WIDEST_BITS = 128
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
-_MOST_REGISTERS = 255  # that a thread can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
+_MOST_REGISTERS = (
+    255  # of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
+)
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = (
     "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
@@ -36,7 +38,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # Where loads and stores lie apart alike, it is the same index that does it, and one change mends both.
+        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both.
         is_most = (
             sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
         )
@@ -93,7 +95,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
-    # and all of their instructions shrink alike, except for accesses that cannot be wider until their lanes are neighbours.
+    # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / _WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
     # Those of one base become part of the same wide access, aligned or not.

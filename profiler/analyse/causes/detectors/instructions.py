@@ -29,7 +29,7 @@ _POLYNOMIAL = "0.0013887"
 _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
-_FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
+_FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 _EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the

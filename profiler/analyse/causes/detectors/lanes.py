@@ -16,7 +16,7 @@ from profiler.text import counted
 _LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
-_FOR_EACH_LANE = ("dram", "l2", "l1")  # what is done once for each lane, and not for each warp
+_FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
@@ -25,7 +25,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = {}, {}
     entered: dict[int, float | None] = {}
-    # Lanes that a block lacks do not leave it by a branch. A mean of all instructions has no first one.
+    # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     for site in evidence.sites:
@@ -78,7 +78,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     idle = 1 - lanes / LANES
     if evidence.sites or evidence.shape is None or idle < _LANES_MISSING:
         return
-    # With full warps, fewer of them execute and wait for as many threads. Of what memory does for each lane, nothing is known.
+    # With full warps, fewer warps execute and wait for as many threads. What memory does for each lane is not known.
     effect = Effect(
         {unit: idle for unit in evidence.model.busy if unit not in _FOR_EACH_LANE},
         {reason: idle for reason in evidence.model.waits if reason != NO_WARP},

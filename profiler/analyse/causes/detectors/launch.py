@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.catalog.metrics import LANES
 
-_SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
+_SHORT_NS = 10_000.0  # starting takes about a third of it
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
 # With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
@@ -64,7 +64,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "idle_sms_pct": 100 * idle,
             "empty_places_pct": 100 * (1 - waves),
         },
-        # Of what the grid decides: starting and ending a launch takes as long with any grid.
+        # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
         saves=(1 - evidence.model.starting) * max(idle, latency),
     )
 

@@ -20,7 +20,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
-_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # whose sectors are not: a copy of any size, by one thread
+_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 _FENCES = ("MEMBAR", "ERRBAR")
 

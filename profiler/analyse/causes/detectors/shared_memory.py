@@ -20,7 +20,7 @@ _NEXT_STEPS = (8 / 3, 6.4)
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _FMAS_OF_A_PRODUCT = 0.5
 _BANK_BYTES = 4
-_FRAGMENT_BYTES = 16  # of a row: `load_matrix_sync` takes leading dimensions that are multiples of it, and LDSM rows that start there
+_FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 

@@ -34,7 +34,10 @@ _RESULTS: Mapping[str, tuple[str, ...]] = {"long_scoreboard": _MEMORY, "short_sc
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
 _WARPS = 64.0  # that an SM holds
-_MOST, _HALVINGS = 1_000.0, 50  # of the speed-up that is looked for, and of the interval in which it is
+_MOST, _HALVINGS = (
+    1_000.0,
+    50,
+)  # the largest speed-up that is searched for, and how often its interval is halved
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class Circle:
         queued += sum(
             _added_queue(unit, queues[name]) for name, unit in changed.units.items() if name != LAUNCH
         )
-        # Warps that leave a barrier together come to the next one apart by the turns that they take at units.
+        # Warps that leave a barrier together arrive at the next one apart, because they take turns at units.
         before = changed.queued_before
         life = changed.unloaded + queued + changed.barrier * (queued / before if before else 1.0)
         return life + self._empty(changed, queues, life)
@@ -232,5 +235,5 @@ def _added_queue(unit: _Unit, queue: float) -> float:
 def _queue(sharing: float, busy: float) -> float:
     """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
     others = 1.0 - 1.0 / sharing
-    # At least one part of `sharing`, which is lost to rounding where that is more than floats can count.
+    # It is at least a part of `sharing` that rounding loses when `sharing` is more than floats can count.
     return others * min(1.0, busy) / max(1.0 / sharing, 1.0 - others * min(1.0, busy))

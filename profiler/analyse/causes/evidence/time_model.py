@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from profiler.analyse.causes.evidence.latency import LAUNCH, NOT_SELECTED, Circle, Effect, Places
 
-NO_WARP = "no_warp"  # a scheduler has no warp: a part of the waiting that is no stall
+NO_WARP = "no_warp"  # a scheduler has no warp: this part of the waiting is no stall
 # Of what is within reach. The recorded copies lie between 0.94 and 1.0 of it: what is left beyond 0.9 is what sizes and the order
 # of the accesses change.
 AT_MEMORY = 0.9

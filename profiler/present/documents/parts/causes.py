@@ -116,7 +116,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
-    """Returns what removing the cause is likely to save, before too where that was another part of the time."""
+    """Returns what removing the cause is likely to save, and what it was before if that differs."""
     now = f"{cause.saves_pct.expected:.0f} %"
     before = f"{change.before_pct:.0f} %" if change else now
     return f"{now}{f' (before: {before})' if before != now else ''}  {name_and_place(cause)}"
