@@ -18,13 +18,13 @@
     │   ├── StoreNotWritable
     │   ├── RunNotProfiled         the run holds timings alone, and a profile was asked for
     │   ├── StoredUnderAnotherName the report is stored, but not under the name asked for
-    │   ├── IdTaken                another report is stored whose SHA-256 begins alike
+    │   ├── IdTaken                another report is stored whose SHA-256 has the same start
     │   ├── StoreDamaged           `prof fsck` found something wrong
     │   ├── StoreLocked            another process holds the lock of the runs for too long
     │   └── CompactBusy            another prof compacts the same folder
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
-    │   ├── KernelAmbiguous        several kernels fit, and nothing chooses between them
+    │   ├── KernelAmbiguous        several kernels match, and nothing chooses between them
     │   ├── KernelNotFound
     │   └── CheckUndecided         `prof check` cannot separate a regression from noise
     ├── LadderError            a ladder file cannot be used
@@ -49,11 +49,11 @@
     │   ├── NcuTooOld
     │   ├── CountersRefused        the driver lets only the administrator read counters
     │   ├── CountersBusy           another tool holds the counters
-    │   ├── NothingProfiled        no launch of the program fits the filter
+    │   ├── NothingProfiled        no launch of the program matches the filter
     │   ├── LaunchesMissing        the program made fewer launches than asked for
     │   ├── ReportNotWritten
     │   ├── NcuFailed              ncu failed in any other way
-    │   ├── CollectBusy            another prof collects the very same
+    │   ├── CollectBusy            another prof is collecting the same
     │   └── CollectIncomplete      some kernels were collected, some were not
     ├── MetricNotFound
     ├── MetricsMissing         ncu recorded nothing for a metric that was asked for
@@ -178,7 +178,7 @@ class RunNotProfiled(StoreError, exit_code=25):
     remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
 
 class StoredUnderAnotherName(StoreError, exit_code=26):
-    remedy = "Use the run under the name that it has, or ingest the report under another one into another folder with --runs."
+    remedy = "Use the run by the name that it has, or ingest the report under another name into another folder with --runs."
 
 class IdTaken(StoreError, exit_code=29):
     remedy = "One folder cannot hold both: store this one in another folder with --runs."
@@ -198,7 +198,7 @@ class NotComparable(ComparisonError, exit_code=31):
     remedy = "Record both sides the same way, or compare anyway with --force (the warnings stay)."
 
 class KernelAmbiguous(ComparisonError, exit_code=32):
-    remedy = "Choose one of each side with -k PATTERN (--kernel-name); `prof show` lists them."
+    remedy = "Choose one on each side with -k PATTERN (--kernel-name); `prof show` lists them."
 
 class KernelNotFound(ComparisonError, exit_code=33):
     remedy = "The regular expression must match in a demangled kernel name; `prof show` lists the names."
@@ -253,7 +253,7 @@ class ShapeRefused(MeasureError, exit_code=59):
     remedy = "Choose a size that this kernel can run, or leave it out with --kernel."
 
 class ResultWrong(MeasureError, exit_code=60):
-    remedy = "Do not trust its timings. A seed repeats one case: `prof verify --kernel N --seed SEED`."
+    remedy = "Do not trust this kernel's timings. The seed repeats the case: `prof verify --kernel N --seed SEED`."
 
 class NoPointWorks(MeasureError, exit_code=89):
     remedy = "See the reasons above; `prof verify --kernel N` checks the kernel as it stands."
@@ -325,10 +325,10 @@ class McpNotInstalled(ProfError, exit_code=86):
     remedy = "Run `pip install 'ncu-prof[mcp]'` in prof's environment."
 
 class OutOfReach(ProfError, exit_code=87):
-    remedy = "Start the server with `prof mcp --reports FOLDER` and the folder that holds it; the option may be repeated."
+    remedy = "Start the server with `prof mcp --reports FOLDER`, where FOLDER holds it; the option may be repeated."
 
 class NotebookUnavailable(ProfError, exit_code=88):
-    remedy = "`prof notebook` lists the notebooks; `prof notebook -o mine.ipynb` writes one of your runs."
+    remedy = "`prof notebook` lists the notebooks; `prof notebook -o mine.ipynb` writes one about your runs."
 
 class NotReady(ProfError, exit_code=85):
     remedy = "Follow the advice under each failed line, and run the same command again."

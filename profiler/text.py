@@ -23,7 +23,7 @@ CI_COMMAND = re.compile(
     r"|#(?=#\w*\[)",
     re.IGNORECASE,
 )
-# Hexadecimal, or of PyTorch's letters and digits, of which a name that a person chose has no such length.
+# Hexadecimal, or PyTorch's letters and digits: no person chooses a name of such a length.
 _HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32,}|(?=[a-z]*[0-9])[a-z0-9]{40,})(?![0-9a-zA-Z])")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST_LIST = 8

@@ -171,7 +171,7 @@ def check_pair(
         else:
             doubt = different
     if alone and limits[1:]:
-        warnings.append("timings alone: no metric but the duration was checked")
+        warnings.append("timings alone: only the duration was checked")
     else:
         checks += [_metric_check(change, limit) for limit in limits[1:]]
     outcome = worst({one.outcome for one in checks} | ({"unclear"} if doubt else set()))

@@ -26,7 +26,7 @@ from profiler.text import change_text, counted, first_of, shortened
 _NAME_WIDTH = 60
 _MOST_IN_LINE = 3
 ITSELF = "the same recording on both sides"
-MORE_LAUNCHES = f"One launch a side decides nothing, and two are the least: {more_launches()}."
+MORE_LAUNCHES = f"One launch a side decides nothing, and two are the minimum: {more_launches()}."
 _MORE_PROCESSES = (
     "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
 )

@@ -39,7 +39,7 @@ Reason = Annotated[
         "below_effect_size",
         "within_effect_size",
     ],
-    Meta(description="Why the verdict is no certain change; empty where it is one."),
+    Meta(description="Why the change is not certain; empty if it is."),
 ]
 
 Basis = Annotated[
@@ -60,8 +60,8 @@ REASONS: dict[str, str] = {
 LeftOut = Annotated[
     dict[str, int],
     Meta(
-        description="How much of what the short form lacks, by what it is: nothing is left out without being "
-        "counted here. `texts` were shortened. `--full` prints all of it, and every digit."
+        description="Counts everything that the short form leaves out, by kind. `texts` were shortened. `--full` prints "
+        "all of it, and every digit."
     ),
 ]
 
@@ -121,7 +121,7 @@ class MetricDelta(Struct, frozen=True):
     reason: Reason
 
     def row(self) -> dict[str, object]:
-        """Returns the fields, and the ends of the interval apart for whoever computes with them."""
+        """Returns the fields, with the ends of the interval as two numbers to compute with."""
         low, high = self.ci or (None, None)
         return {**to_builtins(self), "ci_low": low, "ci_high": high}
 
@@ -130,7 +130,7 @@ DELTA_COLUMNS = [*MetricDelta.__struct_fields__, "ci_low", "ci_high"]
 
 
 class MissingMetric(Struct, frozen=True):
-    """A catalogue metric that a recording lacks; or `both` lack it under a name that the other has."""
+    """A catalogue metric that a recording lacks; `both` if each has it only under a name that the other lacks."""
 
     name: str
     missing_in: Literal["before", "after", "both"]
@@ -268,8 +268,7 @@ class CauseChange(Struct, frozen=True):
 
 
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
-    """`causes` are those of the second side. `gone` and `new` name those that only one side has; `less` and `more`
-    those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
+    """`causes` are those of the second side. `gone` and `new` name those that only one side has, `less` and `more` those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
     `undecided` names those of one side that the other's recording could not show.
     """
 

@@ -1,4 +1,4 @@
-"""Derives what a sweep found: the best points, how sure their order is, and what each parameter is worth.
+"""Derives the result of a sweep: the best points, how sure their order is, and what each parameter is worth.
 
 The points of a sweep in, a `TuningFinding` out: the contract of `prof tune --format json`. The winner is decided by
 its last stage alone: who was chosen for being fast in one measurement has been lucky in it.
@@ -66,7 +66,7 @@ class ParameterWorth(Struct, frozen=True):
 
 
 class Fate(Struct, frozen=True):
-    """Points that were compiled or tried and did not come to a time."""
+    """Points that were compiled or tried and have no time."""
 
     status: str
     reason: str

@@ -89,7 +89,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "A loop stores its result in each turn, although only the last one stays.",
             "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there.",
             "out[i] = sum inside the loop that adds up sum.",
-            "Store once, behind the loop.",
+            "Store once, after the loop.",
             ("tensor",),
         ),
         (

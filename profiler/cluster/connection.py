@@ -140,7 +140,7 @@ def prepare_dask() -> type[Client]:
 
 def unreachable(address: str, error: Exception) -> ClusterUnreachable:
     if isinstance(error, TypeError):  # Dask raises this for tls:// without certificates
-        return ClusterUnreachable(f"{address}: it takes certificates to connect there, and none were given")
+        return ClusterUnreachable(f"{address}: it needs certificates, and none were given")
     return ClusterUnreachable(f"{address}: no Dask scheduler answers there: {first_cause(error)}")
 
 
@@ -220,7 +220,7 @@ async def _host(
         await asyncio.wait([ended, ending], return_when=asyncio.FIRST_COMPLETED)
         if not asked_to_end.is_set():
             raise SchedulerLost(
-                f"{address}: the Dask scheduler is gone, or needs these workers no more",
+                f"{address}: the Dask scheduler is gone, or no longer needs these workers",
                 remedy="Start the scheduler again, then this command.",
             )
     finally:
@@ -251,7 +251,7 @@ async def _start(nanny: Nanny, address: str) -> None:
             raise ClusterUnreachable(
                 f"{address}: there is a worker {nanny.name} already", remedy="Give another --name."
             ) from None
-        raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {cause}") from None
+        raise ClusterUnreachable(f"{address}: worker {nanny.name} was refused: {cause}") from None
 
 
 def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:

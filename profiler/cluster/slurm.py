@@ -116,7 +116,7 @@ class _Queue:
         self._thread.start()
 
     def coming(self) -> bool:
-        """Returns whether a job has no connected worker, not yet or not any more."""
+        """Returns whether a job has no connected worker: not yet, or no longer."""
         there = self._there()
         return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
 
@@ -170,7 +170,7 @@ class _Queue:
         raise SlurmFailed(
             f"no worker came: {all_of_them}{ending_of(job.number).text}",
             details=[f"  {path}:", *_indented(last_lines(path))],
-            remedy=f"Mend what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
+            remedy=f"Correct what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
             f"and a way to this host ({INTERFACE}).",
         )
 

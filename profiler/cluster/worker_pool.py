@@ -289,7 +289,7 @@ class WorkerPool:
         else:
             message = f"worker {worker.name} did not answer within {timeout_s:g} s"
         self._abandoned.add(worker)
-        raise WorkerLost(f"{message} and is left alone from now on")
+        raise WorkerLost(f"{message} and gets no more work")
 
     def _check_scheduler(self) -> None:
         if self._watch.lost is not None:
@@ -338,7 +338,7 @@ def _result(answer: ThreadFuture[Any], worker: Worker) -> Any:
         result = answer.result(timeout=0)
     except (CancelledError, asyncio.CancelledError) as error:
         details = [f"    {line.strip()}" for line in str(error).splitlines()[:1]]
-        raise SchedulerLost("the Dask scheduler is gone, or let go of a call", details=details) from None
+        raise SchedulerLost("the Dask scheduler is gone, or dropped a call", details=details) from None
     except (KilledWorker, OSError) as error:
         raise WorkerLost(f"worker {worker.name} died: {error}") from None
     except ProfError:

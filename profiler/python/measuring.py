@@ -68,7 +68,7 @@ def measure_one(
     for what, one in (("function", function), ("reference", reference)):
         if not callable(one) and not (what == "reference" and one is None):
             raise TypeError(
-                f"the {what} is {reprlib.repr(one)}, which cannot be called: give it and its arguments apart, as in measure(f, x)"
+                f"the {what} is {reprlib.repr(one)}, which cannot be called: give it and its arguments separately, as in measure(f, x)"
             )
     store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)

@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuses a baseline that was named and is not there, of which tests that are skipped would never tell."""
+    """Refuses a baseline folder that is missing, because skipped tests would never mention it."""
     named = config.getoption("--prof-baseline")
     is_missing = named != _FOLDER and not Path(config.rootpath, named).is_dir()
     if is_missing and not config.getoption("--prof-update"):

@@ -43,7 +43,7 @@ _ROWS_AT_ONCE = 10_000
 _DEEPEST = 1000  # DuckDB's own limit, which it applies only where every parenthesis is closed
 _MOST_DOTS = 100
 T = TypeVar("T")
-# Addresses, of which 64 threads of DuckDB and Arrow take 3.1 GB: with fewer, they end the process or wait for ever.
+# Address space: 64 threads of DuckDB and Arrow take 3.1 GB of it. With less, they end the process or wait for ever.
 _LEAST_MEMORY_MIB = 4096
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type

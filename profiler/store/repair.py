@@ -68,18 +68,18 @@ def _sweep(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
         elif folder.exists():  # beside the sweeps: `staging` has removed those beside the runs
             with Staging(folder.parent.parent):
                 pass
-        return "left alone: somebody uses it" if folder.exists() else "removed"
+        return "left alone: another process uses it" if folder.exists() else "removed"
     if fault.name.startswith(f"{CLAIMS_FOLDER}/"):
         return _set_claim_aside(store, fault.name)
     if fault.name not in fsck.orphans(store.place):
-        return "left alone: somebody goes on with it"
+        return "left alone: another process goes on with it"
     return f"set aside as {_set_aside(store, staging, fault.name, fault.found)}"
 
 
 def _set_claim_aside(store: RunStore, name: str) -> str:
     assert isinstance(store.place, ObjectPlace)
     if name not in fsck.left_claims(store.place):
-        return "left alone: somebody goes on with it"
+        return "left alone: another process goes on with it"
     store.place.copy(name, f"{DAMAGED_FOLDER}/{name}")
     store.place.remove([name])
     return f"set aside as {store.place.shown(f'{DAMAGED_FOLDER}/{name}')}"
@@ -126,7 +126,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
     if not packs:
-        return "no run in it is whole that is not elsewhere too"
+        return "it holds no whole run that is not stored elsewhere too"
     return f"{sum(len(writer.runs) for writer in writers)} of its runs are in {' and '.join(packs)}"
 
 

@@ -1,4 +1,4 @@
-"""Folders for work in progress outside the runs, of which one can tell whether their process lives.
+"""Makes folders for work in progress outside the runs, and finds out whether their process still lives.
 
 The process that made a folder holds a lock on it until it removes it.
 """
@@ -65,7 +65,7 @@ def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
 
 
 def _taken(descriptor: int) -> bool:
-    """Takes the lock if nobody has it. Its error is not passed on: it would read as a lack of processes (EAGAIN)."""
+    """Takes the lock if nobody has it. Hides the system's error (EAGAIN), which would read as a lack of processes."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

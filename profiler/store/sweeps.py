@@ -47,7 +47,7 @@ POINTS = TableSchema(
         ColumnSchema(
             "spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True
         ),
-        ColumnSchema("relative_error", "float64", "of its result, as verified first", "", True),
+        ColumnSchema("relative_error", "float64", "relative error of its result", "", True),
         ColumnSchema(
             "repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"
         ),

@@ -89,7 +89,7 @@ def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None
     ("words", "code", "said"),
     [
         (["nonsense://x"], 105, "nonsense://x: no Dask scheduler answers there: "),
-        (["tls://127.0.0.1:1"], 105, "it takes certificates to connect there, and none were given"),
+        (["tls://127.0.0.1:1"], 105, "it needs certificates, and none were given"),
         (["tcp://127.0.0.1:1", "--host", "127.0.0.1", "--interface", "lo"], 2, "Usage"),
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],

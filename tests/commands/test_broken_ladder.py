@@ -24,7 +24,7 @@ def test_stored_runs_are_read_without_it(prof_here, recorded, beside_broken_ladd
     assert done.returncode == 0, done.stderr
     cautions = [line for line in done.stderr.splitlines() if "ladder.toml" in line]
     assert len(cautions) == 1
-    assert cautions[0].startswith("answered without the ladder, which is not valid: ")
+    assert cautions[0].startswith("the ladder is not valid, so the answer leaves it out: ")
 
 
 def test_report_files_do_not_look_at_it(prof_here, reports, beside_broken_ladder):

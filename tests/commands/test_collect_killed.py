@@ -264,7 +264,7 @@ def test_two_at_once_do_not_collect_the_very_same(place: Place) -> None:
     _, said = second.communicate(timeout=60)
 
     assert second.returncode == 69
-    assert "another prof collects the very same" in said
+    assert "another prof is collecting the same" in said
     assert "its run will be there then" in said
     assert sum(place.calls().values()) == 1
     end(first, "kill")

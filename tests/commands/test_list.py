@@ -127,7 +127,7 @@ def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_he
     [
         (["gemm"], "no run is named 'gemm'; `prof list '*gemm*'` finds 4 other names\n"),
         (["other"], "no run is named 'other'\n"),
-        (["other*"], "no run has a name that fits 'other*'\n"),
+        (["other*"], "no run has a name that matches 'other*'\n"),
         (["7"], "no run of kernel 7 of ladder 'gemm'\n"),
         (["gemm-1", "--ladder", "relu"], "no run of ladder 'relu' is named 'gemm-1'\n"),
         (

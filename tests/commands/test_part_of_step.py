@@ -30,7 +30,7 @@ _COUNTERS = {
     "dram_throughput_pct": 90.0, "dram_bytes_per_s": 4e12, "dram_bytes_read": 4e6, "dram_bytes_written": 4e6,
     "inst_executed": 1e6, "issue_active_pct": 20.0,
 }  # fmt: skip
-SAID = "the kernel profiled takes 50.00 us, what was timed without the profiler 100.0 us"
+SAID = "the profiled kernel takes 50.00 us, the step that was timed without the profiler 100.0 us"
 
 
 @pytest.fixture

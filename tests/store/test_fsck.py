@@ -337,7 +337,7 @@ def test_a_claim_that_its_client_has_removed_meanwhile_is_left_alone(monkeypatch
     found = list(examine_store(store, Examined()))
     store.place.remove([found[0].name])
     (fault,) = repair(store, found)
-    assert fault.done == "left alone: somebody goes on with it"
+    assert fault.done == "left alone: another process goes on with it"
 
 
 @pytest.mark.parametrize("form", ["loose", "packed"])
@@ -436,7 +436,7 @@ def test_a_pack_with_a_hundred_faults_is_one_line_too(packed, prof_here):
     assert repaired.returncode == 0, repaired.stderr
     _, row, *done = repaired.stdout.splitlines()
     assert len(row) > 5000
-    assert "no run in it is whole that is not elsewhere too; set aside" in " ".join(done)
+    assert "it holds no whole run that is not stored elsewhere too; set aside" in " ".join(done)
 
 
 @pytest.mark.parametrize("format", ["csv", "markdown", "json"])

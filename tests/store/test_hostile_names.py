@@ -212,8 +212,8 @@ def test_a_table_has_its_own_name(runs, file):
         ({"file": ".ncu-rep.zst"}, "is no name of a report's file"),
         ({"sha256": "../../../x"}, "is no SHA-256 of a report"),
         ({"sha256": "A" * 64}, "is no SHA-256 of a report"),
-        ({"reference": "/etc/passwd"}, "one of the two"),
-        ({"file": None}, "one of the two"),
+        ({"reference": "/etc/passwd"}, "either in the run's folder or elsewhere"),
+        ({"file": None}, "either in the run's folder or elsewhere"),
     ],
 )
 def test_a_report_has_the_name_and_the_hash_of_one(runs, report, fault):
@@ -243,7 +243,7 @@ def test_an_export_stays_in_its_folder(runs, precious, published, prof_here, tmp
         ({"recorded": "2026-11-20T11:24:10Z"}, "the time in its id is 20261120t112409z, and it was recorded 2026"),
         ({"recorded": "yesterday"}, "'yesterday' is no time"),
         ({"recorded": "0001-01-01T00:00:00+23:59"}, "is no time"),
-        ({"recorded": "2026-11-20T11:24:09"}, "a time of no time zone"),
+        ({"recorded": "2026-11-20T11:24:09"}, "a time without a time zone"),
         ({"content_sha256": "0" * 64}, "the SHA-256 of what was recorded begins with 000000000000"),
         ({"content_sha256": "d74a258a8c7e"}, "no SHA-256 that its id could end in"),
         ({"reports": []}, "no SHA-256 that its id could end in"),

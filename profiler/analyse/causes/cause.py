@@ -75,9 +75,9 @@ Seen = Literal["resources", "instructions", "accesses", "waits"]
 
 @decodable
 class Diagnosis(Struct, frozen=True):
-    """`unseen` says what the recording lacks for a fuller one, and how to record it; `sees` what it holds.
+    """`unseen` says what the recording lacks for a fuller diagnosis, and how to record it; `sees` says what it holds.
 
-    `busy` is the share of the time for which each resource is used, of what is within reach.
+    `busy` is how much each resource is used, as a share of what is within reach.
     """
 
     causes: list[Cause]
@@ -89,14 +89,14 @@ class Diagnosis(Struct, frozen=True):
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
 
     def could_show(self, cause: Cause, of: Diagnosis) -> bool:
-        """Returns whether this recording holds what showed the `cause` of another, so that its absence says something."""
+        """Returns whether this recording could show the `cause` that another one shows; if not, its absence means nothing."""
         if cause.is_ceiling and cause.saves_pct.limited_by not in self.busy:
             return False
         return set(self.sees) >= set(of.sees)
 
 
 def where_is(cause: str, where: Sequence[CodePlace]) -> WhereIs:
-    """Returns what the places of a cause are: of a launch or a ceiling, `where` is at most the code that its blocks run."""
+    """Returns what kind of places `where` holds. A cause of the launch, or a ceiling, has none to blame."""
     if BY_NAME[cause].group in _OF_THE_KERNEL:
         return "kernel"
     if not where:

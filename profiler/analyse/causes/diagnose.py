@@ -1,7 +1,6 @@
 """Finds the causes of a kernel's time: a `Profile` in, a `Diagnosis` out.
 
-`find.py` is imported when it is needed: its detectors take as long to import as a ladder of diagnoses that were kept
-takes to read.
+`find.py` is imported only when it is needed: its detectors take as long to import as a ladder of kept diagnoses takes to read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the causes of a kernel's time: every detector is asked, and what each change would save decides the order.
+"""Finds the causes of a kernel's time: asks every detector, and sorts by what each change would save.
 
 A `Profile` in; a `Diagnosis` out.
 """
@@ -45,7 +45,7 @@ DETECTORS: tuple[Detector, ...] = (
 # Those that need no counter, only how long the launch takes.
 _WITHOUT_COUNTERS: tuple[Detector, ...] = (launch.detect_short_launch,)
 
-# Less is within what a measurement can tell, and not worth a change.
+# Less is within the noise of a measurement, and not worth a change.
 _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
@@ -54,7 +54,7 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 
 def find_all(profile: Profile) -> Diagnosis:
-    """Returns the diagnosis of a kernel that was launched, which questions get from `diagnose`."""
+    """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
     evidence = gather(profile)
     causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
@@ -79,7 +79,7 @@ def _find_seen(evidence: Evidence) -> list[Seen]:
 
 
 def find_unseen(evidence: Evidence) -> list[str]:
-    """Lists what could not be looked at, and which preset records it."""
+    """Lists what the recording lacks for a full diagnosis, and the preset that records it."""
     lacking = []
     if not evidence.model.busy:
         lacking.append("how busy memory and pipes are")
@@ -94,7 +94,7 @@ def find_unseen(evidence: Evidence) -> list[str]:
 
 
 def _find_unoptimised(evidence: Evidence) -> list[Cause]:
-    """Returns the cause that comes alone: what else is found in such code need not be in what the optimiser makes of it."""
+    """Returns the cause of unoptimised code, which is named alone: other causes may vanish when the compiler optimises the code."""
     return [
         _cause(evidence, one, _saves(evidence, one), _estimates(evidence))
         for one in compilation.detect_unoptimised(evidence)

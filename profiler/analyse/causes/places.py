@@ -1,4 +1,4 @@
-"""Finds the source lines that have most part in a cause."""
+"""Finds the source lines that contribute most to a cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
-    """Returns the source lines that have most part in it; instructions, where no line is known."""
+    """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
     groups: dict[object, dict[Site, float]] = {}
     for site, weight in weights.items():
@@ -31,7 +31,7 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    CUDA's own headers, whose functions are compiled in, are not to be changed.
+    The user cannot change CUDA's own headers, whose functions are compiled in.
     """
     if not _is_toolkit(site):
         return site

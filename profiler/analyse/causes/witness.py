@@ -1,6 +1,6 @@
-"""Reads NVIDIA's rules in a report as a witness: which causes they amount to, and what they expect of a change.
+"""Reads NVIDIA's rules in a report as a witness: which causes they mean, and what they expect of a change.
 
-They decide nothing. Where one of them speaks for a cause that was found here, the cause's evidence says so.
+They decide nothing. If a rule supports a cause that was found here, the cause's evidence says so.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LIMITS = {
 
 
 def causes_of_rule(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the causes that a row of the table of rules amounts to; none for one that names nothing to change."""
+    """Returns the causes that a row of the table of rules means; none for a rule that names nothing to change."""
     if row["kind"] != "optimization" or not row["name"]:
         return ()
     if row["rule"] == "TheoreticalOccupancy":
@@ -67,7 +67,7 @@ def causes_of_rule(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def find_estimates(run: Run, launches: Collection[int]) -> dict[str, float]:
-    """Returns for each cause the largest speedup of the kernel, in percent, that a rule estimates which amounts to it."""
+    """Returns for each cause the largest speedup of the kernel, in percent, that a rule with that meaning estimates."""
     found: dict[str, float] = {}
     for row in run.table("rules").to_pylist():
         if row["launch"] in launches and row["speedup_kind"] == "global" and row["speedup_pct"]:

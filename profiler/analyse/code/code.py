@@ -154,7 +154,7 @@ def read_instructions(
     """Returns a table for each launch that ran the code which stands for the kernel, and the number of all launches."""
     columns = list(dict.fromkeys([*columns, "launch", "offset", "sass", "executed"]))
     variants = _variants(run.table("instructions").select(columns), among or _launches_of(run, kernel))
-    # Most launches, and among equals the most work: a warm-up's variant stands for nothing.
+    # The variant of most launches counts, and among equals the one with the most work: a warm-up is not typical.
     like = max(variants, key=lambda tables: (len(tables), _total(tables[0])), default=[])
     return like, sum(map(len, variants))
 

@@ -168,10 +168,10 @@ def read_counted_code(profile: Profile) -> Code:
     if code is None and profile.manifest.unread:
         raise MetricsMissing(
             f"{profile.label}: {profile.manifest.unread} are left out, because NVIDIA's reader crashed on them",
-            remedy="Of a CUDA graph, profile the kernels one by one: `ncu --graph-profiling node`.",
+            remedy="For a CUDA graph, profile its kernels one by one: `ncu --graph-profiling node`.",
         )
     if code is None or (code.is_counted and not code.executed):
-        lacks = "no machine code is recorded for" if code is None else "not one instruction ran of"
+        lacks = "no machine code is recorded for" if code is None else "no instruction ran of"
         raise MetricsMissing(
             f"{profile.label}: {lacks} {profile.kernel}",
             remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`.",
@@ -313,10 +313,10 @@ def by_count(counts: Mapping[str, float]) -> list[LoopInstruction]:
 def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:
     if code.by_structure:
         return [
-            "nothing was counted: the loop is the deepest of the code, and no branch in it counts as skipped"
+            "nothing was counted: the loop is the deepest one in the code, and every branch in it counts as taken"
         ]
     if code.like < code.launches:
-        return [f"the launches ran different machine code: shown is that of {code.like} of {code.launches}"]
+        return [f"the launches ran different machine code: this is that of {code.like} of {code.launches}"]
     gap = _gap_pct(code.instructions, opcodes)
     if gap > _LARGEST_GAP_PCT:
         return [f"counts by instruction and by opcode differ by {gap:.1f} %: they come from different passes"]

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 
-_ROUNDS = 10  # that a loop is taken to run where nothing was counted
+_ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
 _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
 
@@ -70,7 +70,7 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
 
 
 def weighted_by_structure(code: Code) -> Code:
-    """Returns code of which nothing was counted as if one warp ran it, with every loop ten times and no branch skipped.
+    """Returns uncounted code with counts as if one warp ran it: every loop ten times, every branch followed.
 
     So the hot loop is the innermost of the deepest nest, unless another has ten times as many instructions. Where tensor
     cores multiply in a loop, other loops count as run once.

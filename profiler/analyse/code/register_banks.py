@@ -1,4 +1,4 @@
-"""Counts the cycles in which instructions read their registers, of which each bank of the register file delivers one a cycle.
+"""Counts the cycles in which instructions read their registers: each bank of the register file delivers one a cycle.
 
 There are two banks since Volta, the even and the odd registers (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
 Microbenchmarking", 2018). On an H200, multiply-adds take as many cycles as the registers that they read from one bank, three of

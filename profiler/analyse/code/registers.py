@@ -29,7 +29,7 @@ _WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P",
 _WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
 _PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^CS2R(?!\.32)|\.WIDE|\.64\b")
 _NEVER_ACTS = "@!PT "
-_TIMES_ROUND = 3  # an iteration to fill the registers, one a copy may lag behind, and the one that counts
+_TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
 NOTHING: LoopValues = frozenset()
 
 

@@ -243,10 +243,10 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Attributed:
 
 
 def _under_way(sides: _Sides, fall: float) -> str:
-    """Returns why the bandwidth changed, where the width of a thread's accesses and the warps moved it that way.
+    """Returns why the bandwidth changed, if the width of a thread's accesses or the number of warps explains it.
 
-    Bytes arrive at the rate of those under way divided by the time that one of them takes (Little's law). Where a copy engine
-    brings them, the width of the threads' loads says nothing of that.
+    The rate at which bytes arrive is the number under way divided by the time that one takes (Little's law).
+    Where a copy engine brings them, the width of the threads' loads says nothing of that.
     """
     if any(_means(sides, ("bulk_loads",)).get("bulk_loads", ())):
         return ""
@@ -338,7 +338,7 @@ def _share(gain: float, whole: float) -> float:
 
 
 def bounded_exp(logarithm: float) -> float:
-    """Returns the exponential of any logarithm, also of one that only damaged counters give."""
+    """Returns the exponential of a logarithm, bounded for those that only damaged counters give."""
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 

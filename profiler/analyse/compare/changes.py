@@ -42,7 +42,7 @@ class PairChange:
 
 
 def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> PairChange:
-    """Returns what a comparison leads with; raises an error if the two were not measured alike, or lack one of `metrics`.
+    """Returns what a comparison leads with; raises an error if the two were measured in different ways, or lack one of `metrics`.
 
     The reasons and the machine code, which take longer to find, are left to `compare_profiles`.
     """
@@ -131,5 +131,5 @@ def _side(run: Run, profile: Profile, rung: Kernel | None) -> findings.Side:
 def _no_counters(runs: tuple[Run, Run], is_one_kernel: bool) -> str:
     without = [run.label for run in runs if not run.manifest.is_profiled]
     which = "either side" if len(without) == 2 else without[0]
-    precision = "" if is_one_kernel else ", and whether both compute in the same precision is not known"
-    return f"no counters were recorded of {which}: only the times are compared{precision}"
+    precision = "" if is_one_kernel else ", and it is not known whether both compute in the same precision"
+    return f"no counters were recorded for {which}: only the times are compared{precision}"

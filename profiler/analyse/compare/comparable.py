@@ -43,7 +43,7 @@ def refuse_obstacles(
     obstacles = [one for one in find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
     if obstacles and not force:
         raise NotComparable(
-            f"{before.label} and {after.label} were not measured alike:",
+            f"{before.label} and {after.label} were measured in different ways:",
             details=[f"  {obstacle}" for obstacle in obstacles],
         )
     return obstacles
@@ -63,7 +63,7 @@ def _have_durations(before: Profile, after: Profile) -> bool:
 
 
 def _unlike_sections(before: Profile, after: Profile) -> list[str]:
-    """Says what was recorded on one side only. The duration and what both have are measured alike all the same."""
+    """Says which sections only one side recorded. The duration, and what both have, can still be compared."""
     if not _by_ncu(before, after):
         return []
     recorded = [set(side.manifest.sections) for side in (before, after)]
@@ -75,11 +75,11 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
         for name, these, others in ((one, recorded[0], recorded[1]), (other, recorded[1], recorded[0]))
         if these - others
     ]
-    return [f"not the same sections were recorded: {'; '.join(own)}"]
+    return [f"different sections were recorded: {'; '.join(own)}"]
 
 
 def _only(these: str, others: str) -> str:
-    """Returns a value; of a long list of words, the first of those that the others lack."""
+    """Returns a value as text; for a long list of words, only the first that the other list lacks."""
     words = these.split()
     if len(words) <= _MOST_WORDS and len(others.split()) <= _MOST_WORDS:
         return these
@@ -119,7 +119,7 @@ def other_work(before: Profile, after: Profile) -> str:
 
 
 def _grid_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of unlike numbers of threads where nothing shows that the sides did the same work: neither its size nor its arithmetic.
+    """Warns that the numbers of threads differ, if neither a problem size nor the arithmetic shows that the sides did the same work.
 
     A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
     """
@@ -164,7 +164,7 @@ def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
 
 
 def _precision_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of unlike precision, since a result in less precision is not the same work done faster. Adds the verified error of each side.
+    """Warns that the precisions differ, because a less precise result is not the same work. Adds the verified error of each side.
 
     One kernel of a step does not say in which precision the step computes.
     """
@@ -202,7 +202,7 @@ def find_process_cautions(before: Profile, after: Profile) -> list[str]:
 
 
 def _time_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns where much time lies between the two: a clock, a board or a driver may have changed. A report without a time says the epoch."""
+    """Warns if the two were recorded long apart: a clock, a board or a driver may have changed. A report without a time has the epoch."""
     if before.gpu != after.gpu:  # and so another machine
         return []
     times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
@@ -214,7 +214,7 @@ def _time_cautions(before: Profile, after: Profile) -> list[str]:
 
 
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
-    """Lists what must be alike for a difference to be the kernel's: a name, and its value on each side."""
+    """Lists what must be equal for a difference to come from the kernel: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
     whatever_measured = [
         (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),

@@ -115,13 +115,13 @@ def compare_profiles(
 
 
 def _is_same_launch(before: Profile, after: Profile) -> bool:
-    """Returns whether both were launched alike: grid, block, registers and shared memory, on the same GPU."""
+    """Returns whether both had the same launch: grid, block, registers and shared memory, on the same GPU."""
     one, other = ([structs.replace(shape, launches=0) for shape in side.shapes] for side in (before, after))
     return before.gpu == after.gpu and one == other != []
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
-    """Returns the sides that were timed as a step of several kernels, where it is those times that are compared."""
+    """Returns the sides whose compared times are those of a step of several kernels."""
     if speedup is None or speedup.basis == "profiled":
         return []
     return [side.label for side in (before, after) if is_part_of_step(side)]
@@ -193,7 +193,7 @@ def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -
 
 
 def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
-    """Pairs all of the catalogue but the counters of shared memory where neither side touches any: they count other traffic then."""
+    """Pairs the catalogue's metrics. Leaves out the counters of shared memory if neither side uses any, because they then count other traffic."""
     shared = _may_use_shared(before) or _may_use_shared(after)
     pairs = (
         _paired(metric, before, after) for metric in CATALOGUE if shared or metric.group != "shared memory"
@@ -230,7 +230,7 @@ def _refuse_unlike_names(
         if name not in paired:
             names = " and as ".join(profile.series[name].ncu for profile in (before, after))
             raise MetricNotFound(
-                f"metric '{name}' was recorded as {names}, which need not count alike",
+                f"metric '{name}' was recorded as {names}, which may count different things",
                 remedy="Record both sides with one version of prof and of ncu.",
             )
 

@@ -33,7 +33,7 @@ FOUR_WAY = Fingerprint(
 )
 
 FINGERPRINTS = (FOUR_WAY,)
-_LARGEST_DIFFERENCE = 0.1  # of the bits loaded: beyond it the kernels do not load the same
+_LARGEST_DIFFERENCE = 0.1  # in the bits loaded: beyond it the kernels do not load the same
 _LEAST_FEWER = 0.1  # loads
 _LEAST_CHANGE = 0.03  # of the larger of two values: a smaller one confirms nothing
 

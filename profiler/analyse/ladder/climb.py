@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Climb:
-    """`others` are the conditions that runs are stored of as well.
+    """`others` are the other conditions under which runs are stored.
 
-    The finding may have been kept. `gather` reads and compares the rungs for whoever asks for more than it says.
+    The finding may come from the cache. `gather` reads and compares the rungs for a question that needs more.
     """
 
     ladder: Ladder
@@ -209,7 +209,7 @@ def headline_of_ladder(
     causes: Sequence[Cause],
     gpu: str | None = None,
 ) -> Headline:
-    """Returns the headline; `causes` are those of the rung that comes `furthest`, and `gpu` is what `--gpu` has to name."""
+    """Returns the headline; `causes` are those of the rung that comes `furthest`, and `gpu` is the name that `--gpu` needs."""
     path = path_to(rungs, furthest)
     return Headline(_what(path), _why(path), _next(ladder, gpu, furthest, causes))
 
@@ -239,7 +239,7 @@ def _what(path: Sequence[RungFinding]) -> str:
 
 
 def _why(path: Sequence[RungFinding]) -> str:
-    """Returns the largest steps of the path and those that cost time, of the steps that keep the reference."""
+    """Returns the largest steps of the path and those that cost time; steps that change the reference do not count."""
     steps = [rung for before, rung in pairwise(path) if rung.speedup and rung.reference == before.reference]
     ratios = {rung.kernel: rung.speedup.ratio for rung in steps if rung.speedup}
     better = sorted((one for one in steps if one.verdict == "better"), key=lambda one: -ratios[one.kernel])

@@ -1,8 +1,8 @@
-"""Finds what each idea of a ladder was worth: what is claimed of its step, and what the step is here.
+"""Finds what each idea of a ladder was worth: the gain that is claimed for its step, and the gain here.
 
 A climb in; an `IdeasFinding` out. A claim is the ratio of two figures that were published of both rungs of a step
-for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster,
-slower, or no better where no gain was claimed. A claimed ratio holds only where the ratio here is within a tenth of it.
+for one GPU, or what the ladder expects. It holds if the step here certainly goes the claimed way: faster, slower,
+or no better if no gain was claimed. A claimed ratio holds only where the ratio here is within a tenth of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 Story = Literal["holds", "direction only", "does not hold", "unclear", "not published"]
 Figure = Literal["gflops", "gbytes_per_s", "time_us", "reference_pct"]
 
-BAND = 1.1  # a claimed ratio holds up to so many times as much, or as little
+BAND = 1.1  # a claimed ratio holds if the ratio here is at most this factor away
 # The first that both rungs have is taken; what a figure says of speed.
 _SPEEDS: dict[Figure, Callable[[float], float]] = {
     "gflops": lambda rate: rate,
@@ -51,8 +51,9 @@ class PublishedStep(Struct, frozen=True):
 class Idea(WithAgreedNames, Struct, frozen=True):
     """One rung against rung `before`.
 
-    `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here, where
-    the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` names the first cause of each rung, and what became of the work.
+    `claim` is what the ladder, or what was `published`, claims for the step. `story` says whether that holds
+    here, where the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` names the first
+    cause of each rung, and what became of the work.
     """
 
     kernel: int
@@ -73,7 +74,7 @@ class Idea(WithAgreedNames, Struct, frozen=True):
 class IdeasFinding(Struct, frozen=True):
     """The ideas that were added to the first rung, in the ladder's order, as recorded on this GPU with this workload.
 
-    `missing` are the rungs of which nothing can be said.
+    `missing` are the rungs without a result.
     """
 
     schema_version: int
@@ -114,7 +115,7 @@ def _idea(ladder: Ladder, step: LadderStep, binding: Mapping[int, str | None]) -
     published = find_published_step(before.kernel, after.kernel)
     claim = _claim(ladder, before.kernel, after.kernel, published)
     speedup = step.change.speedup if step.change else None
-    # Kernels of steps that they are only a part of: the profiler's durations say nothing of the steps.
+    # A kernel that is only a part of its step: the profiler's durations say nothing about the step.
     if speedup and speedup.basis == "profiled" and any(map(is_part_of_step, (before.profile, after.profile))):
         speedup = None
     verdict = judge_speedup(speedup) if speedup else None
@@ -232,7 +233,7 @@ def _instructions(before: Figures, after: Figures) -> str:
 
 
 def _blocks(before: Figures, after: Figures) -> str:
-    """Reports where threads no longer load and store by themselves, but have blocks copied."""
+    """Reports whether threads stopped, or began, to load and store by bulk copies."""
     name = "bulk_loads"
     if not (name in before and name in after and bool(before[name]) != bool(after[name])):
         return ""

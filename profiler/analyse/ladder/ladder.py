@@ -40,14 +40,14 @@ class RungDelta(Struct, frozen=True):
 
 
 def _is_repeated(metric: tuple[str, object], *_: object) -> bool:
-    """Ranks last what the rung's own duration says too, and what the pipe of those instructions says."""
+    """Ranks last the metrics that repeat the rung's own duration, or the pipe of the same instructions."""
     return metric[0] in (DURATION, "lsu_inst_share_pct")
 
 
 class RungFinding(WithAgreedNames, Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
-    Where it `is_part_of_step`, what was timed took well longer than the kernel that they are of.
+    If it `is_part_of_step`, the timed step took much longer than the kernel that the metrics are of.
 
     `reference_pct` is its speed in percent of the reference as one calls it, `best_pct` of the fastest algorithm that the
     reference's library offers, null where that was not timed.
@@ -90,7 +90,7 @@ class RungFinding(WithAgreedNames, Struct, frozen=True):
 
 
 class MissingRung(Struct, frozen=True):
-    """A rung that the ladder has and a finding has not, and why."""
+    """A rung of the ladder that a finding lacks, and why."""
 
     kernel: int
     name: str
@@ -107,7 +107,7 @@ class Numbered(Protocol):
 
 
 def name_cut(rung: Numbered) -> MissingRung:
-    """Returns what the short form of a finding says of a rung that it has no room for."""
+    """Returns what the short form of a finding says about a rung for which it has no room."""
     return MissingRung(rung.kernel, rung.name, "cut from the short form")
 
 
@@ -315,7 +315,7 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
 
 
 class _Reached(NamedTuple):
-    """The speed of a rung in percent of its reference: as one calls it, and of the fastest algorithm of its library."""
+    """The speed of a rung in percent of its reference: of the default call, and of the fastest algorithm of its library."""
 
     reference_pct: float | None = None
     best_pct: float | None = None
@@ -324,9 +324,9 @@ class _Reached(NamedTuple):
 
 
 def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None) -> _Reached:
-    """Holds a rung against what was timed in between; else against the reference rung, where both were measured one way.
+    """Compares a rung with the reference timed in turns with it; else with the reference rung, if both were measured the same way.
 
-    A rung that slows the reference beside it is held against the reference rung, which is timed beside its like.
+    A rung that slows the reference beside it is compared with the reference rung.
     """
     own, alone = summaries[rung.kernel.number], summaries[reference.kernel.number] if reference else None
     if own is None:
@@ -349,7 +349,7 @@ def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Ru
 
 
 def _may_slow(rung: Rung, reference: Rung) -> bool:
-    """Returns whether both time the same reference in programs of one kind: PyTorch's processes copy more slowly than ours."""
+    """Returns whether both time the same reference in the same kind of program: PyTorch's processes copy more slowly than ours."""
     facts = [one.timed.manifest.provenance if one.timed else None for one in (rung, reference)]
     names, runtimes = ({getattr(one, field, None) for one in facts} for field in ("reference", "runtime"))
     return rung is not reference and None not in facts and len(names) == len(runtimes) == 1
@@ -375,7 +375,7 @@ def _process_medians(rung: Rung, column: str) -> list[float]:
 
 
 def _timed_reference(rung: Rung) -> str | None:
-    """Returns what was timed in between, where something was."""
+    """Returns the reference that was timed in turns with the rung, if there is one."""
     provenance = rung.timed.manifest.provenance if rung.timed else None
     return provenance.reference if provenance else None
 

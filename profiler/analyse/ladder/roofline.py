@@ -1,8 +1,8 @@
-"""How close the rungs of a ladder come to what the same GPU was measured to do at most.
+"""Says how close the rungs of a ladder come to the most that the same GPU was measured to do.
 
-A ladder's climb and the ceilings in; a `Roofline` out. A rung of the ceilings that declares
-`flops` is a ceiling of its arithmetic, one that declares `bytes` of its memory, and both are called as their rung is. Work is
-what a ladder declares, time is without the profiler, and bytes moved are counted under it. A ceiling that was not
+A ladder's climb and the ceilings in; a `Roofline` out. A rung of the ceilings that declares `flops` is a ceiling
+of its arithmetic, one that declares `bytes` of its memory, and both have the name of their rung. Work is what a
+ladder declares, time is without the profiler, and bytes moved are counted under it. A ceiling that was not
 measured is named as missing and never looked up: a data sheet says what a GPU should do.
 """
 
@@ -134,7 +134,7 @@ def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterabl
 
 
 def _known_workload(ladder: Ladder, workload: tuple[tuple[str, int], ...] | None) -> dict[str, int] | None:
-    """Returns the workload, or None without all of its parameters: how much work was done is not known then."""
+    """Returns the workload, or None if a parameter is missing, because the work is then unknown."""
     values = dict(workload or ())
     return values if set(values) == set(ladder.workload.parameters) else None
 
@@ -178,7 +178,7 @@ def _ceiling(rung: Rung, workload: Mapping[str, int] | None) -> Ceiling | None:
 
 def _why_no_point(rung: Rung, summary: TimingSummary) -> str:
     if not summary.gflops:
-        return "how many operations it makes is not known"
+        return "its number of operations is not known"
     if is_part_of_step(rung.profile):
         return "one kernel of several was profiled"
     return "" if _dram_bytes(rung.profile) else "bytes of device memory were not counted"

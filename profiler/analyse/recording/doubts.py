@@ -19,7 +19,7 @@ from profiler.text import duration, first_of
 _LARGEST_PCT = 100.5
 _MOST_NAMED = 5
 # A kernel by itself takes as long every time, under a profiler or without one, to a few percent. What is timed and takes
-# over a tenth longer than the kernel profiled is more than that kernel, and launches that scatter by more are not alike.
+# over a tenth longer than the profiled kernel is more than that kernel, and launches that scatter by more differ.
 _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0
@@ -31,7 +31,7 @@ _MOSTLY_TIMED = 10
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, launches that take unlike times, moving clocks, parts of a step."""
+    """Lists what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
     doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
@@ -42,8 +42,8 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
     if profile.run and profile.numbers and is_undecoded(profile.run, profile.kernel, profile.numbers):
         lines.append(
-            f"{profile.label}: NVIDIA's reader cannot disassemble the code of this GPU any more: causes that are read "
-            "from instructions are left out"
+            f"{profile.label}: NVIDIA's reader no longer disassembles the code of this GPU, so causes that show in "
+            "instructions are left out"
         )
     if profile.run and profile.run.reports_gone:
         gone = first_of(profile.run.reports_gone, _MOST_NAMED)
@@ -53,7 +53,7 @@ def find_doubts(profile: Profile) -> list[str]:
 
 
 def _gaps(profile: Profile) -> list[str]:
-    """Returns each metric that has no number in some launches, or in any of those for which ncu recorded it."""
+    """Returns each metric without a number in some of the launches, or in all, for which ncu recorded it."""
     missing = {
         f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in profile.series.items()
     }
@@ -65,7 +65,7 @@ def _gaps(profile: Profile) -> list[str]:
 
 
 def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
-    """Says of a kernel that is faster than a copy that it mostly reads, which memory does faster."""
+    """Returns the caution that a kernel faster than a copy mostly reads, which memory does faster."""
     passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
     return (
         [f"it mostly reads, so it can pass {reference}, which writes half of them"]
@@ -81,7 +81,7 @@ def mostly_reads(profile: Profile) -> bool:
 
 
 def _uneven_launches(profile: Profile) -> list[str]:
-    """Returns the caution that a mean stands for launches that take unlike times."""
+    """Returns the caution that a mean stands for launches of very different times."""
     took = profile.series.get(DURATION)
     values = took.values if took else ()
     if len(values) < 2 or min(values) <= 0 or len(profile.shapes) > 1:  # unlike shapes are another caution
@@ -108,7 +108,7 @@ def _moved_clock(profile: Profile) -> list[str]:
 
 
 def is_part_of_step(profile: Profile) -> bool:
-    """Returns whether what was timed without the profiler took well longer than the kernel that was profiled."""
+    """Returns whether the step timed without the profiler took much longer than the profiled kernel."""
     profiled = profile.series.get("duration_ns")
     if profiled is None or not profile.timings_ns:
         return False
@@ -119,7 +119,7 @@ def is_part_of_step(profile: Profile) -> bool:
 def _partial(profile: Profile) -> str:
     kernel_ns, step_ns = profile.series["duration_ns"].values.mean, median(profile.timings_ns)
     return (
-        f"{profile.label}: the kernel profiled takes {duration(kernel_ns)}, what was timed without the profiler "
+        f"{profile.label}: the profiled kernel takes {duration(kernel_ns)}, the step that was timed without the profiler "
         f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
     )
 

@@ -26,7 +26,7 @@ _MOST = 0.8
 
 
 class Indexed(Protocol):
-    """The part of a kernel's sheet that the index is made of."""
+    """The part of a kernel's sheet that the index needs."""
 
     @property
     def kernel(self) -> str: ...

@@ -19,7 +19,7 @@ from profiler.store.runs.run import Run
 _NAME_WIDTH = 200
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
-_ONE_OR_ALL = "Choose one of each side with -k PATTERN, or all that both have with --all."
+_ONE_OR_ALL = "Choose one on each side with -k PATTERN, or all that both have with --all."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 
@@ -94,7 +94,7 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
     if len(pairs) == 1 or (pairs and every):
         return pairs
     raise KernelAmbiguous(
-        "which kernel to compare is not clear",
+        "it is not clear which kernel to compare",
         details=_both(before, after, pattern),
         remedy=_ONE_OF_A_FILE
         if not (before.manifest.reports and after.manifest.reports)
@@ -107,7 +107,7 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
 def _of_one_base_name(
     left: Iterable[str], right: Iterable[str], common: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yields the kernels, of those without a counterpart, that each side has once by their function's name."""
+    """Yields pairs of the kernels without a counterpart whose function's name each side has once."""
     alone = [_by_base_name(name for name in side if name not in common) for side in (left, right)]
     for base, names in alone[0].items():
         others = alone[1].get(base, ())
@@ -129,9 +129,10 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
     """Returns the kernels of a run in whose names the pattern is found; all of them without one.
 
-    A name as an answer prints it is no pattern: it means the kernels of exactly this name.
-    A pattern that is a function's whole name means no function whose name only contains it. One that no name fits is held
-    against the names without their parameters, and then without their template arguments: `scale$` is how such a name ends.
+    A name as an answer prints it is no pattern: it means the kernels of exactly this name. A pattern that is
+    a function's whole name matches no function whose name only contains it. If no name matches, the pattern
+    is tried on the names without their parameters, and then without their template arguments, so that
+    `scale$` matches the end of such a name.
     """
     kernels = run.manifest.kernels
     for name_of in (str, plain_name, base_name):

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from itertools import takewhile
 
-# The types of template arguments, and the hash with which Numba tells versions of a function apart.
+# The types of template arguments, and the hash with which Numba distinguishes versions of a function.
 _OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|\[abi:[^\]]*\]")
 
 # How one compiler and another write a namespace without a name.
@@ -25,7 +25,7 @@ def base_name(kernel: str) -> str:
 
 
 def called_name(kernel: str, width: int = _WIDTH) -> str:
-    """Returns the function's own name, and of one that is called just "kernel", which says nothing, as much of its template as fits."""
+    """Returns the function's own name; for one that is just called "kernel", also as much of its template as fits."""
     base = base_name(kernel)
     return _cut(_unscoped(plain_name(kernel)) if _SAYS_NOTHING.fullmatch(base) else base, width)
 
@@ -37,7 +37,7 @@ def short_name(kernel: str, width: int = _WIDTH) -> str:
 
 
 def short_names(kernel: str, other: str, width: int = _WIDTH) -> tuple[str, str]:
-    """Returns the short names of two kernels; where they would be the same, with the first of the template that differs."""
+    """Returns the short names of two kernels; if they would be the same, with the first template argument that differs."""
     one, two = short_name(kernel, width), short_name(other, width)
     if one != two or plain_name(kernel) == plain_name(other):
         return one, two

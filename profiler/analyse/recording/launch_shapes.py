@@ -1,4 +1,4 @@
-"""Reads how a kernel was launched: its grid, its blocks, and what a block takes of an SM.
+"""Reads how a kernel was launched: its grid, its blocks, and what a block needs of an SM.
 
 Launches of one name may differ in all of these; who averages them must say so.
 """
@@ -62,7 +62,7 @@ def shape_text(shape: LaunchShape) -> str:
 
 
 def _extent(sizes: tuple[int, int, int], of: str) -> str:
-    """Returns the sizes without trailing ones, and what they are sizes of."""
+    """Returns the sizes without trailing 1s, and what they count."""
     x, y, z = sizes
     shown = (x,) if y == z == 1 else (x, y) if z == 1 else sizes
     return f"{' x '.join(f'{size:,}' for size in shown)} {of}{'s' * (shown != (1,))}"

@@ -1,6 +1,6 @@
 """Narrows a profile to its launches of one shape: a mean over large and small launches describes neither.
 
-A `Profile` in; the `Profile` of its launches of the shape that takes most of the time out.
+A `Profile` in; out comes one that holds only the launches of the shape that takes most of the time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _durations(profile: Profile) -> dict[int, float]:
 def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profile, list[str]]:
     """Returns both sides of a comparison, each at the shape that takes most of its time.
 
-    The third says so; it is empty where both sides are as they came.
+    The third value is a caution that says so; it is empty if neither side was narrowed.
     """
     if len(before.shapes) < 2 and len(after.shapes) < 2:
         return before, after, []
@@ -58,9 +58,9 @@ def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profi
     if one.shapes and other.shapes and _grid(one.shapes[0]) == _grid(other.shapes[0]):
         counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
         shapes = f"{shape_text(one.shapes[0])}, which take most of the time ({counts})"
-        return one, other, [f"compared are the launches of {shapes}"]
+        return one, other, [f"the launches of {shapes}, are compared"]
     which = ", with ".join(_which(main, side.launches) for side, main in ((before, one), (after, other)))
-    return one, other, [f"compared are the launches that take most of the time: {which}"]
+    return one, other, [f"the launches that take most of the time are compared: {which}"]
 
 
 def _which(main: Profile, launches: int) -> str:

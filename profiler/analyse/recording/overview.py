@@ -71,9 +71,9 @@ class SheetRule(Struct, frozen=True):
 
 
 class HotLine(Struct, frozen=True):
-    """A source line with its share of the kernel's samples; of its own, the share of each main reason to wait.
+    """A source line with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
 
-    `ready_pct` of them found a warp that could go on.
+    `ready_pct` of its samples found a warp that could go on.
     """
 
     file: str
@@ -85,7 +85,7 @@ class HotLine(Struct, frozen=True):
 
 
 def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
-    """Ranks the headline in its order, then what the causes and the cautions speak of."""
+    """Ranks the headline's metrics in their order, then those that the causes and the cautions mention."""
     if metric.name in HEADLINE:
         return HEADLINE.index(metric.name)
     is_evidence = any(metric.name in cause.evidence for cause in sheet.causes)
@@ -96,7 +96,7 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
 class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
-    `launches` and `total_ns` are of all of them, and everything else of those of the shape that takes most of the time.
+    `launches` and `total_ns` cover all launches; everything else covers those of the shape that takes most of the time.
     """
 
     kernel: str
@@ -185,7 +185,7 @@ class RecordingOverview:
 
     @cached_property
     def headline(self) -> Headline | None:
-        """The answer: of the one kernel, or of where the time of several goes."""
+        """The answer about the one kernel, or about where the time of several goes."""
         if len(self.sheets) == 1:
             return self.sheets[0].headline
         counted = self.run.manifest.has_counters
@@ -235,7 +235,7 @@ def summarise_timings(run: Run, kernel: Kernel | None) -> TimingSummary:
     """Returns a run's times without the profiler. Without the ladder's `kernel`, the work done is not known."""
     timings = run.table("timings")
     if not timings.num_rows:
-        raise RunDamaged(f"{run.path}: a run of timings that holds none")
+        raise RunDamaged(f"{run.path}: a run of timings without a single one")
     return summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
 
 
@@ -253,7 +253,7 @@ def _headline_of_timing(
     if kernel is not None and not kernel.is_profiled:
         ladder = f"`prof ladder --ladder {run.manifest.ladder}`"
         why = "It launches no kernel of its own, so there are no counters to say why."
-        return Headline(what, why, f"{ladder} holds it against the kernels of its ladder.")
+        return Headline(what, why, f"{ladder} compares it with the kernels of its ladder.")
     why = "Only times were recorded, which do not say why."
     return Headline(what, why, f"Record its counters with `{how_to_profile}`, then ask again.")
 
@@ -303,8 +303,9 @@ def _nvtx(run: Run, kernel: str) -> list[str]:
 def _rules(run: Run, kernel: str) -> list[SheetRule]:
     """Lists Nsight Compute's own findings for the kernel, the largest estimate first, once for each source line.
 
-    Each launch repeats them with slightly other figures: a rule speaks for the first launch that it fired for. What
-    it says of instructions whose lines are not known is said of the first, and the others are counted.
+    Each launch repeats them with slightly other figures, so only the first launch counts for which a rule
+    fired. Of equal findings about instructions without known lines, the first is listed, and the others are
+    counted.
     """
     launches = run.table("launches").select(["launch", "kernel"]).to_pylist()
     numbers = {row["launch"] for row in launches if row["kernel"] == kernel}

@@ -51,7 +51,7 @@ class Series:
 
     @property
     def mean(self) -> float:
-        """Returns the mean of the processes' means: each counts alike, however many launches it made."""
+        """Returns the mean of the processes' means: each process counts the same, however many launches it made."""
         return self.values.mean
 
 
@@ -157,7 +157,7 @@ def timings_of(run: Run) -> Readings:
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
-    """Returns each name once, ours where ncu's was given; or raises MetricNotFound, which names the nearest recorded."""
+    """Returns each name once, ours if ncu's was given; raises MetricNotFound, which names the nearest recorded metric."""
     profiles = list(profiles)
     names = list(dict.fromkeys(_our_name(name, profiles) for name in names))
     for name in names:
@@ -170,7 +170,7 @@ def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[s
 
 
 def _our_name(name: str, profiles: Iterable[Profile]) -> str:
-    """Returns the catalogue's name where ncu's was given and is what the catalogue resolved to."""
+    """Returns the catalogue's name for ncu's name if the catalogue resolved to that name."""
     for metric in CATALOGUE:
         if name in metric.ncu:
             found = [profile.series.get(metric.name) for profile in profiles]
@@ -179,7 +179,7 @@ def _our_name(name: str, profiles: Iterable[Profile]) -> str:
 
 
 class RecordedMetrics(Mapping[str, Series]):
-    """The metrics by ncu's name. Of the hundreds in a recording few are asked for, so each is gathered when it is."""
+    """The metrics by ncu's name. A recording has hundreds and few are needed, so each is gathered when it is asked for."""
 
     def __init__(self, metrics: pa.Table, process_of: Mapping[int, int]) -> None:
         numbers = metrics.column("launch").to_pylist()

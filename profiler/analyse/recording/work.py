@@ -1,7 +1,7 @@
 """Derives the metrics that need the bytes that a ladder says the work has to move.
 
-A `Profile` and those bytes in; the same with the metrics that need them out. Where the kernel
-profiled is a part of a step only, its instructions and the bytes of the whole do not go together.
+A `Profile` and those bytes in; the same with the metrics that need them out. Where the profiled kernel is
+only a part of a step, its instructions and the bytes of the whole step do not go together.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ _SCALAR = {
     **dict.fromkeys(("DFMA", "DADD", "DMUL"), "fp64"),
 }
 _WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
-_MOVES = "HFMA2"  # also brings constants into registers, of kernels that have no halves
+_MOVES = "HFMA2"  # it also moves constants into registers, in kernels without halves
 # Tensor cores leave sums to others: what both sides do as much as this is no difference.
 _MUCH = 1 / 3
 _AS_MUCH = 1.1  # tiles that reach beyond the edge, and sums at the end, differ
 
 
 def find_arithmetic(opcodes: Mapping[str, float]) -> str:
-    """Returns what most of these executed operations compute in; empty where there are none, or their opcodes do not say."""
+    """Returns the arithmetic of most of these executed operations; empty if there are none, or their opcodes do not say."""
     return _most(_work(opcodes))
 
 
 def find_unlike_arithmetic(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, str] | None:
-    """Returns what each side computes in where neither does much of what the other does most; None where they are alike or unknown."""
+    """Returns the arithmetic of each side if neither does much of the other's main one; None if they are similar or unknown."""
     sides = _work(before), _work(after)
     one, other = map(_most, sides)
     if not one or not other or _share(sides[0], other) > _MUCH or _share(sides[1], one) > _MUCH:
@@ -93,7 +93,7 @@ def is_as_much_arithmetic(before: Mapping[str, float], after: Mapping[str, float
 
 
 def _work(opcodes: Mapping[str, float]) -> dict[str, float]:
-    """Counts operations by what they compute in; under an empty name where the opcode does not say."""
+    """Counts operations by their arithmetic; under an empty name if the opcode does not say it."""
     work: dict[str, float] = {}
     for opcode, count in opcodes.items():
         kind, operations = _operations(opcode)
@@ -119,7 +119,7 @@ def _share(work: Mapping[str, float], kind: str) -> float:
 
 
 def _operations(opcode: str) -> tuple[str | None, float]:
-    """Returns what an opcode computes in: None where it computes nothing, empty where it does not say."""
+    """Returns the arithmetic of an opcode: None if it computes nothing, empty if the opcode does not say it."""
     name, *modifiers = opcode.split(".")
     if opcode == _WIDENED:
         return None, 0

@@ -1,13 +1,14 @@
 """Computes how sure the difference of two means is, where launches come in processes.
 
-Two `Readings` in, a `Difference` with its interval and p-value out. Launches of one process share its
-memory, clocks and heat, so that the launches of three processes are three witnesses and not fifteen: the
-noise of a side is how far the means of its processes lie apart, and the interval is Welch's over those. A side
-of one process shows the noise between its launches only.
+Two `Readings` in, a `Difference` with its interval and p-value out. Launches of one process share its memory,
+clocks and heat, so the fifteen launches of three processes count as three witnesses. The noise of a side is
+how far the means of its processes lie apart, and the interval is Welch's over these means. A side of one
+process shows the noise between its launches only.
 
-Welch alone is too sure of a few means that scatter unlike: it takes the degrees of freedom of both sides where the
-noisier one looks quiet by luck. So a difference is never surer here than it would be if all its noise were that of one
-side and the other side were known exactly; which keeps the 5 %, whichever side scatters more.
+Welch alone is too sure of a few means if one side scatters more: when the noisier side looks quiet by luck,
+it counts the degrees of freedom of both. So a difference is never surer here than it would be if all its
+noise came from one side and the other side were known exactly. This keeps the 5 %, whichever side scatters
+more.
 
 Student's distribution is computed here because importing SciPy for it would cost more than a
 whole comparison; tests check it against SciPy.
@@ -61,7 +62,7 @@ class Readings(tuple[float, ...]):
 
     @cached_property
     def mean(self) -> float:
-        """Returns the mean of process means: each process counts alike, however many launches it made."""
+        """Returns the mean of process means: each process counts the same, however many launches it made."""
         return _mean(self._process_means)
 
     @cached_property
@@ -70,7 +71,7 @@ class Readings(tuple[float, ...]):
 
     @cached_property
     def noise(self) -> Variance:
-        """Estimates the variance of the mean from how far process means lie apart; from the launches where there is one process."""
+        """Estimates the variance of the mean from how far process means lie apart; with one process, from its launches."""
         groups = self.by_process
         processes = len(groups)
         inside = math.fsum(map(_squares, groups, self._process_means))
@@ -109,7 +110,7 @@ class StandardError(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A difference of two means, as unsure as the least sure of its errors; without any it is exact."""
+    """A difference of two means with its standard errors, of which the least certain counts; without any it is exact."""
 
     delta: float
     errors: tuple[StandardError, ...]
@@ -146,7 +147,7 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Returns the mean; of equal values the value itself, which dividing a sum may miss by a bit."""
+    """Returns the mean; for equal values, the value itself, because dividing a sum may be off by a bit."""
     return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
 
 
@@ -155,9 +156,9 @@ def _squares(values: Sequence[float], mean: float) -> float:
 
 
 def discoveries(p_values: Sequence[float], rate: float = 1 - CONFIDENCE) -> set[int]:
-    """Returns which of many questions, asked together, are answered: of these at most `rate` are false on average.
+    """Returns which of many differences, tested together, are discoveries: at most `rate` of these are false on average.
 
-    By Benjamini and Hochberg. Where nothing differs at all, that is also how probable any answer is.
+    By Benjamini and Hochberg. If nothing differs at all, `rate` is also the probability of any discovery.
     """
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     last = max(

@@ -11,7 +11,7 @@ from msgspec import Struct
 class TimingSummary(Struct, frozen=True):
     """The spread is the interquartile range; without a reference its figures are null.
 
-    `reference` is the reference as one calls it, `best` the fastest algorithm that its library offers.
+    `reference` is the default call of the reference, `best` the fastest algorithm that its library offers.
     """
 
     repeats: int

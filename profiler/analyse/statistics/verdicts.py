@@ -1,11 +1,11 @@
 """Decides the verdict that the readings of metrics allow: better, worse, changed, same, or unclear and why.
 
-Pairs of `Series` in, one `MetricDelta` each out. To be called different takes certainty and a size that
-matters: of the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts.
-Certainty allows for how many metrics were asked about, in three questions that do not dilute each
-other: did the duration change, which decides; did what the comparison leads with, or what was asked
-for by name; did any other metric? Of the differences that answer a question, at most 5 % on average are
-there by chance. Where nothing differs, that is also how often a question is answered wrongly at all.
+Pairs of `Series` in, one `MetricDelta` each out. A difference must be certain and large enough to matter: of
+the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts. Certainty
+allows for how many metrics were asked about, in three questions that do not dilute each other: did the
+duration change, which decides; did what the comparison leads with, or what was asked for by name; did any
+other metric? Of the differences that answer a question, at most 5 % on average are there by chance. Where
+nothing differs, that is also how often a question is answered wrongly at all.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str
 
 
 def _whole(metric: Metric, recorded: Mapping[str, tuple[Series, Series]]) -> float:
-    """Returns the whole that the metric counts a part of, on the side where it is less.
+    """Returns the whole that the metric counts a part of, on the side where this whole is smaller.
 
-    0, of which nothing is a trifle, where there is no whole or it is not recorded.
+    Returns 0 if there is no whole or it is not recorded: then no change is too small a part of it.
     """
     if not metric.part_of or not recorded.keys() >= set(metric.part_of):
         return 0.0
@@ -97,7 +97,7 @@ def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
 
 
 def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0) -> Judgement:
-    """Returns the interval of the change, and what it allows to say where no other metric is asked about.
+    """Returns the interval of the change, and the verdict that it allows if no other metric is asked about.
 
     `whole` is what the metric counts a part of.
     """

@@ -39,7 +39,7 @@ def readable_ladder(
     except LadderInvalid as error:
         if is_path(settings.ladder):
             raise
-        settings.note(f"answered without the ladder, which is not valid: {error.message}")
+        settings.note(f"the ladder is not valid, so the answer leaves it out: {error.message}")
         return None
 
 

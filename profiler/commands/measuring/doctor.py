@@ -18,7 +18,7 @@ def doctor(
     """Check what works on this machine, and say how to repair the rest.
 
     Checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu, and profiles an empty kernel to see
-    whether performance counters may be read. A missing GPU is no failure, since reports can be read and compared
+    whether performance counters may be read. A missing GPU is not a failure, because reports can be read and compared
     without one. The exit code is 85 if something that should work here does not.
 
     Examples:

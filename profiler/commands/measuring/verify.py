@@ -32,8 +32,8 @@ def verify(
     """Check every kernel's result against its reference.
 
     Builds what changed first; the inputs are random. Fails if a kernel's result is wrong or could not be checked.
-    Workloads that a kernel refuses and missing libraries are shown, and are a failure only if nothing at all was
-    verified. A missing library is also a failure if its kernel was chosen with --kernel.
+    Prints the workloads that a kernel refuses and the libraries that are missing; these are a failure only if nothing at
+    all was verified. A missing library is also a failure if its kernel was chosen with --kernel.
 
     Examples:
 

@@ -28,7 +28,7 @@ from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
 
 _REGRESSION = 1  # the only use of exit code 1
-_SMALLEST_PCT = 0.1  # whoever types less without a % may mean a fraction
+_SMALLEST_PCT = 0.1  # a person who types less without a % may mean a fraction
 
 
 def check(
@@ -154,7 +154,7 @@ def check(
     _check_choice(baseline, candidate, settings)
     first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
     if other_kernel is not None and is_store(baseline):
-        raise typer.BadParameter("two -k choose the kernels of two recordings; of folders, give one")
+        raise typer.BadParameter("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)
     try:
         finding = ask(
@@ -206,7 +206,7 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise typer.BadParameter(f"'{text}' is no percentage such as 2%", param_hint="'--max-slower'")
+        raise typer.BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'")
     if 0 < value < _SMALLEST_PCT and not text.endswith("%"):
         raise typer.BadParameter(
             f"{text} means {text} %; give {100 * value:g}% for the fraction {text}, or {text}% for what it says",

@@ -65,8 +65,8 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    If one of them was only timed, not profiled, compares their times alone. Of one kernel on two GPUs, shows what the
-    other GPU changes. Two kernels of one report are named by two -k.
+    If one of them was only timed, not profiled, compares their times alone. For one kernel on two GPUs, shows what the
+    other GPU changes. Two -k choose two kernels of one report.
 
     Examples:
 

@@ -26,7 +26,7 @@ def list_runs(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="List every run of this kernel number, of exactly this name, or of the names that fit a shell pattern."
+            help="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern."
         ),
     ] = None,
     kernels: Annotated[

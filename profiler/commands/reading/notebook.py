@@ -42,7 +42,7 @@ def notebook(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Open this notebook: a shipped one, or a file. Of one or two .ncu-rep files, write one.",
+            help="Notebook to open: a shipped one, or a file. For one or two .ncu-rep files, write a notebook.",
             show_default=False,
         ),
     ] = None,

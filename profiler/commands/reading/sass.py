@@ -50,8 +50,7 @@ def sass(
     """Show the machine code of a hot loop, or of two side by side.
 
     Finds the hot loop by its execution counts, or by its structure where nothing was counted, and traces its FMAs (fused multiply-adds) to the loads that feed them.
-    A k-step is one FMA into every accumulator; A is the operand that the FMAs of neighbours in a row of the result
-    share.
+    A k-step is one FMA into every accumulator; A is the operand that neighbours in a row of the result share.
 
     Examples:
 

@@ -45,7 +45,7 @@ def show(
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
-    Of a recording with several kernels, lists all by their share of the time; -k chooses one. For a run of `prof time`, shows its timings.
+    If a recording has several kernels, lists all by their share of the time; -k chooses one. For a run of `prof time`, shows its timings.
 
     Examples:
 

@@ -39,7 +39,7 @@ TlsCaOption = Annotated[
         "--tls-ca",
         exists=True,
         dir_okay=False,
-        help="Certificate of the authority that signed the others, for tls://.",
+        help="Certificate of the authority that signed the certificates, for tls://.",
     ),
 ]
 TlsCertOption = Annotated[

@@ -89,7 +89,7 @@ KernelNameOption = Annotated[
         "--kernel-name",
         "-k",
         metavar="REGEX",
-        help="Choose kernels by a part of their name; ignores case unless it holds a capital. The whole name of a function means it alone.",
+        help="Choose kernels by a part of their name; ignores case unless it holds a capital. The whole name of a function matches that function alone.",
     ),
 ]
 KernelNamesOption = Annotated[

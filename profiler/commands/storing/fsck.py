@@ -35,10 +35,10 @@ def fsck(
     """Examine everything that is stored, and repair it.
 
     Reads every manifest, table, report, sweep and pack. Prints one line for each run, pack or sweep with something
-    wrong, and for what killed processes left behind. With --repair, damaged runs move to the folder `damaged` of the
-    runs, beside a file with the reason. A damaged pack is written again from its runs that are whole. What cannot be
-    read, and so may be whole, is `unread` and stays. Among temporary files, `scratch` of any killed process is named and,
-    with --repair, removed: it says nothing against these runs. No data is deleted. The exit code is 28 if something is wrong and was not repaired.
+    wrong, and for what killed processes left behind. With --repair, moves damaged runs to the folder `damaged` of the
+    runs, beside a file with the reason, and writes a damaged pack again from its runs that are whole. Deletes no data.
+    `unread` is what cannot be read: it may be whole, and stays. `scratch` is what any killed process left among temporary
+    files: it says nothing against these runs, and --repair removes it. The exit code is 28 if something is wrong and was not repaired.
 
     Examples:
 

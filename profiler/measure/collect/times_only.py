@@ -1,6 +1,6 @@
-"""Takes any program to a run of the times of its kernels, without counters: it is run and listened to several times.
+"""Records the times of any program's kernels as a run, without counters: it runs the program several times and listens.
 
-`listener.c` listens inside the program. It is compiled on the spot, so a C compiler is needed, and CUPTI.
+`listener.c` listens inside the program. It is compiled on the spot, which needs a C compiler and CUPTI.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
         lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
     if refused := next((line for line in lines if line.startswith(_REFUSED)), None):
         raise ToolNotFound(
-            f"kernels cannot be listened to: {refused.removeprefix(_REFUSED)}",
+            f"kernels cannot be recorded: {refused.removeprefix(_REFUSED)}",
             remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",
         )
     if not lines:
@@ -145,7 +145,7 @@ def _compile(folder: Path) -> Path:
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), *_COMPILERS))), None)
     if compiler is None:
         raise ToolNotFound(
-            "no C compiler, which times without counters need",
+            "times without counters need a C compiler, and none was found",
             remedy="Install gcc or clang, or set CC.",
         )
     library = folder / "listener.so"
@@ -153,7 +153,7 @@ def _compile(folder: Path) -> Path:
     done = run(command, timeout_s=_COMPILE_S)
     if done.exit_code:
         raise ToolNotFound(
-            f"{compiler} cannot compile what listens to a program",
+            f"{compiler} cannot compile the library that records a program's kernels",
             details=done.details,
             remedy="Check that it compiles C for this machine, or set CC to another compiler.",
         )

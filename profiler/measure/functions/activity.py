@@ -53,7 +53,9 @@ def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) ->
         raise KernelNotFound(f"'{wanted}' is not a regular expression: {error}") from None
     if not found:
         names = [f"  {demangled(one.name)[:200]}" for one in kernels]
-        raise KernelNotFound(f"{label} launches no kernel that fits '{wanted}'; it launches:", details=names)
+        raise KernelNotFound(
+            f"{label} launches no kernel that matches '{wanted}'; it launches:", details=names
+        )
     return Chosen(wanted, (), sum(one.launches for one in found))
 
 
@@ -135,7 +137,7 @@ class Listener:
             self._call("cuptiActivityEnable", c_uint32(kind))
 
     def stop(self) -> None:
-        """Listens no more, so that the process runs on as fast as before."""
+        """Stops listening, so that the process runs as fast as before."""
         for kind in (_KERNEL, _COPY, _SET):
             self._call("cuptiActivityDisable", c_uint32(kind))
 
@@ -197,7 +199,7 @@ def _loaded() -> list[str]:
 
 
 def installed(library: str) -> Iterator[str]:
-    """Yields where a library of CUDA may lie: beside the packages of Python, in a toolkit, or where the system looks."""
+    """Yields the paths where a library of CUDA may lie: beside Python's packages, in a toolkit, or where the system looks."""
     for entry in sys.path:
         yield from sorted(glob.glob(f"{glob.escape(entry or '.')}/nvidia/*/lib/{library}*"), reverse=True)
     homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]

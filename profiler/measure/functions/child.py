@@ -232,7 +232,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     except Refused as error:
         return _fail(str(error))
     except CuptiMissing as error:
-        return _fail(f"kernels cannot be listened to: {error}")
+        return _fail(f"kernels cannot be recorded: {error}")
     except DriverFailed as error:
         return _fail(f"the CUDA driver cannot be used: {error}")
     except (Exception, SystemExit) as error:  # whatever the function raises

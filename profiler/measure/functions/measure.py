@@ -126,7 +126,7 @@ def measure_function(
     """Measures the function and commits its run. `namespace` holds the names of the module that asks for it."""
     if SENT_MAIN in sys.modules:
         raise ProgramFailed(
-            f"{plan.name}: a function that is measured needs a name that a statement with `measure` binds",
+            f"{plan.name}: the function needs a name whose statement also calls `measure`",
             remedy="Bind what the function needs in a statement of its own.",
         )
     gpu = find_gpu()
@@ -301,7 +301,7 @@ def unlike_configurations(what: str, ran: Sequence[Iterable[str]]) -> Iterator[s
     common = set.intersection(*map(set, ran)) if ran else set()
     differing = dict.fromkeys(" and ".join(sorted(set(one) - common)) for one in ran if set(one) - common)
     if differing:
-        yield f"the processes that were {what} ran other configurations of its kernels: {'; '.join(differing)}"
+        yield f"the processes that were {what} ran different configurations of its kernels: {'; '.join(differing)}"
 
 
 def profiled_configurations(run: Run) -> list[set[str]]:

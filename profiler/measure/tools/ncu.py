@@ -236,7 +236,7 @@ def recording_error(
 
 
 def _available(said: str) -> list[str]:
-    """Returns the kernels that the program did launch, as ncu lists them."""
+    """Returns the kernels that the program launched, as ncu lists them."""
     _, found, listing = said.partition("Available Kernels:")
     names = [match[1] for line in listing.splitlines() if (match := _KERNEL_LINE.match(line))]
     if not found or not names:

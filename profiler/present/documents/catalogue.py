@@ -33,7 +33,7 @@ def metrics_document(metrics: Sequence[Metric]) -> Document:
 
 
 def names_document(metrics: Collection[str], causes: Collection[str]) -> Document:
-    """Returns what those of these names mean that are in the catalogue."""
+    """Returns the meaning of these names, as far as they are in the catalogue."""
     kinds = [Row((one.name, one.what)) for one in CAUSES if one.name in causes]
     known = [Row((one.name, one.unit, one.doc)) for one in CATALOGUE if one.name in metrics]
     return Document(

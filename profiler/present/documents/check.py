@@ -78,7 +78,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
 
 
 def check_error_document(lines: Sequence[str]) -> doc.Document:
-    """Returns the error because of which nothing was checked; the first line is the message."""
+    """Returns the error that kept anything from being checked; the first line is the message."""
     message, *others = lines
     return doc.Document(
         f"🚫 nothing was checked: {message}", [[doc.Text(line.strip(), wraps=False) for line in others]]
@@ -86,7 +86,7 @@ def check_error_document(lines: Sequence[str]) -> doc.Document:
 
 
 def _reasons(finding: CheckFinding) -> doc.Section:
-    """Returns how much slower each kernel got, why, and what to change; the rest of many are only in the JSON."""
+    """Returns how much slower each kernel got, why, and what to change; of many, the JSON has the rest."""
     lines: list[doc.Block] = []
     for pair in [pair for pair in finding.pairs if pair.what and pair.outcome == "regression"][:_MOST_NAMED]:
         name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
@@ -129,7 +129,7 @@ def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck 
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
-    """Returns the texts of a row behind the kernel's name; figures are in the unit of their metric."""
+    """Returns the texts of a row after the kernel's name; figures are in the unit of their metric."""
     if one is None:
         return ("", "", "", "", "", "not comparable")
     metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric

@@ -15,7 +15,7 @@ from profiler.text import mean_count, number, short_place, shortened
 _NAME_WIDTH = 100
 _WORD_BITS = 32
 _MOST_OPCODES = 6
-_RARE = 0.005  # a turn: what a few warps do in thousands of turns is no part of a loop
+_RARE = 0.005  # executions in each turn: what a few warps do in thousands of turns is no part of a loop
 
 
 def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
@@ -54,7 +54,7 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.Cod
 
 
 def _meaning(code: MachineCode) -> doc.Section:
-    """Returns where samples fall and what they are a share of, where there are any."""
+    """Returns the note on where samples fall and what they are a share of; nothing if there are none."""
     sampled = [sheet for sheet in code.kernels if any(one.samples_pct is not None for one in sheet.opcodes)]
     if not sampled:
         return []
@@ -64,7 +64,7 @@ def _meaning(code: MachineCode) -> doc.Section:
 
 
 def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
-    """Returns the instructions that the code adds up in one row, by their kind, the most first."""
+    """Returns the instructions that the code shows as one row, by their kind, the largest count first."""
     sides = [{one.kind: one for one in sheet.overhead} for sheet in code.kernels]
     kinds = sorted(
         {kind for side in sides for kind in side},
@@ -89,7 +89,7 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
 
 
 def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
-    """Returns `MOV 4, CS2R 2`, the most first; of two sides `MOV 4 -> 2`, and counts that are alike once."""
+    """Returns `MOV 4, CS2R 2`, the most first; for two sides `MOV 4 -> 2`, and equal counts once."""
     counts = [{name: count / steps for name, count in opcodes.items()} for opcodes, steps in sides]
     names = list(dict.fromkeys(name for side in counts for name in side))
     names.sort(key=lambda name: (-max(side.get(name, 0.0) for side in counts), name))
@@ -195,7 +195,7 @@ def _divisors(code: MachineCode) -> list[int]:
 
 
 def load_blocks(code: MachineCode) -> list[doc.Accesses]:
-    """Returns a sentence for each operand, and its accesses before and after; once if they are alike."""
+    """Returns a sentence for each operand, and its accesses before and after; once if they are equal."""
     if len(code.kernels) == 1:
         return [
             doc.Accesses(sentence, _drawn(loads)) for sentence, loads in list_loads(code.kernels[0], code.per)

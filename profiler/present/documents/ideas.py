@@ -68,7 +68,7 @@ def _record(finding: IdeasFinding, one: Idea) -> list[Plain]:
 
 
 def _claimed(one: Idea) -> str:
-    """Returns the published ratio; adds the claim if it differs, and is the claim alone without a ratio."""
+    """Returns the published ratio, with the claim if it differs; without a ratio, the claim alone."""
     if one.published is None:
         return _CLAIMS[one.claim] if one.claim else ""
     text = f"{number(one.published.ratio)}x on {short_gpu(one.published.gpu)}"

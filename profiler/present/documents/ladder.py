@@ -142,7 +142,9 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     if profiled and len(profiled) == len(rungs):
         notes.append("time: under the profiler, because these runs store no timings without it")
     elif profiled:
-        notes.append("time: without the profiler; * marks a time under it, where none without it is stored")
+        notes.append(
+            "time: without the profiler; * marks a time under the profiler, where no other is stored"
+        )
     references = [
         f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
         for name, group in groupby(
@@ -171,7 +173,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
 
 
 def _only_default(rungs: Sequence[ladder.RungFinding]) -> str:
-    """Returns a reservation for a library that was not asked for its fastest algorithm."""
+    """Returns the remark that a library was not asked for its fastest algorithm."""
     return ", called by default" if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
 
 
@@ -303,7 +305,7 @@ def _mark(rung: ladder.RungFinding, metric: str) -> str:
 
 
 def _width(rung: ladder.RungFinding) -> str:
-    """Returns the bits of a load and of a store, once if they are alike; blocks have no width."""
+    """Returns the bits of a load and of a store, once if they are equal; blocks have no width."""
     sides = [width_text(rung.metrics, kind) for kind in ("load", "store")]
     if sides == ["-", "-"] and "bulk_loads" not in rung.metrics:
         return ""  # not recorded

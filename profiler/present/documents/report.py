@@ -50,7 +50,7 @@ _RECORDING_COLUMNS = (
 )
 _UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
 _NOT_COMPARED = "{} and {} are not compared: {}."
-_REFUSED = "The two were not measured alike, so they are not compared."
+_REFUSED = "The two were measured in different ways, so they are not compared."
 
 
 def recordings_document(
@@ -100,7 +100,7 @@ def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
 
 
 def _shares(kernels: Sequence[KernelFindings]) -> dict[str, IndexEntry]:
-    """Returns by its anchor what each kernel of one recording takes of its time; nothing of a single kernel, which takes all."""
+    """Returns each kernel's share of the recording's time, by its anchor; nothing for a single kernel, which takes all."""
     sheets = {one.anchor: one.sheet for one in _by_time(kernels) if one.sheet}
     return dict(zip(sheets, index_of(sheets.values()), strict=True)) if len(sheets) > 1 else {}
 

@@ -41,7 +41,7 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
 
 
 def error_junit(kind: str, lines: Sequence[str]) -> str:
-    """Returns one test case with the error because of which nothing was checked."""
+    """Returns one test case with the error that kept anything from being checked."""
     suite = ElementTree.Element("testsuite", name="prof check")
     case = _case(suite, "prof check", "checked")
     ElementTree.SubElement(

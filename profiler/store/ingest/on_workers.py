@@ -305,7 +305,7 @@ class _Ingestion:
             self._finish(Ingested(queued.report, "failed", error=failure))
 
     def _discharge(self, worker: Worker, taken: list[QueuedReport], error: ProfError) -> bool:
-        """Uses the worker no more: one that fails at once would otherwise take most of the reports."""
+        """Stops using the worker: one that fails at once would otherwise take most of the reports."""
         self._unfit[worker] = error
         self._observer.lost(worker, len(taken), error)
         self._queue.put_back(taken)

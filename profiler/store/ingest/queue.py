@@ -123,7 +123,7 @@ class ReportQueue:
 # memory and time reads each report, so that the worker survives a crash of NVIDIA's library.
 
 _MOST_RESULT_BYTES = 64_000_000  # when the result is larger, the rest of the batch waits for the next call
-_MOST_S = 10.0  # likewise, so that runs keep coming and a lost worker loses little
+_MOST_S = 10.0  # at most for a batch, so that runs keep coming and a lost worker loses little
 _MESSAGE_S = 0.5
 
 

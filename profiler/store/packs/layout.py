@@ -37,7 +37,7 @@ PACK_FILE = "pack.json"
 MANIFESTS_FILE = "manifests.jsonl"
 REPORTS_FOLDER = "reports"
 _NAME = re.compile(r"pack-[0-9]{8}t[0-9]{6}z-[0-9a-f]{12}")
-_PART = 4  # whoever needs more than every fourth line reads the whole file at once
+_PART = 4  # a reader that needs more than every fourth line reads the whole file at once
 
 
 class ManifestLine(msgspec.Struct, frozen=True, array_like=True):

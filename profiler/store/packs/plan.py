@@ -35,7 +35,9 @@ from profiler.store.scratch import try_lock
 # Puts finished packs in place and removes what they replace: by renames in a folder, by requests on an
 # object store.
 
-_GRACE_S = 0.1  # whoever listed the folder just before the pack appeared still finds the runs for so long
+_GRACE_S = (
+    0.1  # for so long, a reader that listed the folder just before the pack appeared still finds the runs
+)
 _UNFINISHED_DAYS = 1  # after so long without a `pack.json`, nobody writes a pack any more
 
 
@@ -336,7 +338,7 @@ def alone(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = try_lock(folder / _LOCK_FILE)
     if lock is None:
-        raise CompactBusy(f"{folder}: another prof compacts these runs")
+        raise CompactBusy(f"{folder}: another prof is compacting these runs")
     try:
         yield
     finally:

@@ -36,7 +36,7 @@ from profiler.store.runs.manifest import (
 from profiler.store.runs.run_id import RunId, own_name
 
 _AT_ONCE = 8
-CLAIM_S = 60.0  # whoever has not finished an upload by then loses its claim to another client
+CLAIM_S = 60.0  # a client that has not finished an upload by then loses its claim to another one
 CLAIMS_FOLDER = ".claims"
 _POLL_S = 0.2
 
@@ -58,7 +58,7 @@ class UploadStaging(Staging):
         assert run is not None, run_id
         try:
             committed = _upload(self._place, folder, run) if not self._is_known(run, folder) else None
-        except (RemoteDenied, RemoteFailed) as error:  # the next run would fail alike
+        except (RemoteDenied, RemoteFailed) as error:  # the next run would fail in the same way
             raise StoreNotWritable(error.message, details=error.details, remedy=error.remedy) from error
         except OSError as error:
             raise storage_error(error, self.root) from error
@@ -128,7 +128,7 @@ def _claim_file(run: RunId) -> str:
 
 
 def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
-    """Returns the visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
+    """Returns the visible runs of the same report; IdTaken when there is one of another report whose hash has the same start.
 
     Lists only names that begin with the run's time.
     """

@@ -35,7 +35,7 @@ def what_is_near(
 
 
 def near_files(path: Path, endings: Sequence[str] = REPORT_SUFFIXES) -> list[Path]:
-    """Returns the files beside this path with a name like it. The endings, which all have, make no name alike."""
+    """Returns the files beside this path with a similar name. Equal endings alone do not make names similar."""
     by_stem: dict[str, list[Path]] = {}
     for file in files_in(path.parent, endings):
         by_stem.setdefault(_stem(file.name, endings), []).append(file)

@@ -94,7 +94,7 @@ class Staging:
         return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
     def _remember(self, run: RunId) -> None:
-        """Notes our own commit, and give the folder a time of our choice.
+        """Notes our own commit, and gives the folder a time of our choice.
 
         The file system's clock may stand still for milliseconds, and would then hide another process's commit
         right after ours.

@@ -195,7 +195,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> Path:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Encodes and seal a manifest, in today's form even if it was read from an older one."""
+    """Encodes and seals a manifest, in today's form even if it was read from an older one."""
     today = msgspec.structs.replace(manifest, schema_version=SCHEMA_VERSION)
     return msgspec.json.format(sealed(msgspec.json.encode(today)), indent=2) + b"\n"
 
@@ -260,14 +260,14 @@ def _faults(manifest: Manifest) -> Iterator[str]:
             yield f"{stored.file!r} is no name of a file of table {table!r}"
     for report in manifest.reports:
         if (report.file is None) == (report.reference is None):
-            yield "a report lies in the run's folder or elsewhere, one of the two"
+            yield "a report must lie either in the run's folder or elsewhere"
         if report.file is not None and not is_report_file(report.file):
             yield f"{report.file!r} is no name of a report's file"
         if not is_sha256(report.sha256):
             yield f"{report.sha256!r} is no SHA-256 of a report"
     yield from _faults_of_id(manifest)
     if manifest.origin != "timed" and not manifest.reports:
-        yield f"a run that was {manifest.origin} has a report"
+        yield f"a run that was {manifest.origin} must have a report"
     yield from _faults_of_kernel(manifest)
     if (launches := manifest.tables.get("launches")) is not None:
         if launches.rows != manifest.launches:
@@ -292,7 +292,7 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
         yield f"{manifest.recorded!r} is no time"
         return
     if recorded.tzinfo is None:
-        yield f"{manifest.recorded!r} is a time of no time zone"
+        yield f"{manifest.recorded!r} is a time without a time zone"
     if made.name != manifest.name:
         yield f"{manifest.name!r} is no name of a run"
     if made.time != stated.time:

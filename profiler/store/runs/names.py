@@ -73,7 +73,7 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
         return f"no run of kernel {reference} of ladder '{ladder}'"
     what = f"no run of ladder '{ladder}'" if of_ladder else "no run"
     if _PATTERN.search(reference):
-        return f"{what} has a name that fits '{reference}'"
+        return f"{what} has a name that matches '{reference}'"
     pattern = f"*{path_name(reference)}*"
     around = len({name for name in names if fnmatchcase(name, pattern)})
     option = f" --ladder {ladder}" if of_ladder else ""

@@ -139,7 +139,7 @@ class RunStore:
         self.index.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
-        """Opens several runs, and leave out the damaged ones; from a URL, all manifests are requested at once."""
+        """Opens several runs, and leaves out the damaged ones; from a URL, all manifests are requested at once."""
         wanted = list(run_ids)
         self.read_ahead(wanted)
         runs = []
@@ -225,7 +225,7 @@ class RunStore:
         return ladders_of(run_id.name for run_id in self._recent_ids())
 
     def with_hash(self, sha256: str) -> Run | None:
-        """Returns the run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
+        """Returns the run of the report with this hash, or None; IdTaken when the hash of another run has the same start."""
         known = [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
         if not self.index.holds(sha256, map(str, known)):
             return None

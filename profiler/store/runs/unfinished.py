@@ -58,7 +58,7 @@ class UnfinishedCollection:
         except OSError as error:
             raise storage_error(error, root) from error
         if self._owner is None:
-            raise CollectBusy(f"{self.folder}: another prof collects the very same")
+            raise CollectBusy(f"{self.folder}: another prof is collecting the same")
 
     def plan(self, fresh: CollectionPlan) -> CollectionPlan:
         """Returns the plan of an earlier call, or stores and returns this one.

@@ -1,4 +1,4 @@
-"""Keeps pyarrow from importing NumPy, cloudpickle and pandas, of which prof needs nothing."""
+"""Keeps pyarrow from importing NumPy, cloudpickle and pandas, which prof does not need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _WithoutOthers(MetaPathFinder):
 
 
 def import_arrow_alone() -> None:
-    """Lets this process import pyarrow without NumPy, cloudpickle and pandas, unless it has pyarrow already.
+    """Lets this process import pyarrow without NumPy, cloudpickle and pandas, unless it has imported pyarrow already.
 
     Only for processes of prof's own: pyarrow cannot make arrays and data frames of its tables then.
     """

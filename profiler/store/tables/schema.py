@@ -276,7 +276,7 @@ def check_table(table: pa.Table, name: str, where: str, some: frozenset[str] | N
 
 
 def _check_durations(timings: pa.Table, where: str) -> None:
-    """Raises RunDamaged for a repeat that took no time or took for ever, as no program that was timed can say."""
+    """Raises RunDamaged for a repeat with a duration that no timed program can have: zero or infinite."""
     measured = [one.name for one in TIMINGS.columns if one.unit == "ns" and one.name in timings.column_names]
     for column in measured:
         known = [ns for ns in timings.column(column).to_pylist() if ns is not None]

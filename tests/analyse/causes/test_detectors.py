@@ -269,7 +269,7 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
 def test_loads_and_stores_that_lie_apart_alike_are_said_to_be_mended_together(stored, joint):
     facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
     found = list(global_memory.detect_uncoalesced(evidence_of(LOAD, "STG.E [R8.64], R4", facts=facts)))
-    assert [one.name for one in found if "mending both at once" in one.sentence] == joint
+    assert [one.name for one in found if "correcting both at once" in one.sentence] == joint
     assert all(
         "stores lie apart too" not in one.sentence or "includes theirs" in one.sentence for one in found
     )
@@ -1152,7 +1152,7 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
 def test_without_instructions_the_same_bytes_may_be_moved_again_and_again(resource, said):
     for lines, unseen in (((), said), ((LOAD,), False)):
         (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
-        assert ("is not recorded" in candidate.advice) == unseen
+        assert ("does not say whether blocks could share" in candidate.advice) == unseen
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

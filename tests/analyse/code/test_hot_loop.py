@@ -261,7 +261,7 @@ def test_launches_that_ran_other_code_are_not_averaged(store):
     sheet, profile = sheet_of(store, "triton_add_full"), profile_of(store, "triton_add_full")
     code = read_code(profile.run, profile.kernel)
     assert (code.like, code.launches) == (1, 3)
-    assert sheet.cautions == ["the launches ran different machine code: shown is that of 1 of 3"]
+    assert sheet.cautions == ["the launches ran different machine code: this is that of 1 of 3"]
     assert all(one.executed is None or one.executed == int(one.executed) for one in code.instructions)
 
 

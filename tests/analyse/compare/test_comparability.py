@@ -115,7 +115,7 @@ def test_without_a_duration_on_both_sides_unlike_sections_are_refused(make_run):
     with pytest.raises(NotComparable) as refused:
         compare_profiles(*sides)
     (said,) = refused.value.details
-    assert said.strip().startswith("not the same sections were recorded: ")
+    assert said.strip().startswith("different sections were recorded: ")
     assert said.endswith(" alone has SpeedOfLight")
 
 

@@ -31,7 +31,7 @@ def test_each_side_has_its_time_and_its_percent_of_the_reference_and_no_counter(
     assert {side.reference for side in (found.before, found.after)} == {"the best there is"}
     assert (found.metrics, found.confirmations, found.attribution) == ([], [], None)
     caution = found.comparable.warnings[0]
-    assert caution.startswith("no counters were recorded of either side: only the times are compared")
+    assert caution.startswith("no counters were recorded for either side: only the times are compared")
 
 
 def test_a_longer_reference_in_another_runtime_is_left_out_of_the_speedup_and_said(made):
@@ -57,7 +57,7 @@ def test_of_a_profile_beside_timings_the_whole_step_counts_whichever_kernels_it_
     found = compare_timings(*sorted(runs_of(made), key=lambda run: run.manifest.is_profiled))
     assert found.speedup.ratio == pytest.approx(2.0, rel=0.01)
     assert found.speedup.basis == "unprofiled"
-    assert found.comparable.warnings[0].startswith("no counters were recorded of made 1:")
+    assert found.comparable.warnings[0].startswith("no counters were recorded for made 1:")
 
 
 def test_of_a_profile_that_was_not_timed_and_timings_nothing_is_common(made):

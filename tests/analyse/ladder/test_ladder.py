@@ -362,7 +362,7 @@ def test_a_kernel_that_is_a_part_of_its_step_is_told_wherever_it_stands(made, mo
     assert second.speedup.ratio == pytest.approx(100 / 80)
     for one in (first, second):
         (said,) = [warning for warning in one.warnings if "a step runs other kernels too" in warning]
-        assert said.startswith("made-1: the kernel profiled takes 50.00 ns")
+        assert said.startswith("made-1: the profiled kernel takes 50.00 ns")
 
 
 # As recorded

@@ -58,7 +58,7 @@ def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(s
     one, other, said = pair_of_main_shapes(everything, everything)
     assert len(one.shapes) == one.launches == other.launches == 1
     assert said == [
-        "compared are the launches of 65,536 blocks of 128 threads, which take most of the time (1 of 3 and 1 of 3)"
+        "the launches of 65,536 blocks of 128 threads, which take most of the time (1 of 3 and 1 of 3), are compared"
     ]
     comparison = compare_profiles(everything, everything)
     assert comparison.before.launches == 1
@@ -89,7 +89,7 @@ def test_of_unlike_grids_too_the_launches_are_compared_that_take_most_of_the_tim
     one, other, said = pair_of_main_shapes(mixed, alike)
     assert (one.launches, other) == (1, alike)
     assert said == [
-        "compared are the launches that take most of the time: 1 of 3, of 65,536 blocks of 128 threads, with 15 of 15, of "
+        "the launches that take most of the time are compared: 1 of 3, of 65,536 blocks of 128 threads, with 15 of 15, of "
         "32 x 32 blocks of 256 threads"
     ]
     assert pair_of_main_shapes(alike, alike) == (alike, alike, [])

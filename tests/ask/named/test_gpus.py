@@ -237,7 +237,7 @@ def test_times_alone_on_two_gpus_are_compared_too(find):
         f"It reaches {shares[0]:.1f} % of cuBLAS fp32 on H200, and {shares[1]:.1f} % of it on H100 80GB HBM3."
     )
     (caution,) = found["comparable"]["warnings"]
-    assert caution == "no counters were recorded of either side: only the times are compared"
+    assert caution == "no counters were recorded for either side: only the times are compared"
 
 
 def test_two_kernels_on_two_gpus_are_not_comparable(ask):

@@ -203,7 +203,7 @@ def test_a_size_that_only_a_damaged_run_may_be_of_is_not_said_to_be_missing(time
     assert first.endswith(" of size m=n=k=2048 can be read; there are:")
     assert [size.partition(":")[0] for size in sizes] == ["m=n=k=8192", "m=n=k=1024", "size not known"]
     assert sizes[-1] == "size not known: 1 damaged run"
-    assert remedy.startswith(f"Choose one of them, see with `{listing}` what is damaged, or record this one")
+    assert remedy.startswith(f"Choose one of them, list with `{listing}` what is damaged, or record this one")
     assert damaged in timed(*listing.split()[1:]).stderr
 
 
@@ -316,7 +316,7 @@ def test_two_runs_of_timings_are_compared_in_every_format(shipped):
     assert low < ratio < high
     page = shipped(*words).stdout
     assert f"gemm 6 is {ratio:.3f}x as fast as gemm 5 (" in page
-    assert page.count("no counters were recorded of either side") == 1
+    assert page.count("no counters were recorded for either side") == 1
     (row,) = (line for line in page.splitlines() if line.startswith("reference_pct "))
     assert [float(cell) for cell in row.split()[2:4]] == pytest.approx(reached, abs=0.01)
     assert "reference_pct: speed in percent of cuBLAS fp32; best_pct: of its fastest algorithm\n" in page
@@ -344,7 +344,7 @@ def test_its_figures_are_those_of_the_sheet_and_of_the_ladder(shipped):
 def test_a_profile_that_was_timed_stands_beside_timings(shipped):
     found = read(shipped("compare", "0", "1", "--ladder", "copy", "--format", "json"))
     assert found["speedup"]["basis"] == "unprofiled"
-    assert "of copy 0: only the times" in found["comparable"]["warnings"][0]
+    assert "for copy 0: only the times" in found["comparable"]["warnings"][0]
 
 
 def test_what_only_a_profile_has_is_not_answered_with_times(shipped):

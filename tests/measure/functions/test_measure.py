@@ -222,7 +222,7 @@ print(sorted(found.chart().to_dict()["encoding"]))
         ),
         (
             "fast, x, kernel='triple'",
-            "KernelNotFound: 'fast' launches no kernel that fits 'triple'; it launches:",
+            "KernelNotFound: 'fast' launches no kernel that matches 'triple'; it launches:",
         ),
     ],
 )
@@ -356,7 +356,7 @@ print(a.cautions, b.cautions)
     assert found.returncode == 0, found.stderr
     said = found.stdout.splitlines()[-1]
     assert said.startswith(
-        "('the processes that were timed ran other configurations of its kernels: tuned_kernel (grid "
+        "('the processes that were timed ran different configurations of its kernels: tuned_kernel (grid "
     )
     assert said.count("tuned_kernel") == 2
     assert "other_kernel" not in said

@@ -114,4 +114,7 @@ def test_what_cannot_be_timed_is_one_message_and_nothing_stored(collect, measuri
 def test_without_a_compiler_it_says_what_it_needs(collect, measuring, tmp_path):
     measuring.environment["PATH"] = measuring.environment["PATH"].split(":")[0]
     done = collect(*MINE)
-    assert (done.returncode, "no C compiler, which times without counters need" in done.stderr) == (51, True)
+    assert (
+        done.returncode,
+        "times without counters need a C compiler, and none was found" in done.stderr,
+    ) == (51, True)

@@ -167,7 +167,7 @@ def test_where_some_were_timed_the_others_are_marked():
     first, second = table_of(page)[1:]
     assert "3.181 ms " in first
     assert "3.181 ms*" in second
-    assert "* marks a time under it" in page
+    assert "* marks a time under the profiler" in page
 
 
 def test_what_the_percentages_are_of_is_told_once_for_each_reference():

@@ -21,10 +21,9 @@ ENOUGH_THREADS = 256
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """`weights` say how much each site has part in it. `saves` and `at_most` replace the
-    model's figures where the effect is on no resource.
+    """`weights` say how much each site contributes. `saves` and `at_most` replace the model's figures where the effect is on no resource.
 
-    One of a `resource` at its ceiling has nothing to gain, and comes first.
+    A candidate whose `resource` is at its ceiling has nothing to gain, and comes first.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Detects kernels that are as fast as a resource allows: nothing is to be gained but by needing less of it."""
+"""Detects kernels that are as fast as a resource allows: they can only gain by needing less of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CEILINGS = (
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
 _MOVING = ("dram", "l2")
-_UNSEEN = " Whether the same bytes are moved again and again, which blocks could share, is not recorded."
+_UNSEEN = " The recording does not say whether blocks could share bytes that are moved again and again."
 
 
 def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
@@ -28,7 +28,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
     used = evidence.model.busy
     for name, resource, enough, what, advice in _CEILINGS:
         busy = used.get(resource, 0.0)
-        # Of what is within reach for reads alone, a mix that is not recorded may leave less.
+        # If the mix is not recorded, less may be within reach than for reads alone.
         mixed = resource == "dram" and busy < enough and not _mix_is_known(evidence)
         if busy >= enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0) and (
             resource != "l2" or busy > used.get("dram", 0.0)
@@ -47,13 +47,13 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _mix_is_known(evidence: Evidence) -> bool:
-    """Returns whether it is recorded how reads and writes of device memory mix, which decides how much of its peak is within reach."""
+    """Returns whether the mix of reads and writes of device memory is recorded. It decides how much of the peak is within reach."""
     return bool(evidence.find("dram_bytes_read") or evidence.find("dram_bytes_written"))
 
 
 def _used_of_unknown_mix(busy: float) -> tuple[str, dict[str, float]]:
     used, least, most = 100 * busy * ONE_WAY, 100 * BOTH_WAYS, 100 * ONE_WAY
-    text = f"at {used:.0f} % of its peak, and {least:.0f} to {most:.0f} % are within reach, by how reads and writes mix, which is not recorded"
+    text = f"at {used:.0f} % of its peak, and {least:.0f} to {most:.0f} % are within reach, depending on how reads and writes mix, which is not recorded"
     return text, {USED["dram"]: used, "dram_reachable_least_pct": least, "dram_reachable_pct": most}
 
 

@@ -1,4 +1,4 @@
-"""Detects machine code that the compiler did not optimise, whose other causes say nothing about the code that would run otherwise."""
+"""Detects machine code that the compiler did not optimise. Its other causes say nothing about the optimised code."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
     moving = sum(map(_moves, written)) / len(written)
     yield Candidate(
         UNOPTIMISED,
-        f"{share:.0f} % of the machine code moves a register onto itself: the compiler did not optimise this code, and what else costs "
+        f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
         "time in it says little about the same source with optimisation.",
         "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
-        # The least that goes: what the optimiser makes of everything else, this code does not show.
+        # This is the least that goes: the code does not show what the optimiser makes of everything else.
         evidence.without(dict.fromkeys(moves, 1.0)),
         {site: site.executed for site in moves},
         {"idle_moves_pct": share},

@@ -17,7 +17,7 @@ _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names conversions between types, other than those by which integers are divided."""
+    """Names conversions between types, except those that are a part of dividing integers."""
     dividing = find_dividing(evidence)
     sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
@@ -37,11 +37,11 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:
-    """Returns how many instructions of which unit take the place of a conversion that cannot be made once for all.
+    """Returns which instructions take the place of a conversion that cannot be moved out of the loop, by their unit.
 
-    A value that is converted to and fro is rounded on purpose, which the addition of a large number does. An integer that is computed anew each
-    time is no float before: a sum could be one of floats, by an addition. Of any other, one instruction puts the bits where
-    those of a float's fraction are, and another one sets its exponent.
+    A value that is converted and converted back is rounded on purpose; adding a large number does the same.
+    An integer sum that is computed anew each time could be a sum of floats: one addition. For any other
+    integer, one instruction moves the bits to a float's fraction, and another one sets its exponent.
     """
     if _is_of_round_trip(evidence, site):
         return {"fma": 1.0}
@@ -68,7 +68,7 @@ def _made_by(evidence: Evidence, site: Site) -> Site | None:
 
 
 def _added(evidence: Evidence, instead: Mapping[Site, Mapping[str, float]]) -> dict[str, float]:
-    """Returns the work that comes to units, as a part of theirs that is taken off, and so less than nothing."""
+    """Returns the work that is added to units, as a negative part of the work that is taken off them."""
     busy = evidence.model.busy
     added = {}
     for unit, cycles in CYCLES.items():

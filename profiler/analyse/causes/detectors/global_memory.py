@@ -16,7 +16,9 @@ _WIDEST_BITS = 128
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
-_MOST_REGISTERS = 255  # that a thread can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
+_MOST_REGISTERS = (
+    255  # of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
+)
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = (
     "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
@@ -25,7 +27,7 @@ _WITH_MOST_REGISTERS = (
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses that touch over one sector a request more than their bytes fill: their lanes lie apart."""
+    """Names accesses that touch more than one sector too many for each request: their lanes lie apart."""
     variants: tuple[tuple[Kind, str, str, str, str], ...] = (
         ("global load", "uncoalesced-loads", "loads", "stores", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "loads", "write neighbouring elements"),
@@ -36,14 +38,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # Where loads and stores lie apart alike, it is the same index that does it, and one change mends both.
+        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both.
         is_most = (
             sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
         )
         mended = together if is_most else sites
-        both = (
-            f" Its {others} lie apart too: the saving is that of mending both at once, and includes theirs."
-        )
+        both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
@@ -61,7 +61,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses of which most requests touch one sector more than their bytes fill."""
+    """Names accesses most of whose requests touch one sector more than their bytes fill."""
     sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
@@ -79,7 +79,7 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
 
-    The hardware refuses a wide access whose address is no multiple of its width: those that are misaligned come first.
+    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
     """
     sites = [
         site
@@ -95,7 +95,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
-    # and all of their instructions shrink alike, except for accesses that cannot be wider until their lanes are neighbours.
+    # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / _WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
     # Those of one base become part of the same wide access, aligned or not.
@@ -202,14 +202,14 @@ def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
 
 
 def _lies_apart(site: Site) -> bool:
-    """Returns whether a request touches over one sector more than its bytes fill, as lanes do that are no neighbours."""
+    """Returns whether a request touches more than one sector too many, because its lanes are not neighbours."""
     return site.excess_sectors > site.executed
 
 
 def _is_misaligned(site: Site) -> bool:
-    """Returns whether most requests touch one sector more than their bytes fill, as neighbours do that start inside a sector.
+    """Returns whether most requests touch one sector too many, because their neighbouring lanes start inside a sector.
 
-    Lanes that touch more lie apart.
+    Requests that touch more have lanes that lie apart.
     """
     return site.executed / 2 < site.excess_sectors <= site.executed
 
@@ -225,8 +225,8 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of accesses that touch no more sectors than their data fills.
 
-    Each lookup of a sector is work for L1. What L1 holds already is none for L2, and nothing that a warp waits long for. The
-    latency of each access stays.
+    Each lookup of a sector is work for L1. A sector that L1 holds already is no work for L2, and no warp
+    waits long for it. The latency of each access stays.
     """
     wasted = sum(site.excess_sectors for site in sites)
     fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}

@@ -29,7 +29,7 @@ _POLYNOMIAL = "0.0013887"
 _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
-_FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
+_FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 _EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
@@ -70,9 +70,10 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
-    """Returns the instructions that divide integers: those of the source line, of the function called, or near the conversion.
+    """Returns the instructions that divide integers: those of the source line, those of the called function, or those near the conversion.
 
-    What runs more often than the conversion on the same line is no part of the division, such as the test of the loop that it prepares.
+    An instruction that runs more often than the conversion on the same line is no part of the division: for
+    example, the test of a loop.
     """
     kinds = ("integer", "conversion", "special")
     found = {site for sites in _called(evidence) if _divides(sites) for site in sites}
@@ -106,7 +107,7 @@ def _tests(evidence: Evidence) -> list[Site]:
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names arithmetic that repeats with the same inputs in a loop, and products that could be part of the sum behind them."""
+    """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
     repeated = dict.fromkeys(_invariant(evidence), 1.0)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice in (
@@ -172,7 +173,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    """Names the innermost loop that most is executed in, if counting and branching are an eighth of it or more."""
+    """Names the innermost loop that executes most, if counting and branching are an eighth of it or more."""
     addresses = find_address_work(evidence)
     for inside in _hot_innermost_loops(evidence):
         keeping = _keeping(inside)
@@ -197,14 +198,14 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _hot_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
-    """Yields the instructions of the loop without loops inside that more than half of all is executed in."""
+    """Yields the instructions of the innermost loop that executes more than half of all instructions."""
     for inside in find_innermost_loops(evidence):
         if sum(site.executed for site in inside) > evidence.executed / 2:
             yield inside
 
 
 def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
-    """Yields the instructions of each loop without loops inside."""
+    """Yields the instructions of each innermost loop."""
     for loops in evidence.loops.values():
         for loop in loops:
             if not any(
@@ -313,7 +314,7 @@ def _is_fp64_function(site: Site) -> bool:
 def _spare(
     evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
 ) -> dict[Site, float]:
-    """Returns what part of the instructions that evaluate functions their fast forms would save.
+    """Returns the part of the instructions for functions that the fast forms would save.
 
     They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
     than evaluate it.

@@ -16,7 +16,7 @@ from profiler.text import counted
 _LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
-_FOR_EACH_LANE = ("dram", "l2", "l1")  # what is done once for each lane, and not for each warp
+_FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
@@ -25,7 +25,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = {}, {}
     entered: dict[int, float | None] = {}
-    # Lanes that a block lacks do not leave it by a branch. A mean of all instructions has no first one.
+    # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     for site in evidence.sites:
@@ -73,12 +73,12 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
-    """Names blocks that leave lanes of their warps without a thread, where no instruction was counted that would show it."""
+    """Names blocks that leave lanes of their warps without a thread, if no counted instruction shows it."""
     lanes = _lanes_of_block(evidence)
     idle = 1 - lanes / LANES
     if evidence.sites or evidence.shape is None or idle < _LANES_MISSING:
         return
-    # With full warps, fewer of them execute and wait for as many threads. Of what memory does for each lane, nothing is known.
+    # With full warps, fewer warps execute and wait for as many threads. What memory does for each lane is not known.
     effect = Effect(
         {unit: idle for unit in evidence.model.busy if unit not in _FOR_EACH_LANE},
         {reason: idle for reason in evidence.model.waits if reason != NO_WARP},
@@ -94,10 +94,11 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _serving_steps(evidence: Evidence) -> dict[Site, float]:
-    """Returns what part of the tests, branches and addresses of a step is for lanes that have nothing to do in it.
+    """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
 
-    A step lies between two barriers, as each step of a tree does. It is there for the lanes that access memory in it: with full
-    warps, fewer pass it, and make its tests. Of a step that computes for more lanes, that is not known.
+    A step lies between two barriers, as each step of a tree does. It serves the lanes that access memory in
+    it: with full warps, fewer warps pass the step and make its tests. For a step that computes for more
+    lanes, that is not known.
     """
     serving: dict[Site, float] = {}
     for sites in evidence.by_function.values():
@@ -124,26 +125,27 @@ def _acting_lanes(site: Site) -> float:
 
 
 def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
-    """Returns whether a predicate only chooses between values, and no work: the lanes that are off have their result already.
+    """Returns whether a predicate only chooses between values: the lanes that are off have their result already.
 
-    It takes the slot in which a select instruction would do the same for all lanes, so that no lane could do more in it. Where
-    the same lanes also access memory under the predicate, the others lack an element.
+    The instruction takes the slot of a select that would do the same for all lanes, so no lane could do more
+    in it. Where the same lanes also access memory under the predicate, the others lack an element.
     """
     is_whole = (site.lanes or 0.0) > LANES * (1 - _LANES_MISSING)
     return is_whole and bool(site.instruction.predicate) and _guard(site) not in of_accesses
 
 
 def _guard(site: Site) -> object:
-    """Returns the predicate, and how many lanes it lets act: registers of predicates are used again and again."""
+    """Returns the predicate and the number of lanes that it lets act, because a predicate register is used for many predicates."""
     return site.function, site.instruction.predicate, round(site.acting or 0.0)
 
 
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of issuing for lanes that act only.
+    """Returns the effect of issuing only for lanes that act.
 
-    What L1 and L2 do is done for the lanes that act, and stays; but a pass through shared memory is made for however few.
-    Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words. Where
-    lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for nothing there.
+    L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
+    lanes. Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
+    Where lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for
+    nothing there.
     """
     effect = evidence.without(fractions)
     waiting = (
@@ -165,14 +167,14 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
 
 
 def _not_launched(evidence: Evidence, effect: Effect) -> float:
-    """Returns the part of the blocks that is launched no more: full warps are fewer, and a block has room for many small ones."""
+    """Returns the part of the blocks that need not be launched: a block has room for the work of several small ones."""
     threads = math.prod(evidence.shape.block) if evidence.shape else LANES
     of_small_blocks = 1 - threads / ENOUGH_THREADS if threads % LANES else 0.0
     return max(effect.resources.get(ISSUE, 0.0), of_small_blocks)
 
 
 def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
-    """Returns the part of the waiting at barriers that is for few lanes, which work while the rest of the block waits."""
+    """Returns the part of the waiting at barriers in which a few lanes work while the rest of the block waits."""
     waited, total = 0.0, evidence.waits_by_reason["barrier"]
     since: list[Site] = []
     for site in evidence.sites:

@@ -15,7 +15,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
-_SHORT_NS = 10_000.0  # below about three times what starting takes, it counts
+_SHORT_NS = 10_000.0  # starting takes about a third of it
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
 # With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
@@ -28,7 +28,7 @@ _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "
 
 
 def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
-    """Names a launch of which starting and ending is a third or more."""
+    """Names a launch that spends a third of its time or more on starting and ending."""
     duration = evidence.find("duration_ns")
     if duration and duration < _SHORT_NS:
         start = (
@@ -70,7 +70,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "idle_sms_pct": 100 * idle,
             "empty_places_pct": 100 * (1 - waves),
         },
-        # Of what the grid decides: starting and ending a launch takes as long with any grid.
+        # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
         saves=(1 - evidence.model.starting) * max(idle, latency),
     )
 
@@ -92,7 +92,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _spread(evidence: Evidence) -> float:
-    """Returns how much of an uneven last round costs time: little, where blocks end at different times and others follow at once."""
+    """Returns the part of an uneven last round that costs time: little, where blocks end at different times and others follow at once."""
     missing = _missing_warps(evidence)
     waves = evidence.find("waves") or 1.0
     idle = 1 - waves / math.ceil(waves)
@@ -108,7 +108,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if least is not None and mean and most:
         between = 1 - mean / most
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
-        which = f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average"
+        which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
     else:  # schedulers without a warp, beyond those of a launch that only starts
         starting = START_NS / (evidence.find("duration_ns") or START_NS)
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
@@ -136,7 +136,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
-    """Names threads of which much is preparation: what every block does alike, and starting blocks again and again."""
+    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again."""
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
     if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
@@ -163,14 +163,14 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
 def _is_short_lived(evidence: Evidence) -> bool:
     """Returns whether blocks are so many, and end so soon, that warps are missing because new blocks come too slowly.
 
-    A warp ends soon that executes no instruction twice; one that loops makes up for its start.
+    A warp that executes no instruction twice ends soon; one that loops makes up for its start.
     """
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
     return bool(warps) and waves >= _MANY_WAVES and evidence.executed <= warps * len(evidence.sites)
 
 
 def _is_held_back(evidence: Evidence) -> bool:
-    """Returns whether an SM holds the same whole number of blocks all the time, fewer than fit: another limit than those recorded.
+    """Returns whether an SM always holds the same whole number of blocks, fewer than fit: then an unrecorded limit holds it back.
 
     Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
     """
@@ -183,7 +183,7 @@ def _is_held_back(evidence: Evidence) -> bool:
 
 
 def _missing_warps(evidence: Evidence) -> float:
-    """Returns the share of the warps that would fit, of those that the grid has, and are not there on average."""
+    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average."""
     if _is_held_back(evidence):
         return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
@@ -192,7 +192,7 @@ def _missing_warps(evidence: Evidence) -> float:
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what limits the warps of an SM, where more of them would hide waiting."""
+    """Names what limits the warps of an SM, if more of them would hide waiting."""
     limit = evidence.find("occupancy_limit_pct")
     if not limit or limit >= 100:
         return
@@ -240,7 +240,8 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
 def _waiting_alone(evidence: Evidence) -> float:
     """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
 
-    Registers hold what a warp has under way. With fewer of them, more warps take the place of that; they add to it where it is little.
+    Registers hold the loads that a warp has under way. With fewer registers, more warps take over these
+    loads; they add loads only where there are few.
     """
     waiting = 1 - evidence.model.issuing - evidence.model.ready
     alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")

@@ -20,7 +20,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 OFTEN = 2.0  # each byte is loaded at least twice
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
-_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # whose sectors are not: a copy of any size, by one thread
+_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 _FENCES = ("MEMBAR", "ERRBAR")
 
@@ -57,9 +57,9 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
-    """Yields loads that many blocks repeat where device memory delivers each time anew, because caches do not hold it for so long.
+    """Yields loads that many blocks repeat and that device memory delivers each time anew, because caches do not hold the data for so long.
 
-    All that other accesses may have asked device memory for is taken to be theirs.
+    The estimate first gives other accesses all the traffic of device memory that they may have caused.
     """
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
     others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
@@ -80,7 +80,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     )
     yield Candidate(
         "redundant-global-loads",
-        f"{blocks:,.0f} blocks load the same, because the addresses do not depend on the whole index of the block, and device memory "
+        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block, and device memory "
         f"delivers it {again:,.0f} times.",
         "Share what is loaded: let a block load a tile into shared memory for all of its warps, and each warp compute several results "
         "from it.",
@@ -91,10 +91,10 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of executing these parts of the loads no more.
+    """Returns the effect of no longer executing these parts of the loads.
 
-    Of the sectors, it counts those that the data fills. The rest go as well when lanes come to lie together, which is the smaller change,
-    and a cause of its own.
+    It counts only the sectors that the data fills. The others also go when lanes come to lie together, which
+    is the smaller change, and a cause of its own.
     """
     fewer = evidence.without(fractions)
     filled = {
@@ -110,7 +110,7 @@ def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
 def count_times_requested(evidence: Evidence, together: bool = False) -> float:
     """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
 
-    `together` counts those of one base as one.
+    With `together`, loads of one base count as one.
     """
     asked: dict[object, float] = {}
     for site in evidence.of("global load"):
@@ -122,7 +122,7 @@ def count_times_requested(evidence: Evidence, together: bool = False) -> float:
 
 
 def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
-    """Names stores that a loop repeats to the same address, where nothing in it shows that anyone reads what is overwritten."""
+    """Names stores that a loop repeats to the same address, if nothing in the loop shows that anyone reads the overwritten values."""
     repeated = {
         site: part
         for site in evidence.of("global store")
@@ -136,8 +136,8 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         )
         yield Candidate(
             "redundant-global-stores",
-            f"A loop stores to the same address in each of its {turns:.0f} turns: what all but the last one store is overwritten.",
-            "Store once, behind the loop, and keep the value in a register until then.",
+            f"A loop stores to the same address in each of its {turns:.0f} turns: only what the last one stores remains.",
+            "Store once, after the loop, and keep the value in a register until then.",
             evidence.without(repeated),
             {site: site.executed for site in repeated},
             {"turns": turns},
@@ -145,14 +145,14 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _overwritten(evidence: Evidence, store: Site) -> float:
-    """Returns the part of what a loop stores that it overwrites itself; a store that is off but for the last turn overwrites nothing."""
+    """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing."""
     turns = 1 / (1 - has_fixed_address(evidence, store))
     acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
     return 1 - 1 / acting if acting > 1 else 0.0
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
-    """Returns whether others may read in the loop what is stored: past a fence, or at places that the loop does not leave either.
+    """Returns whether others may read the stored values within the loop: after a fence, or at addresses that do not change either.
 
     In a list that is worked on in place, each thread stores its own element and loads those beside it.
     """
@@ -170,5 +170,5 @@ def _place(site: Site) -> str:
 
 
 def base_of(site: Site) -> object:
-    """Returns the registers of an address, without its offset: the places of one base are neighbours."""
+    """Returns the registers of an address, without its offset: accesses with the same base are neighbours."""
     return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]

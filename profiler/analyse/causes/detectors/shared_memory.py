@@ -20,7 +20,7 @@ _NEXT_STEPS = (8 / 3, 6.4)
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _FMAS_OF_A_PRODUCT = 0.5
 _BANK_BYTES = 4
-_FRAGMENT_BYTES = 16  # of a row: `load_matrix_sync` takes leading dimensions that are multiples of it, and LDSM rows that start there
+_FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 
@@ -44,10 +44,10 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _row_length(evidence: Evidence) -> str:
-    """Returns which length of a row of the array keeps lanes apart, and every access aligned.
+    """Returns the advice on a row length that keeps lanes in different banks and every access aligned.
 
-    Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they are apart where rows are odd multiples of that width. Rows of
-    fewer threads than a warp has share the banks out.
+    Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they do not collide if rows are odd
+    multiples of that width. Rows of fewer threads than a warp has share the banks out.
     """
     accesses = evidence.of("shared load", "shared store")
     fragments = evidence.of("tensor") or any(site.opcode.startswith(("LDSM", "STSM")) for site in accesses)
@@ -101,7 +101,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads of a place that the loop does not leave: the thread's own value, or one that never changes."""
+    """Names loads whose address does not change in the loop: of the thread's own value, or of one that never changes."""
     fixed = {
         site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0
     }
@@ -123,7 +123,7 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     if loads := own or same:
         yield Candidate(
             "redundant-shared-accesses",
-            "A loop loads in every iteration what the same thread stored in shared memory in the one before."
+            "In every iteration, a loop loads what the same thread stored in shared memory in the iteration before."
             if carried
             else "A loop loads the same place in shared memory in every iteration.",
             "Keep the value in a register while the loop runs.",
@@ -137,5 +137,5 @@ def _address(instruction: Instruction) -> str:
 
 
 def _ways(site: Site) -> float:
-    """Returns the passes for each that is needed."""
+    """Returns the number of passes for each pass that is needed."""
     return site.passes / site.ideal_passes if site.passes and site.ideal_passes else 1.0

@@ -121,9 +121,10 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _side_by_side(evidence: Evidence, results: Sequence[Site]) -> dict[str, float]:
-    """Returns what goes of the waiting with four chains in turn: their latencies overlap, and one jump of a loop serves all four.
+    """Returns the waiting that four chains in turn would remove: their latencies overlap, and one jump of a loop serves all four.
 
-    After a jump, a warp waits until it is resolved, and for the instructions there; but code beyond the cache gets no shorter.
+    After a jump, a warp waits until the jump is resolved, and for the instructions at its target. Waiting for
+    code beyond the cache stays.
     """
     chained = set(results)
     loops = [inside for inside in find_innermost_loops(evidence) if not chained.isdisjoint(inside)]
@@ -160,7 +161,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _exchanging(evidence: Evidence) -> dict[Site, float]:
-    """Returns what goes of the accesses to shared memory by which threads exchange values between barriers.
+    """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
 
     Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Those of
     others come by shuffles, which the queue of shared memory takes as long for as for loads.
@@ -179,7 +180,7 @@ def _exchanging(evidence: Evidence) -> dict[Site, float]:
 
 
 def _own_part(evidence: Evidence) -> dict[Site, float]:
-    """Returns how much of the waiting at each barrier is not for warps that wait for loads since the one before it."""
+    """Returns the part of the waiting at each barrier that is not for loads since the barrier before it."""
     parts: dict[Site, float] = {}
     loading = 0.0
     for site in evidence.sites:
@@ -209,7 +210,7 @@ def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
         fewest = taken - sum(spare.values()) / executed
         yield Candidate(
             "register-bank-conflicts",
-            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers, where {fewest:.2f} would do if both banks held as many; "
+            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers, where {fewest:.2f} would do if both banks held as many of them; "
             f"warps spend {waiting:.0f} % of their time held back at dispatch.",
             "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
             "assigns other registers; compare the machine code.",

@@ -16,7 +16,7 @@ from profiler.analyse.code.registers import read_registers, written_registers
 
 
 class Waits(dict[str, float]):
-    """Waiting by stall reason; none where a reason is not there."""
+    """Waiting by stall reason; a reason that is missing counts as none."""
 
     @property
     def total(self) -> float:
@@ -72,7 +72,7 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
 
 
 def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:
-    """Returns whether a result is waited for behind a scoreboard. Conversions beside the special-function unit take a fixed time."""
+    """Returns whether warps wait for a result behind a scoreboard. Conversions outside the special-function unit take a fixed time."""
     return site.kind in kinds and site.instruction.name not in BESIDE_SPECIAL
 
 

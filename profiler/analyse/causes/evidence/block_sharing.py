@@ -19,7 +19,7 @@ _DIMENSIONS = "XYZ"
 
 
 def count_blocks_alike(evidence: Evidence, site: Site) -> int:
-    """Returns how many blocks compute the same addresses for a load; 1 where they depend on the whole index, or on what was loaded."""
+    """Returns how many blocks compute the same addresses for a load; 1 if these depend on the whole index, or on loaded values."""
     depends = _dimensions_of_address(evidence, site)
     if depends is None or evidence.shape is None:
         return 1
@@ -31,7 +31,7 @@ def count_blocks_alike(evidence: Evidence, site: Site) -> int:
 
 
 def _dimensions_of_address(evidence: Evidence, site: Site) -> set[str] | None:
-    """Returns the dimensions of the block's index that an address comes from; None where memory holds a part of it, or who wrote it is unknown."""
+    """Returns the dimensions of the block's index that an address depends on; None if memory holds a part of it, or its writer is unknown."""
     sites = evidence.by_function[site.function]
     found: set[str] = set()
     wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]

@@ -1,8 +1,8 @@
 """Charges the waiting of a kernel to the instructions that cause it.
 
-Samples say at which instruction warps wait, and `blame.py` what they wait for. Two corrections follow: those who wait
-for a full queue wait for all who fill it, and where requests queue behind atomics, they wait for these. Without samples,
-the waiting by reason is divided among the instructions that may cause it.
+Samples say at which instruction warps wait, and `blame.py` says what they wait for. Two corrections follow:
+who waits for a full queue waits for all that fill it, and requests that queue behind atomics wait for these.
+Without samples, the waiting by reason is divided among the instructions that may cause it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MEMORY_IS_BUSY = 50.0
 def charge_waits(
     profile: Profile, sites: Sequence[Site], figures: Mapping[str, float], stalls: Mapping[str, float]
 ) -> dict[Site, Waits]:
-    """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` is how it divides in total."""
+    """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` gives the total of each reason."""
     has_samples = any(site.waits for site in sites)
     charged = (
         charge(profile.code, sites) if has_samples and profile.code else {site: Waits() for site in sites}
@@ -69,7 +69,7 @@ def charge_waits(
 
 
 def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Waits]:
-    """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
+    """Divides the waiting among the instructions that may cause it, by how often they ran: without samples, no more is known."""
     ran = {site: site.executed * _part_of_warps(site) for site in sites}
     executed: Counter[str] = Counter()
     for site in sites:
@@ -90,12 +90,12 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
 
 
 def _part_of_warps(site: Site) -> float:
-    """Returns the most warps that can have a lane which acts: an access that a whole warp passes by is no request to wait for."""
+    """Returns the largest part of the warps that can have an acting lane: if no lane of a warp acts, there is no request to wait for."""
     return 1.0 if site.acting is None or site.kind not in ACCESSES else min(1.0, site.acting)
 
 
 def _share_queues(charged: Mapping[Site, Waits]) -> None:
-    """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
+    """Divides the waiting for a queue among the instructions that fill it: the sampled one only came too late."""
     for reason, among in (
         ("lg_throttle", {site: _global_cost(site) for site in charged if site.kind in GLOBAL}),
         ("drain", {site: _global_cost(site) for site in charged if site.kind in ("global store", "atomic")}),
@@ -117,7 +117,7 @@ def _share_queues(charged: Mapping[Site, Waits]) -> None:
 
 
 def _share_pipes(charged: Mapping[Site, Waits]) -> None:
-    """Divides the waiting for a pipe among those who fill it: the scheduler prefers older warps, so that new ones wait at their first use."""
+    """Divides the waiting for a pipe among the instructions that fill it: the scheduler prefers older warps, so new ones wait at their first use."""
     for pipe in _PIPES:
         users = [site for site in charged if pipe in site.units]
         executed, samples = (
@@ -153,7 +153,7 @@ def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Map
 
 
 def _global_cost(site: Site) -> float:
-    """Returns sectors, and for atomics lanes: those of one address are served one after the other."""
+    """Returns the number of sectors, or of lanes for atomics, because lanes with one address are served one after the other."""
     if site.kind == "atomic":
         return site.executed * (site.acting or LANES)
     return site.sectors or site.executed

@@ -27,7 +27,7 @@ _staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
 
 
 def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    """Returns whether what is loaded goes to shared memory, so that it is used by the whole block."""
+    """Returns whether the loaded value goes to shared memory, where the whole block uses it."""
     known = _staged.setdefault(evidence, {})
     if site not in known:
         known[site] = _feeds_shared_memory(evidence, site)
@@ -62,7 +62,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
 
 
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
-    """Returns the part of the executions that repeat the same address within their loop; 0 without one."""
+    """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop."""
     loop = evidence.innermost_loop(site)
     if loop is None or not (bases := address_registers(site.instruction)):
         return 0.0
@@ -107,12 +107,12 @@ def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> 
 
 
 def _before(index: int, writer: int | None) -> int | None:
-    """Returns what wrote a register in this turn of the code, and None for what did so in the turn before."""
+    """Returns the instruction that wrote a register in this turn of the code; None if the turn before wrote it."""
     return writer if writer is not None and writer < index else None
 
 
 def is_chased(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a load's address comes from its own result in the iteration before: a list that is followed."""
+    """Returns whether a load's address comes from its own result in the iteration before, as when a list is followed."""
     loop = evidence.innermost_loop(site)
     if loop is None:
         return False
@@ -147,7 +147,7 @@ def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
 
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
-    """Returns the iterations for each time that the loop is entered."""
+    """Returns how many iterations the loop makes each time that it is entered."""
     before = evidence.last_before(site.function, loop)
     return site.executed / before.executed if before else 1.0
 
@@ -162,12 +162,12 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
 
 
 def place_of(sites: Sequence[Site], site: Site) -> int:
-    """Returns where an instruction is among those of its function that ran."""
+    """Returns the position of an instruction among those of its function that ran."""
     return bisect_left(sites, site.position, key=lambda one: one.position)
 
 
 def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
-    """Returns the instructions whose result a register may hold: the last ones before, and what a loop around wrote the turn before."""
+    """Returns the instructions whose result a register may hold: the last ones before, and those of the turn before in a loop around."""
     nearest = _nearest_writers(tuple(sites))
     loop = evidence.innermost_loop(sites[index])
     inside = evidence.inside(loop) if loop else []
@@ -189,7 +189,7 @@ def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register
 
 
 def find_address_work(evidence: Evidence) -> set[Site]:
-    """Returns the instructions whose results become addresses of memory accesses: work for finding data, not on it."""
+    """Returns the instructions whose results become addresses: work that finds data, and does not process it."""
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         writers = _nearest_writers(tuple(sites))
@@ -214,7 +214,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
 
 
 def find_block_independent(evidence: Evidence) -> list[Site]:
-    """Returns the code that every block runs alike, on the same data: it comes before anything that depends on the block.
+    """Returns the code that every block runs on the same data, because it does not depend on the block.
 
     An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
     any does is the block's own work, with its counters.
@@ -241,7 +241,7 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    """Returns what depends on the block's index, in the order of the code; loops are gone round twice."""
+    """Returns the instructions that depend on the block's index, in the order of the code; the search goes through loops twice."""
     tainted: set[str] = set()
     depending: set[Site] = set()
     ends = {loop.end: loop.start for loop in loops}
@@ -273,7 +273,7 @@ def _predicates(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _nearest_writers(sites: tuple[Site, ...]) -> Callable[[int, str], int | None]:
-    """Returns what finds the instruction that last wrote a register before a position, or else after it in a loop."""
+    """Returns a function that finds the instruction that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(sites):
         for register in written_registers(site.instruction):

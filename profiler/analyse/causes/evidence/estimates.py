@@ -43,7 +43,7 @@ def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
 
 
 def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> set[Kind]:
-    """Returns whether loads, stores or both may be those that lie apart, by the sectors that reach L2.
+    """Returns whether loads, stores or both may have lanes that lie apart, by the sectors that reach L2.
 
     Each sector of a store goes to L2; of loads, those that miss L1. A warp touches at most a sector a lane.
     """
@@ -64,7 +64,7 @@ def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> 
 
 
 def estimate_lanes(sites: Sequence[Site], lanes: float | None, acting: float | None) -> None:
-    """Takes the mean of all instructions for each of them; lanes that are predicated off are where a predicate is."""
+    """Gives each instruction the mean number of lanes of all; lanes that are predicated off go to instructions with a predicate."""
     for site in sites:
         site.lanes = site.acting = lanes
     guarded = [site for site in sites if site.instruction.predicate]
@@ -87,7 +87,7 @@ def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, flo
 
 
 def _spread_sectors(site: Site, cycles_per_access: float, times: float) -> None:
-    """Takes an access for one that touches as many sectors as L1 needs cycles for, or as reach L2."""
+    """Assumes that an access touches as many sectors as L1 needs cycles for, or as reach L2."""
     filled = LANES * site.width / 8 / SECTOR_BYTES
     spread = max(1.0, times, cycles_per_access * SECTORS_A_CYCLE / filled)
     site.sectors = (site.ideal_sectors or 0.0) * min(LANES / filled, spread)

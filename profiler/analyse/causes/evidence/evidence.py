@@ -97,7 +97,7 @@ class Evidence:
 
     @cached_property
     def lane_counts(self) -> dict[int, set[float]]:
-        """The numbers of lanes with which instructions of each function were executed on average."""
+        """Holds, for each function, the average numbers of lanes with which its instructions were executed."""
         return {
             function: {site.lanes for site in sites if site.lanes is not None}
             for function, sites in self.by_function.items()
@@ -134,7 +134,7 @@ class Evidence:
         return sum(site.executed for site in sites) / self.executed if self.executed else 0.0
 
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
-        """Returns what part of the waiting for each reason goes if these parts of what the sites cause do."""
+        """Returns the part of the waiting for each reason that goes when these parts of the waiting that the sites cause go."""
         total = self.waits_by_reason
         caused = [(part, self.charged[site]) for site, part in fractions.items()]
         gone = {
@@ -149,7 +149,7 @@ class Evidence:
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
-        """Returns the effect of executing these parts of the sites no more."""
+        """Returns the effect of no longer executing these parts of the sites."""
         resources = _share(_use_of_units(fractions), self._units)
         resources["l1"] = self.part_of_l1(fractions)
         resources["l2"] = self._part_of_sectors(fractions)
@@ -172,7 +172,7 @@ class Evidence:
 
     @cached_property
     def excess_beyond_l1(self) -> float:
-        """Returns the part of the sectors that no lane uses which L2 was asked for; the rest L1 held, since other accesses use them."""
+        """Returns the part of the unused sectors that L1 had to request from L2; L1 held the rest, because other accesses use them."""
         arrived = self.figures.get("l2_sectors")
         if not self.excess_sectors or arrived is None:
             return 1.0

@@ -1,12 +1,13 @@
-"""Follows a place for a warp on an SM, from one warp to the next: what takes its time, and how that changes with the load.
+"""Models the time of a place for a warp on an SM: what it is spent on, and how that changes with the load.
 
 Warps run in a circle: where one has ended, the next takes its place, so that what an SM gets done is the number of its places
 over the time that a warp keeps one (Little's law). That time has parts. A warp issues. It waits for latencies that are there
 even if nothing else is under way. It queues for units that other warps use, the longer the busier they are. Then its place
 stays empty until the next block has been launched.
 
-A change that removes requests removes their part of all that; one that makes them lighter, their part of the queues. What is
-left comes round sooner, and the sooner it comes, the longer it queues: the kernel gets as fast as both together allow.
+A change that removes requests removes their part of all that. A change that makes requests lighter removes
+their part of the queues. The requests that are left come round sooner, and the sooner they come, the longer
+they queue: the kernel gets as fast as both allow.
 """
 
 from __future__ import annotations
@@ -33,15 +34,18 @@ _RESULTS: Mapping[str, tuple[str, ...]] = {"long_scoreboard": _MEMORY, "short_sc
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
 _WARPS = 64.0  # that an SM holds
-_MOST, _HALVINGS = 1_000.0, 50  # of the speed-up that is looked for, and of the interval in which it is
+_MOST, _HALVINGS = (
+    1_000.0,
+    50,
+)  # the largest speed-up that is searched for, and how often its interval is halved
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A change, as fractions from 0 to 1 that it takes off the work of resources and off the waiting by reason.
+    """A change, as the fractions from 0 to 1 of the resources' work and of the waiting by reason that it removes.
 
-    `waits` go with the requests that are made no more, and with them their latency. `lighter` goes off the queues alone: as many
-    requests are less work each. `warps` times as many warps are there at once.
+    `waits` go with the requests that are no longer made, including their latency. `lighter` shortens the
+    queues alone: each of as many requests is less work. `warps` times as many warps are resident.
     """
 
     resources: Mapping[str, float] = field(default_factory=dict)
@@ -54,8 +58,9 @@ class Effect:
 class Places:
     """The places for warps. Parts are of the time from the start of a warp to that of the next in its place.
 
-    `unloaded` says by reason what part of the waiting is latency, and no queue. Of the part in which the place is `empty`,
-    `refilling` passes however few blocks are to be launched; `launching` is the load of what launches them. An SM has `warps`.
+    `unloaded` says by reason which part of the waiting is latency, and not queueing. Of the time for which
+    the place is `empty`, `refilling` passes even if few blocks are launched; `launching` is the load of the
+    unit that launches them. An SM has `warps` places.
     """
 
     unloaded: Mapping[str, float] = field(default_factory=dict)
@@ -69,7 +74,7 @@ class Places:
 class _Unit:
     """A unit with a change: its load before it, its `work` after it at the same speed, and the part of its requests that is `kept`.
 
-    So many warps are `sharing` it; each finds `queue` others before it, and keeps its place so much longer for that, `queued`.
+    `sharing` is how many warps use it. Each finds `queue` others before it, and keeps its place `queued` longer for that.
     """
 
     busy: float
@@ -82,7 +87,7 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """The queueing of warps for one reason: its share of a turn, the units where it happens, and the `work` that is left."""
+    """The queueing of warps for one reason: its share of a turn, the units where warps queue, and the `work` that is left."""
 
     share: float
     units: tuple[str, ...]
@@ -163,7 +168,7 @@ class Circle:
         return _Unit(busy, busy * kept, kept, sharing, queue, queued)
 
     def _turn(self, changed: _Changed, faster: float) -> float:
-        """Returns the time of a turn with the change, where turns come so many times as often. Without both, it is 1."""
+        """Returns the time of a turn with the change, if turns come this many times as often. With no change, it is 1."""
         queues = {name: _queue(unit.sharing, faster * unit.work) for name, unit in changed.units.items()}
         queued = changed.issuing
         for wait in changed.waits:
@@ -171,13 +176,13 @@ class Circle:
         queued += sum(
             _added_queue(unit, queues[name]) for name, unit in changed.units.items() if name != LAUNCH
         )
-        # Warps that leave a barrier together come to the next one apart by the turns that they take at units.
+        # Warps that leave a barrier together arrive at the next one apart, because they take turns at units.
         before = changed.queued_before
         life = changed.unloaded + queued + changed.barrier * (queued / before if before else 1.0)
         return life + self._empty(changed, queues, life)
 
     def _empty(self, changed: _Changed, queues: Mapping[str, float], life: float) -> float:
-        """Returns how long the place is empty: until it is filled again, queueing for that, and while others of its block still run."""
+        """Returns how long the place is empty: while others of its block still run, while it queues to be filled, and while it is filled."""
         rest = self.places.empty - self.places.refilling
         launch = changed.units.get(LAUNCH)
         launching = launch.busy if launch else 0.0
@@ -190,7 +195,7 @@ class Circle:
 
     @cached_property
     def _queued(self) -> dict[str, float]:
-        """Returns the time of a turn that is spent in the queue of each unit; of several, the busier have more of it."""
+        """Returns the time of a turn that is spent in the queue of each unit; busier units get more of it."""
         found: dict[str, float] = {}
         for reason, share in self.waits.items():
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
@@ -213,7 +218,7 @@ class Circle:
 def _left_of_queue(
     changed: _Changed, units: tuple[str, ...], work: float, queues: Mapping[str, float]
 ) -> float:
-    """Returns the part of the waiting in these queues that is left of it; what comes to it is in `_added_queue`."""
+    """Returns the part of the waiting in these queues that is left; `_added_queue` returns what is added."""
     before = after = 0.0
     for name in units:
         unit = changed.units[name]
@@ -230,5 +235,5 @@ def _added_queue(unit: _Unit, queue: float) -> float:
 def _queue(sharing: float, busy: float) -> float:
     """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
     others = 1.0 - 1.0 / sharing
-    # At least one part of `sharing`, which is lost to rounding where that is more than floats can count.
+    # It is at least a part of `sharing` that rounding loses when `sharing` is more than floats can count.
     return others * min(1.0, busy) / max(1.0 / sharing, 1.0 - others * min(1.0, busy))

@@ -1,4 +1,4 @@
-"""Fills the model of a kernel's time with what was recorded of it: loads, waiting, latencies, and places for warps."""
+"""Builds the model of a kernel's time from its recording: loads, waiting, latencies, and places for warps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SOME_WAVES = 2.0
 def model_time(
     profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], stalls: Mapping[str, float]
 ) -> TimeModel:
-    """Returns the model of the time of a kernel; `stalls` is how waiting warps divide among the reasons."""
+    """Returns the model of the time of a kernel; `stalls` gives the share of the waiting warps for each reason."""
     latency = figures.get("warp_latency", 0.0)
     issuing, ready = (
         min(1.0, figures.get(name, 0.0) / latency) if latency else 0.0
@@ -88,20 +88,20 @@ def _fp64_lanes(profile: Profile) -> int:
 
 
 def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
-    """Returns the part of device memory's traffic that is more than these sectors."""
+    """Returns the part of device memory's traffic beyond these sectors."""
     moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
     return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
 
 
 def _avoidable(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns the traffic that a bound cannot count on: accesses that touch the same data may come to share one trip to it."""
+    """Returns the traffic that a bound must not count, because accesses to the same data may share one trip after a change."""
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
     return {"dram": wasted_dram(figures, loads + stores)}
 
 
 def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns how waiting warps divide among the reasons: from the counters, or else from the samples."""
+    """Returns the share of the waiting warps for each reason, from the counters or else from the samples."""
     stalls = {
         name.removeprefix("stall_"): value
         for name, value in figures.items()
@@ -145,7 +145,7 @@ def _launching(profile: Profile) -> float:
 
 
 def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> tuple[float, float]:
-    """Returns for what part of the time a place for a warp is empty, and what part it takes at least to fill it again."""
+    """Returns the part of the time for which a place for a warp is empty, and the least part that filling it takes."""
     occupancy, limit, waves, latency = (
         figures.get(name, 0.0) for name in ("occupancy_pct", "occupancy_limit_pct", "waves", "warp_latency")
     )
@@ -159,7 +159,7 @@ def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Si
 
 
 def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
-    """Returns the part of the waiting for results that is their latency without any load; the rest is spent in queues."""
+    """Returns the part of the waiting for results that is their latency in an idle GPU; the rest is queueing."""
     l1, l2 = (min(1.0, figures.get(name, 0.0) / 100) for name in ("l1_hit_pct", "l2_hit_pct"))
     cycles = {
         "long_scoreboard": l1 * _L1_CYCLES + (1 - l1) * (l2 * _L2_CYCLES + (1 - l2) * _DRAM_CYCLES),
@@ -174,7 +174,7 @@ def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, 
 
 
 def _count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
-    """Returns how often warps wait for results of these kinds: once for all that they ask for before they wait or branch."""
+    """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch."""
     waits = asked = 0.0
     for site in sites:
         if site.kind in kinds:

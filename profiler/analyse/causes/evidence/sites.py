@@ -1,7 +1,7 @@
 """Reads what each instruction of a kernel did: how often it ran, for how many lanes, and what its accesses cost.
 
-A `Profile` in; its `Site`s out, in the order of the code. Sectors and passes are those that NVIDIA's tools count for
-each instruction, beside the fewest that its accesses could have needed. What was not recorded is None.
+A `Profile` in; its `Site`s out, in the order of the code. Sectors and passes are those that NVIDIA's tools
+count for each instruction, and the fewest that its accesses could have needed. What was not recorded is None.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"BAR|MEMBAR|ERRBAR", "barrier"),
     (r"F(ADD|MUL|FMA|SETP|MNMX|SEL|SET|CHK|SWZADD)|H(ADD2|MUL2|FMA2|SETP2|MNMX2)|FFMA2", "fp32"),
     (r"BRA|BRX|JMP|JMX|EXIT|RET|CALL|BSSY|BSYNC|BREAK|NANOSLEEP|YIELD|KILL|BPT", "control"),
-    # Values of other lanes, special registers and indexed constants come late, by way of the queue of shared memory.
+    # Values of other lanes, special registers and indexed constants come late, through the queue of shared memory.
     (r"SHFL|MATCH|REDUX|S2U?R|LDC", "mio"),
     (r"U?IMAD\.MOV|U?MOV|CS2R|ULDC|R2UR|P2R|R2P|NOP|VOTE|ELECT|ACQBULK", "other"),
     (
@@ -218,7 +218,7 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
 def _described(
     run: Run, kernel: str, launches: Collection[int]
 ) -> dict[_Place, tuple[str | None, Counter[str]]]:
-    """Returns the source text and the waiting samples of each instruction; nothing where neither is recorded."""
+    """Returns the source text and the waiting samples of each instruction; nothing if neither is recorded."""
     instructions = run.table("instructions")
     if all(instructions.column(name).null_count == instructions.num_rows for name in ("source", "stalls")):
         return {}

@@ -1,11 +1,11 @@
-"""Estimates what a change saves, and what it cannot save more than.
+"""Estimates what a change saves, and the most that it can save.
 
-A kernel's time has three parts: a launch starts and ends, which no change of the code shortens; schedulers have no warp, as at
-the end of a launch, which shrinks with the work before it; and in the rest, warps follow each other in their places
-(`latency.py`), and the faster they do, the less time it takes.
+A kernel's time has three parts. A launch starts and ends; no change of the code shortens that. Schedulers
+have no warp, as at the end of a launch; that shrinks with the work before it. In the rest, warps follow each
+other in their places (`latency.py`); the faster they do, the less time it takes.
 
 The bound is harder: of the resources whose work the change leaves as it is, the busiest still needs its time, even if all
-waiting ended. The published record of the estimates (docs/causes.md) is what says how far to trust them.
+waiting ended. The record in docs/causes.md says how far to trust the estimates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from profiler.analyse.causes.evidence.latency import LAUNCH, NOT_SELECTED, Circle, Effect, Places
 
-NO_WARP = "no_warp"  # a scheduler has no warp: a part of the waiting that is no stall
+NO_WARP = "no_warp"  # a scheduler has no warp: this part of the waiting is no stall
 # Of what is within reach. The recorded copies lie between 0.94 and 1.0 of it: what is left beyond 0.9 is what sizes and the order
 # of the accesses change.
 AT_MEMORY = 0.9
@@ -30,7 +30,7 @@ START_NS = 3_000.0
 
 
 def reachable_of_dram(read: float, written: float) -> float:
-    """Returns the part of device memory's peak that is within reach for this mix of reads and writes; the most, if it is not recorded."""
+    """Returns the part of device memory's peak that is within reach for this mix of reads and writes; the most if the mix is unknown."""
     if read + written <= 0:
         return ONE_WAY
     part = written / (read + written)
@@ -38,9 +38,10 @@ def reachable_of_dram(read: float, written: float) -> float:
 
 
 def reachable_of_l2(l2: float, dram: float) -> float:
-    """Returns the part of L2's peak that is within reach: less than all of it only where L2 is full by itself.
+    """Returns the part of L2's peak that is within reach: all of it unless L2 is full by itself.
 
-    Its reading is no lower than that of device memory, whose traffic passes through it, and then counts more than its own work.
+    L2's counter never reads lower than that of device memory, whose traffic passes through L2; it then counts
+    more than L2's own work.
     """
     is_full = l2 >= AT_MEMORY * _REACHABLE_OF_L2 and l2 > dram
     return _REACHABLE_OF_L2 if is_full else 1.0
@@ -48,10 +49,10 @@ def reachable_of_l2(l2: float, dram: float) -> float:
 
 @dataclass(frozen=True)
 class TimeModel:
-    """`busy` is each resource's share of the time, 0 to 1; `waits` how the time in which the busiest idles is divided.
+    """`busy` is each resource's share of the time, 0 to 1. `waits` divides the time in which the busiest idles.
 
-    `issuing` is the part of a warp's time in which it issues, `ready` that in which it could and another one does, and
-    `starting` that of the kernel in which it starts and ends.
+    `issuing` is the part of a warp's time in which it issues, and `ready` the part in which it could but
+    another warp does. `starting` is the part of the kernel's time in which it starts and ends.
     """
 
     busy: Mapping[str, float]
@@ -102,7 +103,8 @@ class TimeModel:
     def bound(self, effect: Effect, leaves: Iterable[str]) -> tuple[float, str | None]:
         """Returns the most that a change could save, and the resource that still needs the rest of the time.
 
-        The change does not touch the work of the resources that it `leaves`. None where the estimate itself is the bound.
+        The change does not touch the work of the resources that it `leaves`. The resource is None if the
+        estimate itself is the bound.
         """
         kept = {
             name: self.busy.get(name, 0.0)

@@ -1,8 +1,9 @@
 """Derives where the time of a kernel went, in shares, from the catalogue's metrics.
 
-A `Profile` in; its figures out, in percent of the elapsed time unless a name says otherwise: the mean of each metric over
-the launches, and what follows from them. A figure whose metrics were not recorded is left out. Nothing is clamped: figures
-that cannot be, such as a negative share, show that the counters do not fit together.
+A `Profile` in; its figures out: the mean of each metric over the launches, and what follows from these means.
+Figures are in percent of the elapsed time unless a name says otherwise. A figure whose metrics were not
+recorded is left out. Nothing is clamped: impossible figures, such as a negative share, show that the counters
+do not fit together.
 """
 
 from __future__ import annotations

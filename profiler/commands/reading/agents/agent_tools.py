@@ -66,7 +66,7 @@ KernelPattern = Annotated[
     ),
 ]
 OtherKernel = Annotated[
-    str, Meta(max_length=MOST_CHARACTERS, description="Of `after`, if another: two of one report.")
+    str, Meta(max_length=MOST_CHARACTERS, description="The kernel of `after`, if it is another one.")
 ]
 Nvtx = Annotated[
     str,
@@ -164,7 +164,11 @@ class CheckInput(Input, frozen=True, kw_only=True):
     candidate: Reference | None = None
     kernel_name: KernelPattern | None = None
     other_kernel: (
-        Annotated[str, Meta(max_length=MOST_CHARACTERS, description="Of `candidate`, if another.")] | None
+        Annotated[
+            str,
+            Meta(max_length=MOST_CHARACTERS, description="The kernel of `candidate`, if it is another one."),
+        ]
+        | None
     ) = None
     all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
     max_slower_pct: (
@@ -181,7 +185,7 @@ class ListInput(Input, frozen=True):
         Annotated[
             LongestText | int,
             Meta(
-                description="List every run of this kernel number, of exactly this name, or of the names that fit a shell pattern.",
+                description="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern.",
                 examples=[6, "gemm-6", "gemm-6*"],
             ),
         ]

@@ -43,7 +43,7 @@ _PHRASES = {
 # Factors that are sums, if they have no factors themselves, and the unit of their parts.
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
 _DISPATCH = "stall_dispatch"
-_MEANING = "the split is bookkeeping of where the time went, not a proof of what caused it"
+_MEANING = "the split says where the time went, and does not prove what caused it"
 # Digits of the whole and of its factors, the fewest first.
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 

@@ -104,7 +104,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
         ("remain", [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]),
         (
             "unknown",
-            [f"{one}: of one side, and the other's recording could not show it" for one in undecided],
+            [f"{one}: on one side only; the recording of the other could not show it" for one in undecided],
         ),
     ]
     changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
@@ -116,7 +116,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
-    """Returns what removing the cause is likely to save, before too where that was another part of the time."""
+    """Returns what removing the cause is likely to save, and what it was before if that differs."""
     now = f"{cause.saves_pct.expected:.0f} %"
     before = f"{change.before_pct:.0f} %" if change else now
     return f"{now}{f' (before: {before})' if before != now else ''}  {name_and_place(cause)}"
