@@ -19,10 +19,11 @@ from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
+from profiler.commands.shared.verb import Verb
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -37,8 +38,6 @@ _LINE_WIDTH = 4000  # of a message, which may quote a name of a megabyte
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
-# Of an option as typed and one that there is, without their dashes: as near as two words that differ by a slip.
-_NEAR = 0.6
 
 
 VERBS = {
@@ -87,25 +86,8 @@ class _Commands(Mapping[str, Any]):
 def _command(place: str, _: str) -> Any:
     module = import_module(f"profiler.commands.{place}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(cls=_Verb)(getattr(module, place.rpartition(".")[2]))
+    alone.command(cls=Verb)(getattr(module, place.rpartition(".")[2]))
     return get_command(alone)
-
-
-class _Verb(TyperCommand):
-    """A verb whose errors say what an option takes that was given no value, and suggest for an unknown one only what is near."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as raised:
-            error: Any = raised  # of classes that Typer keeps to itself
-            name = str(getattr(error, "option_name", ""))
-            if possible := getattr(error, "possibilities", None):
-                error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
-            elif option := next((one for one in self.params if name in one.opts), None):
-                takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
-                error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
-            raise
 
 
 class _Verbs(TyperGroup):
@@ -132,12 +114,6 @@ class _Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _quiet_pipe():
             return super().invoke(ctx)
-
-
-def _is_near(name: str, typed: str) -> bool:
-    from difflib import SequenceMatcher
-
-    return name.startswith(typed) or SequenceMatcher(None, name, typed).ratio() >= _NEAR
 
 
 @contextmanager

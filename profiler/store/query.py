@@ -25,6 +25,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
+from profiler.catalog.metrics import BY_NAME
 from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.machine import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
@@ -48,6 +49,7 @@ _LEAST_MEMORY_MIB = 4096
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _RESERVED = re.compile(r'(?<!")\boffset\b(?!")', re.IGNORECASE)  # our column, which is a word of SQL
+_NO_COLUMN = re.compile(r'column "(\w+)" not found')
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
@@ -164,6 +166,12 @@ def _named_tables(sql: str) -> list[str]:
     return [name for name in TABLES if name in named or not named]
 
 
+def _metric_near(name: str) -> str | None:
+    """Returns the name of a recorded metric of the catalogue that looks most like this one, if any does."""
+    recorded = [metric.name for metric in BY_NAME.values() if metric.ncu]
+    return next(iter(get_close_matches(name.lower(), recorded, n=1, cutoff=0.75)), None)
+
+
 def _hints(message: str, given: list[str]) -> list[str]:
     """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given.
 
@@ -171,6 +179,9 @@ def _hints(message: str, given: list[str]) -> list[str]:
     """
     if "syntax error" in message and any(_RESERVED.search(line) for line in given):
         return [*given, 'The column offset has the name of a word of SQL: write it as "offset".']
+    if (column := _NO_COLUMN.search(message)) and (name := _metric_near(column[1])):
+        ncu = BY_NAME[name].ncu[0]
+        return [*given, f"{name} is no column but a metric: select value from metrics where metric = '{ncu}'"]
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given

@@ -40,6 +40,8 @@ def test_the_summary_says_what_became_of_the_files(root, prof_here):
     assert lines[0] == f"{root}: 9 runs in 1 pack"
     assert lines[1].startswith(f"{root}: 72 files of ")
     assert " before, 17 files of " in lines[1]
+    was, now = (float(word.split(" kB")[0]) for word in lines[1].split(" files of ")[1:])
+    assert lines[1].endswith("; a pack adds an index, so that few files need to be opened") == (now > was)
     assert (folders(root), len(RunStore(root).ids())) == (0, FEW)
 
 

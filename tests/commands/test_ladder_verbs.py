@@ -241,7 +241,7 @@ def test_time_stores_and_list_shows(prof_here, here) -> None:
     assert "computes what it should" in listed.stdout
     assert "scripts-1-timed" in listed.stdout
     kernels = prof_here("list", "--ladder", "scripts", "--kernels", "--format", "json", **here)
-    assert [(row["kernel"], row["profiled"], row["timed"]) for row in json.loads(kernels.stdout)] == [
+    assert [(row["kernel"], row["profiled"], row["timed"]) for row in json.loads(kernels.stdout)["kernels"]] == [
         (1, 0, 1), (2, 0, 1),
     ]  # fmt: skip
 

@@ -51,7 +51,7 @@ def test_a_run_that_is_called_damaged_is_not(prof_here, make_run, tmp_path):
 def test_keys_are_names(prof_here, recorded):
     for words in ([], ["gemm-6"], ["--kernels"]):
         found = json.loads(prof_here("--runs", recorded.root, "list", *words, "--format", "json").stdout)
-        rows = found if "--kernels" in words else [*found["kernels"], *found["runs"]]
+        rows = [*found["kernels"], *found["runs"]]
         assert rows
         assert all(key.isidentifier() for row in rows for key in row)
 
@@ -59,7 +59,9 @@ def test_keys_are_names(prof_here, recorded):
 def test_beside_each_kernel_stands_what_is_stored_of_it(prof_here, recorded):
     """Sweeps lie beside the runs, and are counted as runs are."""
     listed = prof_here("--runs", recorded.root, "list", "--kernels", "--format", "json")
-    rows = {row["kernel"]: row for row in json.loads(listed.stdout)}
+    found = json.loads(listed.stdout)
+    assert (found["ladder"], found["runs"]) == ("gemm", [])
+    rows = {row["kernel"]: row for row in found["kernels"]}
     assert (rows[7]["tuned"], rows[1]["tuned"]) == (1, 0)
     assert (rows[5]["profiled"], rows[5]["timed"]) == (1, 3)
 

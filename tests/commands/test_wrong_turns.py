@@ -30,6 +30,9 @@ import pytest
         ("compare a.ncu-rep b.ncu-rep reduce", "prof compare a.ncu-rep b.ncu-rep -k reduce"),
         ("show a.ncu-rep -f json", "--format json"),
         ("analyze a.ncu-rep", "prof show a.ncu-rep"),
+        ("push s3://bucket/runs", "prof ingest REPORT --runs s3://bucket/runs"),
+        ("upload runs", "--runs says where runs are kept"),
+        ("pull gemm-6", "prof export gemm-6"),
     ],
 )
 def test_what_was_meant_is_said(prof_here, typed, hint):

@@ -222,6 +222,13 @@ def test_a_select_that_succeeds_leaves_no_trace(
     [
         ("select * from nope", ()),  # DuckDB would name a table of its own, pg_enum
         ("select * from metric", ('Did you mean "metrics"?',)),
+        (
+            "select duration from launches",
+            (
+                "Candidate bindings: ",
+                "duration_ns is no column but a metric: select value from metrics where metric = 'gpu__time_duration.sum'",
+            ),
+        ),
         ("select * from lanches join metrics using (run_id)", ('Did you mean "launches"?',)),
         ("select metrc from metrics", ('Candidate bindings: "metric"',)),  # of a column DuckDB knows
     ],

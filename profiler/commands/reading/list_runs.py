@@ -62,7 +62,12 @@ def list_runs(
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
     if kernels:
-        _print_kernels(ladder_rows(open_ladder(settings), store), settings)
+        of = open_ladder(settings)
+        rows = ladder_rows(of, store)
+        if settings.format is options.Format.json:
+            print(json_answer(Listing(of.name, rows, [], []), full))
+        else:
+            _print_kernels(rows, settings)
         store.require_whole()
         return
     is_shown = name is None and settings.format in (options.Format.table, options.Format.json)

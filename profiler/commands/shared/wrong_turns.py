@@ -24,6 +24,8 @@ _MEANT = {
     "info": "show",
     "runs": "list",
     "ls": "list",
+    "download": "export",
+    "pull": "export",
     "sweep": "tune",
     "bench": "time",
     "benchmark": "time",
@@ -31,6 +33,7 @@ _MEANT = {
     "html": "report",
     "roofline": "report",
 }
+_TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
 _TAKES = {"show": 1, "compare": 2}  # so many reports
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
@@ -66,7 +69,18 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         others = [word for word in words if not word.startswith("-")]
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
-    near = _MEANT.get(first)  # the nearest verb is suggested anyway
+    return _another_word(words)
+
+
+def _another_word(words: Sequence[str]) -> str | None:
+    """Returns the command that another word for it means; the nearest word is suggested anyway."""
+    first = words[0]
+    if first in _TO_A_URL:
+        return (
+            f"there is no command '{printable(first)}': --runs says where runs are kept, and may be a URL, "
+            "as in: prof ingest REPORT --runs s3://bucket/runs"
+        )
+    near = _MEANT.get(first)
     if near is None:
         return None
     return f"there is no command '{printable(first)}'; did you mean: prof {printable(' '.join([near, *words[1:]]))}"

@@ -105,8 +105,10 @@ def _lines(
         lines.append(f"{counted(done.packed, 'run', 'runs')} in {packs}{along}")
     if plan.redundant:
         lines.append(f"removed {removed}")
+    was, now = sum(before.values()), sum(after.values())
+    # A pack keeps the runs' own files as they are, and adds to them.
+    grown = "; a pack adds an index, so that few files need to be opened" if now > was else ""
     lines.append(
-        f"{len(before):,} files of {size(sum(before.values()))} before, "
-        f"{len(after):,} files of {size(sum(after.values()))} after"
+        f"{len(before):,} files of {size(was)} before, {len(after):,} files of {size(now)} after{grown}"
     )
     return [printable(f"{store.root}: {line}") for line in lines]
