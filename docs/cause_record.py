@@ -16,7 +16,7 @@ from altair.typing import ChartType
 
 from profiler.catalog.causes import BY_NAME, CAUSES, GROUPS
 from profiler.present.render.markdown import markdown_text
-from profiler.present.style import BLUE, CATEGORIES, RED, chart_of, heading
+from profiler.present.style import BLUE, CATEGORIES, GREY, RED, chart_of, heading
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
 Row = dict[str, Any]
@@ -224,7 +224,7 @@ def expected_chart() -> ChartType:
     broken = sum(pair["broken"] for pair in pairs)
     title = f"What {len(rows)} changes saved: {broken or 'no'} bounds broken, {mean_error(rows):.0f} points of mean error"
     chart: ChartType = alt.layer(
-        even.encode(x=x, y=y, color=alt.value("#59616c")), promises, points
+        even.encode(x=x, y=y, color=alt.value(GREY)), promises, points
     ).properties(
         title=heading(
             title, "a point is the expectation for the right cause, its line ends at the promised bound;", "a line that ends below the dashes is a bound that was broken"

@@ -1,7 +1,8 @@
 """The look of every chart: colours, type, and figures in words.
 
 The colours of marks are Okabe and Ito's, which colour-blind readers can distinguish. Their tones stand out
-from white and from near black alike, so a scheme changes only paper and ink.
+from white and from near black alike, so a scheme changes only paper and ink. No text has such a colour: none
+of them could have the contrast that text needs with both papers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from profiler.errors import MetricsMissing
 Scheme = Literal["light", "dark"]
 Record = dict[str, Any]
 
-BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860c2", "#b33626", "#59616c"
+BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860c2", "#d23237", "#687084"
 VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclear": GREY}
 # An equals sign for `same`, with one bar above the row's line and one below it.
 _EQUALS = "M-1.2,-0.9L1.2,-0.9L1.2,-0.3L-1.2,-0.3ZM-1.2,0.3L1.2,0.3L1.2,0.9L-1.2,0.9Z"

@@ -94,6 +94,15 @@ def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(look_at):
     assert max(right for _, right, _ in places) <= 390, "nothing needs to be scrolled"
 
 
+def test_figures_on_bars_have_no_rim_of_paper_on_a_phone(look_at):
+    """Black figures with a rim that is near black, in dark, could not be read."""
+    page = look_at(width=390)
+    on_bars = page.locator(".current .phone svg text[fill^='#']")
+    rims = "all => [...new Set(all.map((one) => getComputedStyle(one).stroke))]"
+    assert on_bars.count() > 10
+    assert on_bars.evaluate_all(rims) == ["none"]
+
+
 def test_the_letters_of_the_charts_stand_out_from_the_paper(look_at):
     page = look_at()
     for scheme in SCHEMES:

@@ -322,6 +322,13 @@ def test_marks_and_text_stand_out_from_their_paper(scheme):
     assert all(contrast(ink, paper) >= 4.5 for ink in inks)
 
 
+def test_a_verdict_and_what_is_neither_stand_out_from_both_papers():
+    """On white and near black alike, no colour has more than 4.3."""
+    papers = [style.configuration(scheme)["background"] for scheme in ("light", "dark")]
+    for colour in (style.BLUE, style.RED, style.GREY):
+        assert min(contrast(colour, paper) for paper in papers) > 3.7
+
+
 def test_figures_on_marks_can_be_read():
     assert all(contrast(style.ink_on(colour), colour) >= 4.5 for colour in COLOURS)
 
