@@ -189,7 +189,7 @@ def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_p
     [(("kernel_1a", "kernel_1b"), KernelAmbiguous), (("memset", "copy"), KernelNotFound)],
     ids=["two fit", "none fits"],
 )
-def test_a_run_of_which_nobody_can_say_what_was_measured_leaves_its_rung_out_and_no_other(
+def test_a_run_with_an_unclear_kernel_leaves_out_its_own_rung_only(
     made, made_ladder, make_run, kernels, error
 ):
     make_run(*({"kernel": one} for one in kernels), name="made-1", root=made.store.root)

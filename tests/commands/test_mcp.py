@@ -253,7 +253,7 @@ def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, pr
     assert {run["name"].split("-")[0] for run in of_copy.structured_content["runs"]} == {"copy"}
 
 
-def test_a_name_that_means_no_run_is_a_failure_that_tells_the_pattern(ask):
+def test_a_name_that_matches_no_run_is_a_failure_that_names_a_pattern(ask):
     named, fitting = ask(("list", {"name": "copy"}), ("list", {"name": "*copy*"}))
     assert failure_of(named)["exit_code"] == 21
     assert "no run is named 'copy'; `prof list '*copy*'` finds " in failure_of(named)["message"]

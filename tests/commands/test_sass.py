@@ -135,7 +135,7 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
         (["5", "--kernel-name", "nothing"], 33, "'nothing'"),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_one_message(shipped, reports, arguments, code, words):
+def test_a_recording_that_cannot_be_shown_is_one_message(shipped, reports, arguments, code, words):
     result = shipped(*(word.format(reports=reports) for word in arguments))
     assert (result.returncode, result.stdout) == (code, "")
     assert words in result.stderr

@@ -199,7 +199,7 @@ pairs_of_readings = st.tuples(issue_readings(), issue_readings()) | st.tuples(
 
 
 @given(pair=pairs_of_readings)
-def test_shares_add_up_to_the_whole_and_what_is_missed_of_it_is_told(attributed, pair):
+def test_shares_add_up_to_the_whole_and_the_missing_part_is_reported(attributed, pair):
     found, _ = attributed(*pair)
     whole = sum(math.log(factor.ratio) for factor in found.factors)
     missed = found.closure_error_pct / 100
@@ -294,7 +294,7 @@ def test_every_recorded_pair_closes_within_1_percent(profiles):
             )
 
 
-def test_a_memory_bound_triton_kernel_is_told_by_its_bytes(store):
+def test_a_memory_bound_triton_kernel_is_explained_by_its_bytes(store):
     run = store.open(next(one for one in store.ids() if one.name == "triton_add_full"))
     profile = profile_kernel(run, run.manifest.kernels[0].name)
     found, missing = attribute(profile, profile)
@@ -458,7 +458,7 @@ def test_useful_bytes_tell_less_work_from_less_waste(attributed):
     assert sum(part.share for part in found.traffic) == pytest.approx(moved.factors[1].share)
 
 
-def test_a_kernel_that_writes_nothing_is_told_by_bytes_all_the_same(attributed):
+def test_a_kernel_that_writes_nothing_is_still_explained_by_bytes(attributed):
     found, _ = attributed(moving(written=0.0), moving(read=2e8, written=0.0))
     assert ratios(found.factors)["bytes_moved"] == pytest.approx(1.5)
     assert ratios(found.traffic) == pytest.approx({"dram_bytes_read": 1.5, "dram_bytes_written": 1.0})

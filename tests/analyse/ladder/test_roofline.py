@@ -107,7 +107,7 @@ def test_the_time_is_that_without_the_profiler(measured, made_ladder, ceilings_l
     assert found.left_out == {1: "not timed without the profiler"}
 
 
-def test_without_counted_bytes_a_rung_is_left_out_and_told(measured, made_ladder, ceilings_ladder):
+def test_without_counted_bytes_a_rung_is_left_out_with_a_reason(measured, made_ladder, ceilings_ladder):
     measured.profile("made-1", 9.0, timings=[8.0])
     found = roofline(measured, made_ladder, ceilings_ladder)
     assert found.points == []
@@ -274,7 +274,7 @@ def test_executed_instructions_tell_what_a_kernel_computes_in(opcodes, arithmeti
         ({}, {}, None),
     ],
 )
-def test_two_kernels_are_unlike_where_neither_does_much_of_what_the_other_does_most(before, after, unlike):
+def test_two_kernels_differ_in_arithmetic_if_neither_does_much_of_the_others_main_one(before, after, unlike):
     assert find_unlike_arithmetic(before, after) == unlike
     assert find_unlike_arithmetic(after, before) == (unlike and unlike[::-1])
 

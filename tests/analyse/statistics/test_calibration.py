@@ -205,7 +205,7 @@ def _assert_comparisons_calibrated(trials, sizes=(5, 5, 5), between=1.0):
         assert count / trials <= most_allowed(trials), name
 
 
-def test_of_the_changes_a_comparison_tells_at_most_5_per_cent_are_not_there():
+def test_at_most_5_per_cent_of_the_changes_in_a_comparison_are_false():
     _assert_few_false_discoveries(trials=40)
 
 

@@ -19,7 +19,7 @@ VERBS = [
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_ladder_that_nobody_knows_is_told_with_those_that_are_known(prof_here, make_run, tmp_path, words):
+def test_an_unknown_ladder_is_an_error_that_lists_the_known_ones(prof_here, make_run, tmp_path, words):
     for name in ("copy-1", "copy-10-timed", "relu-fp16-2", "softmax"):
         make_run({"kernel": "k"}, name=name, root=tmp_path / "runs")
     done = prof_here("--ladder", "cpoy", *words, cwd=tmp_path)
@@ -71,7 +71,7 @@ def test_a_ladder_without_runs_is_known_by_its_file(prof_here, make_run, tmp_pat
 @pytest.mark.parametrize(
     "url", ["https://me:s3cret@host/x.ncu-rep", "https://host/x.ncu-rep?X-Amz-Signature=s3cret"]
 )
-def test_a_report_at_a_url_is_to_be_stored_first_and_no_secret_of_the_url_is_told(prof_here, tmp_path, url):
+def test_a_report_at_a_url_must_be_stored_first_and_no_secret_of_the_url_is_printed(prof_here, tmp_path, url):
     for words in (["show", url], ["compare", "1", url]):
         done = prof_here("--runs", tmp_path, *words)
         assert done.returncode == 11

@@ -76,12 +76,12 @@ def test_a_size_that_is_not_there_names_those_that_are_and_how_to_record_it(ship
     )
 
 
-def test_a_name_of_profiles_is_told_that_the_size_has_timings_and_their_name(shipped):
+def test_an_error_for_a_name_of_profiles_says_that_the_size_has_timings_and_names_them(shipped):
     told = shipped("show", "gemm-5", "--size", "2048").stderr
     assert told.splitlines()[1].strip() == "m=n=k=2048: gemm-5-timed (timings alone)"
 
 
-def test_where_a_profile_is_needed_the_sizes_that_have_one_are_told(shipped):
+def test_if_a_profile_is_needed_the_sizes_that_have_one_are_listed(shipped):
     told = shipped("sass", "5", "6", "--size", "2048")
     assert told.returncode == 25
     assert (
@@ -207,14 +207,14 @@ def test_a_size_that_only_a_damaged_run_may_be_of_is_not_said_to_be_missing(time
     assert damaged in timed(*listing.split()[1:]).stderr
 
 
-def test_where_every_run_is_damaged_it_is_said_of_the_newest(timed):
+def test_if_every_run_is_damaged_the_error_is_about_the_newest(timed):
     newest = [timed.damage(size) for size in (1024, 2048, 8192)][-1]
     told = timed("show", "5", "--size", "2048")
     assert told.returncode == 22
     assert newest in told.stderr
 
 
-def test_of_many_damaged_runs_the_first_are_told_and_the_rest_counted(timed, tmp_path):
+def test_of_many_damaged_runs_the_first_are_named_and_the_rest_counted(timed, tmp_path):
     for day in range(23, 28):
         (tmp_path / f"202611{day}t000000z-gemm-5-timed-0123456789ab").mkdir()
     *told, more = timed("show", "5", "--size", "2048").stderr.splitlines()[:4]

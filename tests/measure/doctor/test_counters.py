@@ -194,7 +194,7 @@ def test_the_drivers_setting(machine: Machine, admin_only: int, status: str, tol
     assert describe_setting(machine.proc).endswith(told)
 
 
-def test_a_driver_that_tells_nothing(machine: Machine) -> None:
+def test_a_driver_that_reports_nothing(machine: Machine) -> None:
     assert describe_setting(machine.proc) == "the driver does not report who may read them"
 
 

@@ -109,7 +109,7 @@ def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) 
         find_ncu(machine.environment)
 
 
-def test_without_any_the_places_that_were_searched_are_told(monkeypatch) -> None:
+def test_without_any_ncu_the_searched_places_are_listed(monkeypatch) -> None:
     # On a machine with a real ncu, one of the fixed places would have it.
     places = [Path("/nonexistent/ncu"), Path("/nonexistent/cuda/bin/ncu"), Path("/nonexistent/ncu")]
     monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter(places))

@@ -158,7 +158,7 @@ def test_why_two_are_not_comparable_stands_below():
     assert "gemm-9: the GPU differs: NVIDIA H200 against NVIDIA A100" in text(derive_finding(EVERY, []))
 
 
-def test_a_caution_of_every_pair_is_told_once_and_one_of_some_with_their_names():
+def test_a_caution_of_every_pair_is_printed_once_and_one_of_some_pairs_with_their_names():
     pairs = [pair(name=name, warnings=["of all", *(["of one"] if name == "b" else [])]) for name in "abc"]
     lines = text(derive_finding(pairs, [])).splitlines()
     assert lines.count("caution: of all") == 1
@@ -287,7 +287,7 @@ def test_a_regression_is_a_failure_with_the_figures():
     )
 
 
-def test_what_cannot_be_told_is_an_error_and_skipped_where_that_is_allowed():
+def test_an_unclear_result_is_an_error_and_skipped_if_that_is_allowed():
     finding = derive_finding(EVERY, [])
     assert {one.attrib["type"] for one in junit(finding).iter("error")} == {"unclear", "not_comparable"}
     assert {one.attrib["type"] for one in junit(finding, allow_unclear=True).iter("error")} == {

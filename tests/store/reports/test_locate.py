@@ -171,7 +171,7 @@ def test_what_is_shown_of_a_url_holds_no_secret(url: str, public: str) -> None:
         ("user jane@example.org may not read", "user jane@example.org may not read"),
     ],
 )
-def test_what_a_file_system_says_is_told_without_the_secrets_of_its_url(words: str, shown: str) -> None:
+def test_a_message_of_a_file_system_is_printed_without_the_secrets_of_its_url(words: str, shown: str) -> None:
     url = "s3://me:p%40ss@bucket/runs"
 
     with pytest.raises(RemoteFailed) as caught, remote_errors(url):
