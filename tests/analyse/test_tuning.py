@@ -87,7 +87,7 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
     assert step.slower_pct == pytest.approx(4.9, abs=0.1)
 
 
-def test_of_one_process_each_there_is_no_telling() -> None:
+def test_with_one_process_each_the_second_is_not_surely_slower() -> None:
     one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
     step = derive_tuning(sweep_of(one, other)).runner_up
     assert step is not None

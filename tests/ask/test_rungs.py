@@ -46,7 +46,7 @@ def test_the_workload_that_most_rungs_share_is_taken(made, draw):
     assert len(rungs) == 2
 
 
-def test_of_workloads_that_as_many_share_the_newest(made, draw):
+def test_of_equally_common_workloads_the_newest_counts(made, draw):
     for size in (4096, 1024, 2048):
         for rung in (1, 2):
             made.profile(f"made-{rung}", 100.0, workload={"m": size}, program=str(size))
@@ -162,7 +162,7 @@ def test_of_several_kernels_the_ladders_expression_chooses(made, draw, make_run)
     assert draw()[1][0].profile.kernel == "kernel_1"
 
 
-def test_of_two_that_it_fits_it_means_the_one_launched_more_often(made, draw, make_run):
+def test_an_expression_that_matches_two_kernels_means_the_one_launched_more_often(made, draw, make_run):
     launches = [{"kernel": "kernel_1_reduce"}, {"kernel": "kernel_1_split"}, {"kernel": "kernel_1_split"}]
     make_run(*launches, name="made-1", root=made.store.root)
     assert draw()[1][0].profile.kernel == "kernel_1_split"

@@ -360,7 +360,7 @@ def test_without_the_tools_nothing_begins(here: Here, tool: str, text: str, code
     assert not (here.folder / "runs").exists()
 
 
-def test_what_does_not_compile_is_told_as_it_is(here: Here) -> None:
+def test_a_failure_to_compile_is_reported_as_it_is(here: Here) -> None:
     done = here.scripts("--ladder", "compiled", "--kernel", 5)
     assert done.returncode == 53
     assert "error: expected a semicolon" in done.stderr
@@ -434,7 +434,9 @@ def test_what_cannot_be_meant_is_refused(here: Here, words: list[str], told: str
         (["--kernel", "1", "--gpus", "1", "--dry-run"], 52),
     ],
 )
-def test_what_is_not_there_is_told(here: Here, words: list[str], code: int) -> None:
+def test_words_that_name_nothing_end_with_a_code_of_their_own(
+    here: Here, words: list[str], code: int
+) -> None:
     assert here.scripts(*words).returncode == code
     assert not here.log.read_text()
 

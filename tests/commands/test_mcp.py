@@ -332,7 +332,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
     assert "there are compare, ladder, show, sass, check, list" in str(error)
 
 
-def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
+def test_a_bug_is_reported_as_one_and_ends_nothing(monkeypatch, recorded):
     """Runs in this process, where a bug can be made."""
     from profiler.commands.reading.agents import agent_tools
     from profiler.commands.shared.options import VerbSettings
@@ -495,7 +495,7 @@ def test_a_relative_path_is_taken_from_the_folders_named_at_start_up(ask, places
     assert "reports/none.ncu-rep: no such file; " in failure_of(results[-1])["message"]
 
 
-def test_of_two_folders_each_report_is_listed_under_a_name_that_means_it(ask, places, reports):
+def test_each_report_of_two_folders_is_listed_under_a_name_that_means_it(ask, places, reports):
     for folder in ("reports", "more"):
         (places / folder / "deep").mkdir(parents=True)
         shutil.copy(reports / "range.ncu-rep", places / folder / "deep" / "same.ncu-rep")

@@ -76,7 +76,7 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])
-def test_of_loads_that_repeat_data_only_the_sectors_that_it_fills_count(sectors):
+def test_loads_that_repeat_data_count_only_the_sectors_that_it_fills(sectors):
     """The others go by a change of the layout, which is a cause of its own; the loads themselves go either way."""
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
@@ -707,7 +707,7 @@ def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_
     assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
 
 
-def test_of_a_warp_that_branches_split_those_lanes_are_idle_that_only_choose_values_too():
+def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp():
     facts = {0: {"lanes": 16.0, "acting": 8.0}}
     assert names(lanes.detect_idle_lanes, evidence_of("@P0 FADD R4, R4, R6", "EXIT", facts=facts)) == [
         "idle-lanes"

@@ -189,7 +189,7 @@ def test_a_serves_the_neighbours_in_a_row_of_the_result(wide):
     assert {load.text.split("[")[1][:2] for load in a.loads} == {A_BASE}
 
 
-def test_of_a_result_stored_by_columns_the_names_are_those_of_its_rows_in_memory():
+def test_a_result_stored_by_columns_has_the_names_of_its_rows_in_memory():
     product = trace_product(listing(outer_product(4, 4)))
     straight, crossed = (product.find_a(stored(4, 4, across_rows=way)) for way in (True, False))
     assert {straight, crossed} == {0, 1}

@@ -383,7 +383,7 @@ def test_a_warp_that_could_issue_is_surplus_and_its_wait_no_stall(attributed):
     assert all(stall.share == pytest.approx(0) for stall in found.stalls)
 
 
-def test_of_kernels_that_seldom_issue_the_tensor_pipe_or_the_cycles_explain_the_time(attributed):
+def test_the_tensor_pipe_or_the_cycles_explain_kernels_that_seldom_issue(attributed):
     seldom = {"issue_active_pct": 12.0, "issue_rate": 0.124}
     tensor = [issuing(**seldom, tensor_pipe_pct=pct) | {"duration_ns": 8e6 / pct} for pct in (80.0, 90.0)]
     found, missing = attributed(*tensor)
@@ -431,7 +431,7 @@ def test_where_the_copy_engine_brings_the_data_the_width_of_loads_explains_nothi
     assert found.bandwidth_from == ""
 
 
-def test_of_accesses_as_wide_as_before_only_the_warps_are_said(recorded):
+def test_if_accesses_are_as_wide_as_before_only_the_warps_are_named(recorded):
     run = recorded.find("1", "copy")
     before = profile_kernel(run, run.manifest.kernels[0].name)
     factors = {"duration_ns": 2.0, "dram_bytes_per_s": 0.5, "active_warps": 0.5}

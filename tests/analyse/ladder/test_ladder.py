@@ -162,7 +162,7 @@ def test_the_reference_of_another_precision_is_not_held_against_the_reference_ru
     assert rung(climb(made_ladder, made.store)[0], 1).warnings == []
 
 
-def test_of_the_recorded_rungs_at_8192_those_that_slow_their_reference_are_found_by_the_rule(recorded):
+def test_the_rule_finds_the_recorded_rungs_at_8192_that_slow_their_reference(recorded):
     finding = profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 8192)).ladder
     slow = {
         one.kernel: round(one.reference_pct, 1)

@@ -220,7 +220,7 @@ def test_they_are_held_against_device_memory(measured, copying, ceilings_ladder)
     assert list(found.to_pandas().index) == [1, 2]
 
 
-def test_of_which_only_device_memory_can_be_missing(made, copying):
+def test_only_the_ceiling_of_device_memory_can_be_missing(made, copying):
     rung(made, 1, 100.0, read=6000.0)
     found = roofline(made, copying, None)
     assert found.missing == ["dram"]
@@ -279,7 +279,7 @@ def test_two_kernels_differ_in_arithmetic_if_neither_does_much_of_the_others_mai
     assert find_unlike_arithmetic(after, before) == (unlike and unlike[::-1])
 
 
-def test_the_recorded_ladder_is_told_apart(recorded):
+def test_the_arithmetic_of_the_recorded_ladder_is_distinguished(recorded):
     import profiler
 
     arithmetic = profiler.roofline("gemm", recorded).to_pandas()["arithmetic"]
@@ -293,7 +293,7 @@ def test_the_recorded_ladder_is_told_apart(recorded):
     }
 
 
-def test_of_the_recorded_ladder_the_l2_is_asked_for_what_its_tiles_need(recorded):
+def test_the_recorded_ladder_asks_the_l2_for_what_its_tiles_need(recorded):
     """Rung 9 passes its L1 by: 64 x 128 elements of C take 64 rows of A and 128 columns of B."""
     import profiler
 

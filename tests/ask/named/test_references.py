@@ -30,9 +30,7 @@ def test_an_unknown_ladder_is_an_error_that_lists_the_known_ones(prof_here, make
     assert remedy.strip() == "Give one of these, or a file: --ladder path/to/ladder.toml."
 
 
-def test_of_ladders_with_a_file_those_without_are_kept_apart_and_the_nearest_is_first(
-    prof_here, make_run, tmp_path
-):
+def test_ladders_without_a_file_are_listed_apart_and_the_nearest_comes_first(prof_here, make_run, tmp_path):
     for name in ("copy", "relu"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "ladder.toml").write_text("")
@@ -43,7 +41,7 @@ def test_of_ladders_with_a_file_those_without_are_kept_apart_and_the_nearest_is_
     assert "  stored runs are also of textbook\n" in done.stderr
 
 
-def test_of_report_files_no_runs_are_needed_for_it(prof_here, reports, tmp_path):
+def test_a_misspelt_ladder_is_refused_for_report_files_too(prof_here, reports, tmp_path):
     done = prof_here("--ladder", "cpoy", "show", reports / "graph.ncu-rep", cwd=tmp_path)
     assert done.returncode == 44
     assert done.stderr.startswith("prof: no ladder 'cpoy': ")

@@ -43,7 +43,7 @@ def test_a_number_and_a_name_mean_the_run_of_the_size_asked_for(shipped, words):
     assert size_of(shipped(*words, "--size", "2048x2048x2048", "--format", "json")) == 2048
 
 
-def test_of_a_size_that_is_profiled_the_profile_is_meant(shipped):
+def test_a_size_means_its_profile_if_there_is_one(shipped):
     sized = shipped("compare", "5", "6", "--size", "4096")
     assert sized.stdout == shipped("compare", "5", "6").stdout
     assert shipped("sass", "6", "--size", "4096").stdout == shipped("sass", "6").stdout
@@ -122,7 +122,7 @@ def test_there_is_no_command_for_what_no_ladder_here_has_or_what_has_a_name_of_i
     assert told.stderr.endswith("n=5: mine\n      Choose one of them.\n")
 
 
-def test_of_a_run_of_no_ladder_nobody_knows_what_a_size_is(shipped):
+def test_a_run_of_no_ladder_has_no_size_to_choose_by(shipped):
     told = shipped("show", "textbook-5", "--size", "4096")
     assert told.returncode == 47
     assert "`prof list textbook-5`" in told.stderr
@@ -265,7 +265,7 @@ def test_the_size_of_a_run_is_not_read_by_another_ladder_that_was_given_by_its_f
     assert size_of(copied) == 2048
 
 
-def test_of_two_sizes_it_is_told_how_to_choose_one(shipped):
+def test_two_different_sizes_get_a_hint_how_to_choose_one(shipped):
     told = shipped("compare", "gemm-5-timed", "6")
     assert told.returncode == 31
     assert "Choose runs of one size with --size" in told.stderr

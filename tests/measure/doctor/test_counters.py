@@ -122,7 +122,7 @@ def test_mps_is_in_the_way(machine: Machine, replay_ncu, daemon: str) -> None:
     assert "echo quit | nvidia-cuda-mps-control" in mps.remedy
 
 
-def test_mps_of_another_container_is_told_by_its_pipe(machine: Machine, replay_ncu, tmp_path: Path) -> None:
+def test_mps_of_another_container_is_found_by_its_pipe(machine: Machine, replay_ncu, tmp_path: Path) -> None:
     replay_ncu("probe")
     machine = replace(
         machine, environment={**machine.environment, "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "pipes")}

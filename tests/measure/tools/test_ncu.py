@@ -103,7 +103,7 @@ def test_one_that_is_too_old_is_refused(machine, script, version: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["exit 1", "echo hello", "echo 'Version unknown'"])
-def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) -> None:
+def test_an_ncu_that_does_not_print_its_version_is_refused(machine, script, body: str) -> None:
     script("ncu", body)
     with pytest.raises(ToolNotFound, match="does not report its version"):
         find_ncu(machine.environment)

@@ -178,7 +178,7 @@ def test_a_run_held_against_itself_is_not_called_checked():
     )
 
 
-def test_of_many_that_are_held_against_themselves_some_are_named_and_all_counted():
+def test_many_recordings_compared_with_themselves_are_counted_and_some_named():
     pairs = [pair(name=f"gemm-{number}", before="run-after") for number in range(9)]
     page = text(derive_finding([*pairs, pair(name="new")], []))
     (caution,) = [line for line in page.splitlines() if line.startswith("caution")]
@@ -208,7 +208,7 @@ def test_the_outcome_is_one_sentence(outcome, told):
     assert sentence(derive_finding([pair(), pair(outcome, "x")], [])) == told
 
 
-def test_of_many_the_first_are_named_and_the_rest_counted():
+def test_the_first_of_many_are_named_and_the_rest_counted():
     pairs = [pair("regression", f"gemm-{number}") for number in range(5)]
     assert sentence(derive_finding(pairs, [])) == (
         "regression in 5 of 5 kernels: gemm-0: duration_ns +10.00 ± 0.50 %, gemm-1: duration_ns +10.00 ± 0.50 %, "

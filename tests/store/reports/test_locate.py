@@ -132,7 +132,7 @@ def test_a_report_that_shrank_since_it_was_listed_is_an_error(memory, tmp_path: 
         fetch(report, tmp_path / "copy")
 
 
-def test_a_size_that_no_listing_tells_is_asked_for(memory, tmp_path: Path) -> None:
+def test_a_size_that_no_listing_has_is_requested(memory, tmp_path: Path) -> None:
     put(memory, "a.ncu-rep", data=b"x" * 100)
 
     fetch(RemoteReport("memory://bucket/a.ncu-rep"), tmp_path / "copy")
