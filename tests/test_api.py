@@ -124,7 +124,7 @@ def test_completion_offers_what_there_is_to_use_and_nothing_else():
     assert repr(profiler.measure).startswith("<function profiler.measure;")
 
 
-def test_type_checkers_are_told_that_there_are_types():
+def test_type_checkers_learn_that_there_are_types():
     """Without the marker of PEP 561 they take every answer of an installed package for Any."""
     assert Path(profiler.__file__).with_name("py.typed").exists()
 

@@ -166,7 +166,7 @@ def test_what_passes_one_way_is_no_regression_the_other_way_round_unless_it_got_
     assert looser.outcome != "regression" or forth.outcome == "regression"
 
 
-def test_of_equal_kernels_few_are_called_regressions(profile_of):
+def test_few_pairs_of_equal_kernels_are_called_regressions(profile_of):
     """With a limit of nothing, 400 pairs of recordings of one kernel: at most 5 % by chance, a side of it each."""
     zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
     pairs = [(noisy(1000, 0.01, seed=2 * one), noisy(1000, 0.01, seed=2 * one + 1)) for one in range(400)]
@@ -240,7 +240,7 @@ def test_what_compare_calls_a_trifle_of_its_whole_does_not_make_a_check_unclear(
 # Pairs
 
 
-def test_a_pair_that_was_not_measured_alike_is_told_with_its_reasons(profile_of):
+def test_a_pair_that_was_measured_in_different_ways_is_refused_with_the_reasons(profile_of):
     found = check(profile_of(*noisy(1000)), profile_of(*noisy(1000), clock_control="base"))
     assert (found.outcome, found.checks) == ("not_comparable", [])
     assert found.refused == ["clock control differs: none against base"]
@@ -288,7 +288,7 @@ def test_kernels_of_different_names_are_no_pair_unless_something_says_so(
     assert (found.outcome, bool(found.doubt)) == (outcome, outcome == "unclear")
 
 
-def test_of_timings_alone_the_duration_is_checked_and_the_rest_is_told(make_run):
+def test_with_timings_alone_only_the_duration_is_checked_and_a_note_says_so(make_run):
     profiles = [
         profile_kernel(make_run(name=name, timings=noisy(middle)), "k")
         for name, middle in (("a", 1000), ("b", 1100))

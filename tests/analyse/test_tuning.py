@@ -61,7 +61,7 @@ def test_a_point_that_was_not_timed_again_never_wins_and_shows_what_it_was_timed
     assert (finding.points[1].stage, finding.points[1].slower_pct < 0) == ("full", True)
 
 
-def test_how_sure_the_second_is_slower_is_told_over_processes() -> None:
+def test_the_certainty_that_the_second_is_slower_is_computed_over_processes() -> None:
     finding = derive_tuning(sweep_of(point(A, FINAL_A), point(B, FINAL_B)), current=B)
     step = finding.runner_up
     assert step is not None
@@ -87,7 +87,7 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
     assert step.slower_pct == pytest.approx(4.9, abs=0.1)
 
 
-def test_of_one_process_each_there_is_no_telling() -> None:
+def test_with_one_process_each_the_second_is_not_surely_slower() -> None:
     one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
     step = derive_tuning(sweep_of(one, other)).runner_up
     assert step is not None
@@ -144,7 +144,7 @@ def test_what_is_not_correct_never_wins_and_its_reasons_are_counted() -> None:
     assert [value.value for value in finding.parameters[0].values] == [2]
 
 
-def test_many_reasons_are_told_by_their_status() -> None:
+def test_many_reasons_are_grouped_by_their_status() -> None:
     points = [SweptPoint(0, {"TILE": tile}, "failed", f"reason {tile}") for tile in range(8)]
     fates = derive_tuning(sweep_of(point(A, FINAL_A), *points)).fates
     assert sum(fate.points for fate in fates) == 8
@@ -167,7 +167,7 @@ def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range
     assert len(fates("error is 0.5", "error is 1.5", "block 3 failed", "block 4 failed")) == 4
 
 
-def test_the_reference_tells_what_the_machine_did_meanwhile() -> None:
+def test_the_reference_shows_what_the_machine_did_meanwhile() -> None:
     sweep = sweep_of(
         point(A, repeats("screen", [10.0], reference_ns=100.0)), point(B, repeats("screen", [20.0], reference_ns=102.0))
     )  # fmt: skip

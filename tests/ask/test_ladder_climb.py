@@ -73,7 +73,7 @@ def test_workloads_stand_in_the_order_of_their_size_whatever_is_large_about_them
     assert [finding.workload["m"] * finding.workload["k"] for finding in found] == [16, 32, 64]
 
 
-def test_rungs_that_are_not_there_are_told_with_the_reason(made, made_ladder, make_run):
+def test_missing_rungs_are_listed_with_the_reason(made, made_ladder, make_run):
     made.profile("made-1", 100.0)
     made.profile("made-2", 100.0)
     make_run({"kernel": "kernel_a"}, {"kernel": "kernel_b"}, name="made-3", root=made.store.root)
@@ -86,7 +86,7 @@ def test_rungs_that_are_not_there_are_told_with_the_reason(made, made_ladder, ma
     assert derive_ideas(climb).missing == climb.finding.missing
 
 
-def test_of_a_rung_without_any_run_it_is_told_what_it_needs(made, made_ladder):
+def test_a_rung_without_any_run_is_missing_with_what_it_needs(made, made_ladder):
     made.profile("made-1", 100.0)
     needy = replace(made_ladder.kernels[3], needs=("cublas",))
     ladder = replace(made_ladder, kernels=(*made_ladder.kernels[:3], needy))
@@ -95,7 +95,7 @@ def test_of_a_rung_without_any_run_it_is_told_what_it_needs(made, made_ladder):
     assert whys[3] == "no run is stored; it is built only where there is cublas"
 
 
-def test_of_a_rung_recorded_with_other_presets_alone_the_names_are_told(made, made_ladder):
+def test_a_rung_recorded_only_with_other_presets_is_missing_with_their_names(made, made_ladder):
     """As of a number that finds no run for the same reason."""
     for name in ("made-1", "made-2-source", "made-2-roofline", "made-2-5"):  # the last is of ladder `made-2`
         made.profile(name, 100.0)

@@ -59,7 +59,7 @@ def test_json_is_8_kb_at_most_and_all_of_it_with_full_and_one_schema_holds_for_b
     assert full["left_out"] == {}
 
 
-def test_of_a_thousand_names_the_short_form_is_as_short(prof_here, hostile_store):
+def test_the_short_form_of_a_thousand_names_is_as_short(prof_here, hostile_store):
     for command in ("compare before after --all", "show before", "show after -k quotes"):
         result = prof_here("--runs", hostile_store.root, *command.split(), "--format", "json")
         assert result.returncode == 0

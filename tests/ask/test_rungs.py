@@ -46,7 +46,7 @@ def test_the_workload_that_most_rungs_share_is_taken(made, draw):
     assert len(rungs) == 2
 
 
-def test_of_workloads_that_as_many_share_the_newest(made, draw):
+def test_of_equally_common_workloads_the_newest_counts(made, draw):
     for size in (4096, 1024, 2048):
         for rung in (1, 2):
             made.profile(f"made-{rung}", 100.0, workload={"m": size}, program=str(size))
@@ -162,7 +162,7 @@ def test_of_several_kernels_the_ladders_expression_chooses(made, draw, make_run)
     assert draw()[1][0].profile.kernel == "kernel_1"
 
 
-def test_of_two_that_it_fits_it_means_the_one_launched_more_often(made, draw, make_run):
+def test_an_expression_that_matches_two_kernels_means_the_one_launched_more_often(made, draw, make_run):
     launches = [{"kernel": "kernel_1_reduce"}, {"kernel": "kernel_1_split"}, {"kernel": "kernel_1_split"}]
     make_run(*launches, name="made-1", root=made.store.root)
     assert draw()[1][0].profile.kernel == "kernel_1_split"
@@ -189,7 +189,7 @@ def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_p
     [(("kernel_1a", "kernel_1b"), KernelAmbiguous), (("memset", "copy"), KernelNotFound)],
     ids=["two fit", "none fits"],
 )
-def test_a_run_of_which_nobody_can_say_what_was_measured_leaves_its_rung_out_and_no_other(
+def test_a_run_with_an_unclear_kernel_leaves_out_its_own_rung_only(
     made, made_ladder, make_run, kernels, error
 ):
     make_run(*({"kernel": one} for one in kernels), name="made-1", root=made.store.root)

@@ -196,7 +196,7 @@ def test_a_metric_its_verdict_and_the_reason_are_read_together_on_a_phone(look_a
         assert cell.evaluate(_UNCOVERED)
 
 
-def test_a_shadow_tells_that_there_is_more_until_there_is_not(look_at):
+def test_a_shadow_shows_that_there_is_more_until_there_is_not(look_at):
     page = look_at("#5-6", width=375)
     box = box_of(page, "Counters: metric")
 

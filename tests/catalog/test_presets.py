@@ -208,7 +208,7 @@ def test_each_is_found_by_its_name(preset: Preset) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"), [("fourway", "nearest: four-way"), ("sources", "nearest: source"), ("xyz", "default, four-way")]
 )  # fmt: skip
-def test_one_that_is_not_there_is_told_with_what_is(name: str, hint: str) -> None:
+def test_a_missing_preset_is_an_error_that_lists_those_there_are(name: str, hint: str) -> None:
     with pytest.raises(PresetNotFound, match=hint) as caught:
         find_preset(name)
     assert caught.value.exit_code == 61

@@ -54,7 +54,7 @@ def test_the_duration_comes_first_wherever_it_stands(declare):
     assert find_thresholds(folder).limits[0].metric.name == "duration_ns"
 
 
-def test_of_two_limits_the_same_way_the_stricter_holds(declare):
+def test_the_stricter_of_two_limits_in_one_direction_holds(declare):
     assert limits(declare("duration_ns = { worse_pct = 4, rise_pct = 3 }")) == {("duration_ns", "rise"): 3.0}
 
 

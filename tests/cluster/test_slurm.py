@@ -176,7 +176,7 @@ def refused(options: str, **words: float) -> SlurmFailed:
     return caught.value
 
 
-def test_what_sbatch_refuses_is_told_in_its_own_words(nothing_left) -> None:
+def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left) -> None:
     error = refused("--partition nowhere")
     assert error.message == "Slurm refuses the jobs"
     assert any("invalid partition specified: nowhere" in line for line in error.details)
@@ -184,7 +184,7 @@ def test_what_sbatch_refuses_is_told_in_its_own_words(nothing_left) -> None:
     nothing_left()
 
 
-def test_a_slurm_that_is_set_up_wrong_is_told_in_its_own_words(
+def test_a_wrong_setup_of_slurm_is_reported_in_slurms_own_words(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Then squeue knows nothing either."""

@@ -255,7 +255,7 @@ def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(
             thread.join()
 
 
-def test_what_is_under_way_is_stopped_when_its_caller_wants_it_no_more(
+def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(
     pool: WorkerPool, steady: Worker
 ) -> None:
     class Interrupt(Exception):

@@ -57,7 +57,7 @@ def test_slower_is_1_and_nothing_on_standard_error(record, check):
     assert "+10.00 ± " in result.stdout
 
 
-def test_not_measured_alike_is_31_with_the_reason(record, check):
+def test_recordings_measured_in_different_ways_end_with_31_and_the_reason(record, check):
     baseline = record("runs", "k")
     record("runs", "k", clock_control="base")
     result = check("--baseline", baseline)
@@ -203,7 +203,7 @@ def test_a_pattern_checks_the_recordings_of_two_folders_that_hold_such_a_kernel(
     assert (none.returncode, none.stdout) == (33, "")
 
 
-def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, check, tmp_path):
+def test_recordings_that_were_not_repeated_are_counted_and_not_called_passed(record, check, tmp_path):
     for name in ("k1", "k2", "k3"):
         record("runs", name)
     shutil.copytree(tmp_path / "runs", tmp_path / "main")
@@ -240,7 +240,7 @@ def test_a_recording_that_is_named_twice_is_not_checked(record, check, reports, 
 
 @pytest.mark.parametrize("candidate", [[], ["k"]])
 @pytest.mark.parametrize("baseline", ["no/such/folder", "no.ncu-rep"])
-def test_a_path_that_leads_nowhere_is_told_as_that(record, check, baseline, candidate):
+def test_a_path_that_leads_nowhere_is_reported_as_such(record, check, baseline, candidate):
     record("runs", "k")
     result = check("--baseline", baseline, *candidate)
     assert result.returncode == 11

@@ -360,14 +360,14 @@ def test_without_the_tools_nothing_begins(here: Here, tool: str, text: str, code
     assert not (here.folder / "runs").exists()
 
 
-def test_what_does_not_compile_is_told_as_it_is(here: Here) -> None:
+def test_a_failure_to_compile_is_reported_as_it_is(here: Here) -> None:
     done = here.scripts("--ladder", "compiled", "--kernel", 5)
     assert done.returncode == 53
     assert "error: expected a semicolon" in done.stderr
     assert here.calls == []
 
 
-def test_of_several_the_others_are_collected_and_each_failure_is_told(here: Here) -> None:
+def test_a_failed_kernel_does_not_stop_the_others_and_each_failure_is_reported(here: Here) -> None:
     here.replay("four-way", "program-fails", "four-way")
     done = here.scripts("--kernel", "1-3")
     assert done.returncode == 71
@@ -378,7 +378,7 @@ def test_of_several_the_others_are_collected_and_each_failure_is_told(here: Here
     assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == ["scripts-1", "scripts-3"]
 
 
-def test_of_several_that_cannot_be_read_each_is_told(here: Here) -> None:
+def test_each_report_that_cannot_be_read_is_named(here: Here) -> None:
     here.replay("unknown-metric")
     done = here.scripts("--kernel", "1-2", "--preset", "four-way", "--metric", "no__such_metric.sum")
     assert done.returncode == 71
@@ -434,7 +434,9 @@ def test_what_cannot_be_meant_is_refused(here: Here, words: list[str], told: str
         (["--kernel", "1", "--gpus", "1", "--dry-run"], 52),
     ],
 )
-def test_what_is_not_there_is_told(here: Here, words: list[str], code: int) -> None:
+def test_words_that_name_nothing_end_with_a_code_of_their_own(
+    here: Here, words: list[str], code: int
+) -> None:
     assert here.scripts(*words).returncode == code
     assert not here.log.read_text()
 
@@ -614,7 +616,7 @@ def test_told_otherwise_they_spread(two_gpus: Here) -> None:
     assert sorted(places(two_gpus).values(), key=sorted) == [{"1 at 100"}, {"2 at 100"}]
 
 
-def test_a_gpu_that_stays_idle_is_told(two_gpus: Here) -> None:
+def test_a_gpu_that_stays_idle_is_reported(two_gpus: Here) -> None:
     two_gpus.replay("program-fails")
     done = two_gpus.scripts("--kernel", "1-2", "--gpus", "all")
     assert "on 1 of 2 GPUs" in done.stderr

@@ -173,7 +173,7 @@ def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
     ]
 
 
-def test_quiet_tells_failures_alone(capsys) -> None:
+def test_quiet_prints_failures_alone(capsys) -> None:
     progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, replace(SETTINGS, quiet=True))
     progress.observer().end(CollectStep(FIVE, "verify"), "verified", None)
     progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed", details=["  ./mine"]))

@@ -58,7 +58,7 @@ def test_a_dry_run_changes_nothing(root, prof_here):
     assert sorted(root.rglob("*")) == files
 
 
-def test_a_dry_run_tells_a_program_the_same(root, prof_here):
+def test_a_dry_run_prints_the_same_for_a_program(root, prof_here):
     words = ("--runs", root, "compact", "--dry-run", "--format")
     (row,) = json.loads(prof_here(*words, "json").stdout)
     assert row["dry_run"] is True

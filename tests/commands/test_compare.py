@@ -35,7 +35,7 @@ def pair(make_run, tmp_path):
     return store
 
 
-def test_the_table_tells_the_story_from_top_to_bottom(compare):
+def test_the_table_shows_the_climb_from_top_to_bottom(compare):
     page = compare("5", "6").stdout
     story = [
         "gemm 6 is 1.14",

@@ -59,7 +59,7 @@ def test_timings_alone_have_no_report(prof_here, recorded: RunStore, tmp_path: P
     assert prof_here("--runs", recorded.root, "export", "gemm-6-timed", "-o", tmp_path).returncode == 25
 
 
-def test_a_folder_that_cannot_be_written_is_told(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(prof_here, recorded: RunStore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     done = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path / "file" / "below")

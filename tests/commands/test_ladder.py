@@ -135,7 +135,7 @@ def test_the_ideas_of_the_recorded_ladder_in_every_format(ladder):
 # Parquet
 
 
-def test_the_deltas_are_stored_where_asked_and_that_is_told(prof_here, two_rungs, tmp_path):
+def test_the_deltas_are_stored_where_asked_and_a_line_says_so(prof_here, two_rungs, tmp_path):
     path = tmp_path / "deltas.parquet"
     before = sorted(two_rungs.rglob("*"))
     result = prof_here("--runs", two_rungs, "ladder", "--output", path)

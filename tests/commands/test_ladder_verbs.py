@@ -59,7 +59,7 @@ def here(tmp_path: Path) -> dict[str, Any]:
     return {"cwd": tmp_path, "env": environment}
 
 
-def test_verify_tells_right_from_wrong(prof_here, here) -> None:
+def test_verify_distinguishes_right_from_wrong(prof_here, here) -> None:
     done = prof_here("verify", "--ladder", "scripts", "--format", "json", **here)
     assert done.returncode == 60, done.stderr
     rows = json.loads(done.stdout)
@@ -169,7 +169,7 @@ def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof_here, c
     assert sum("kernel 1 (fine)" in line and "fast math" in line for line in told) == 1
 
 
-def test_a_rung_whose_expression_fits_none_of_its_kernels_is_told(prof_here, compiled) -> None:
+def test_a_rung_whose_expression_matches_none_of_its_kernels_is_reported(prof_here, compiled) -> None:
     """The compiler says how many registers `scale` has; nobody asked for it."""
     said = [
         "Compiling entry function 'scale' for 'sm_90'",
@@ -289,7 +289,7 @@ def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here) -> No
     assert "GFLOP/s" not in prof_here("show", "scripts-1-timed", **here).stdout
 
 
-def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof_here, here) -> None:
+def test_the_list_of_a_name_distinguishes_timings_by_their_workload(prof_here, here) -> None:
     prof_here("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
     rows = json.loads(prof_here("list", "scripts-1-timed", "--format", "json", **here).stdout)["runs"]
     # Two runs of one second are listed in the order of their hashes.

@@ -138,7 +138,9 @@ def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_he
         ),
     ],
 )
-def test_a_name_that_means_nothing_is_told_with_the_pattern_that_would(prof_here, many, words, told):
+def test_a_name_that_matches_nothing_is_reported_with_a_pattern_that_would_match(
+    prof_here, many, words, told
+):
     for format in ("table", "csv"):
         listed = prof_here("list", *words, "--format", format, cwd=many)
         assert (listed.returncode, listed.stdout) == (21, "")

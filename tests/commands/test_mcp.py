@@ -253,7 +253,7 @@ def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, pr
     assert {run["name"].split("-")[0] for run in of_copy.structured_content["runs"]} == {"copy"}
 
 
-def test_a_name_that_means_no_run_is_a_failure_that_tells_the_pattern(ask):
+def test_a_name_that_matches_no_run_is_a_failure_that_names_a_pattern(ask):
     named, fitting = ask(("list", {"name": "copy"}), ("list", {"name": "*copy*"}))
     assert failure_of(named)["exit_code"] == 21
     assert "no run is named 'copy'; `prof list '*copy*'` finds " in failure_of(named)["message"]
@@ -332,7 +332,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
     assert "there are compare, ladder, show, sass, check, list" in str(error)
 
 
-def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
+def test_a_bug_is_reported_as_one_and_ends_nothing(monkeypatch, recorded):
     """Runs in this process, where a bug can be made."""
     from profiler.commands.reading.agents import agent_tools
     from profiler.commands.shared.options import VerbSettings
@@ -495,7 +495,7 @@ def test_a_relative_path_is_taken_from_the_folders_named_at_start_up(ask, places
     assert "reports/none.ncu-rep: no such file; " in failure_of(results[-1])["message"]
 
 
-def test_of_two_folders_each_report_is_listed_under_a_name_that_means_it(ask, places, reports):
+def test_each_report_of_two_folders_is_listed_under_a_name_that_means_it(ask, places, reports):
     for folder in ("reports", "more"):
         (places / folder / "deep").mkdir(parents=True)
         shutil.copy(reports / "range.ncu-rep", places / folder / "deep" / "same.ncu-rep")

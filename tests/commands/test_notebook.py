@@ -286,7 +286,7 @@ def test_jupyter_opens_a_shipped_one_or_a_file(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.ipynb", "README.md"])
-def test_what_is_no_notebook_is_told_so(prof_here, monkeypatch, name):
+def test_a_file_that_is_no_notebook_is_refused_as_such(prof_here, monkeypatch, name):
     monkeypatch.chdir(ROOT)
     refused = prof_here("notebook", name)
     assert refused.returncode == 88

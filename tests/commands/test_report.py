@@ -66,7 +66,7 @@ def test_plain_reports_are_numbered_in_the_order_given(report, reports, tmp_path
     assert "rung" not in page.partition("<dialog")[2].partition("</dialog>")[0], "there is no ladder"
 
 
-def test_runs_that_are_the_same_rung_are_told_apart_by_their_names(report, shipped_runs):
+def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_runs):
     result, page = report("gemm-5", "gemm-5-source", runs=shipped_runs.root)
     assert result.returncode == 0
     assert headings(page)[1:3] == ["5 tile_2d", "gemm-5-source"]
@@ -195,7 +195,7 @@ def test_a_step_to_what_was_only_timed_says_how_much_faster_and_no_more(report, 
     assert "<h3>Counters</h3>" not in step
 
 
-def test_a_rung_that_is_left_out_is_told_on_the_page_and_beside_it(report, own_ladder, make_run):
+def test_a_rung_that_is_left_out_is_named_on_the_page_and_beside_it(report, own_ladder, make_run):
     rung = {"name": "mine-0", "ladder": "mine", "kernel": 0, "workload": {"n": 1000}}
     make_run({"kernel": "other"}, {"kernel": "another"}, root=own_ladder, **rung)
     result, page = report("--ladder", "mine", runs=own_ladder)
@@ -254,7 +254,7 @@ def test_a_page_is_not_written_into_a_file_that_says_it_is_something_else(prof_h
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_is_told_at_once(prof_here, tmp_path):
+def test_a_file_that_cannot_be_written_is_an_error_at_once(prof_here, tmp_path):
     result = prof_here("report", "no-such-run", "-o", tmp_path / "no" / "page.html")
     assert result.returncode == 82
     assert "cannot be written" in result.stderr

@@ -135,7 +135,7 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
         (["5", "--kernel-name", "nothing"], 33, "'nothing'"),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_one_message(shipped, reports, arguments, code, words):
+def test_a_recording_that_cannot_be_shown_is_one_message(shipped, reports, arguments, code, words):
     result = shipped(*(word.format(reports=reports) for word in arguments))
     assert (result.returncode, result.stdout) == (code, "")
     assert words in result.stderr
@@ -349,7 +349,7 @@ def test_a_file_that_is_not_there_is_one_message(prof_here, tmp_path):
     assert (done.returncode, "no such file" in done.stderr) == (93, True)
 
 
-def test_of_a_file_with_several_kernels_one_is_to_be_chosen_by_what_reads_files(prof_here, cubin, tmp_path):
+def test_a_file_with_several_kernels_gets_a_hint_that_suits_files(prof_here, cubin, tmp_path):
     for name in ("a.cubin", "b.cubin"):
         (tmp_path / "both").mkdir(exist_ok=True)
         cubin(f"both/{name}", 4 if name == "a.cubin" else 128)

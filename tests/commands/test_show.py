@@ -46,7 +46,7 @@ def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
 
 
 @pytest.mark.parametrize("format", ["table", "markdown"])
-def test_a_sheet_tells_the_five_figures_of_memory_and_the_accesses(shipped, format):
+def test_a_sheet_shows_the_five_figures_of_memory_and_the_accesses(shipped, format):
     page = shipped("show", "6", "--format", format).stdout
     for label in ("Memory Throughput", "Max Bandwidth", "L1/TEX Hit Rate", "L2 Hit Rate", "Mem Pipes Busy"):
         assert label in page
@@ -75,7 +75,7 @@ def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_prof
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
-def test_of_several_sizes_the_newest_is_shown_and_the_others_are_told(prof_here, sized, tmp_path):
+def test_of_several_sizes_the_newest_is_shown_and_the_others_are_listed(prof_here, sized, tmp_path):
     _, of_2048, *_ = sized(1024, 2048, 1024, 8192)
     show = ("--runs", tmp_path, "show")
     told = prof_here(*show, "gemm-9")
@@ -90,7 +90,7 @@ def test_of_several_sizes_the_newest_is_shown_and_the_others_are_told(prof_here,
     assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
 
 
-def test_of_one_size_nothing_is_told_even_where_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):
+def test_with_one_size_no_hint_is_printed_even_if_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):
     older, _ = sized(1024, 1024)
     assert prof_here("--runs", tmp_path, "show", "9").stderr == ""
     (tmp_path / older / "run.json").write_text("{")

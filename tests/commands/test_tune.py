@@ -252,7 +252,7 @@ def test_a_limit_tries_the_sources_own_point_and_some_others(place: Place) -> No
     assert (place.folder / "chart.svg").read_bytes().startswith(b"<svg")
 
 
-def test_what_stands_in_the_way_is_told_before_anything_is_compiled(place: Place) -> None:
+def test_obstacles_are_reported_before_anything_is_compiled(place: Place) -> None:
     plain = place.run("--ladder", "made", "tune", "--kernel", "6", cwd=place.folder, env=place.environment)
     assert plain.returncode == 45
     assert "kernel 6 (plain) declares no sweep; those that do: 7" in plain.stderr

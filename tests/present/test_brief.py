@@ -160,7 +160,7 @@ def test_whatever_is_recorded_and_however_much_of_it_the_short_form_fits(
     msgspec.convert(printed(small), type(whole))
 
 
-def test_of_one_launch_each_nothing_is_sure_and_what_may_differ_is_told_all_the_same(make_run):
+def test_with_one_launch_a_side_nothing_is_certain_and_possible_changes_are_still_listed(make_run):
     launches = [
         {"gpu__time_duration.sum": 1000.0 * slower, "lts__t_sector_hit_rate.pct": 40.0 * slower}
         for slower in (1, 2)
@@ -232,7 +232,7 @@ def test_of_many_rungs_those_that_changed_most_stay_in_order(climb):
     assert small.left_out["kernels"] == len(many.kernels) - len(kept)
 
 
-def test_the_rungs_that_were_cut_are_told_by_number_among_those_that_are_not_recorded(climb):
+def test_rungs_cut_from_the_short_form_are_listed_by_number_beside_those_not_recorded(climb):
     absent = MissingRung(3, "absent", "no run is stored")
     kernels = [one for one in climb.kernels if one.kernel != absent.kernel]
     small = brief(replace(climb, kernels=kernels, missing=[absent]))
@@ -242,7 +242,7 @@ def test_the_rungs_that_were_cut_are_told_by_number_among_those_that_are_not_rec
     assert {one.why for one in small.missing if one != absent} == {"cut from the short form"}
 
 
-def test_of_a_ladder_the_reference_the_first_rung_and_the_fastest_are_told_first(climb):
+def test_a_short_ladder_keeps_the_reference_the_first_rung_and_the_fastest_first(climb):
     """Whatever their steps: "which is fastest?" and "does it reach the reference?" are asked first."""
     small = brief(climb, limit=3000)
     told = [one.kernel for one in small.kernels]
@@ -330,7 +330,7 @@ def test_an_entry_is_named_elsewhere_only_while_it_is_left_out():
     assert small.lost
 
 
-def test_names_that_are_alike_when_short_are_counted():
+def test_names_that_are_equal_when_short_are_counted():
     whole = Shelf([], {f"{'x' * 200}{number}{'x' * 200}": 1.5 for number in range(3)})
     small = brief(whole)
     assert (len(small.prices), small.left_out["prices"]) == (1, 2)

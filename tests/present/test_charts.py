@@ -236,7 +236,7 @@ def test_the_title_of_a_waterfall_names_what_the_speedup_is_from(compared, pair,
 
 
 @given(st.lists(st.floats(-3, 3), min_size=2, max_size=4), st.lists(st.floats(-3, 3), min_size=2, max_size=4))
-def test_what_a_waterfall_is_titled_with_is_not_undone_beside_it_unless_that_is_told(outer, inner):
+def test_a_waterfall_does_not_contradict_its_title_without_saying_so(outer, inner):
     """`f0` is made of parts, the others of nothing; the shares are of whatever speedup there is."""
     whole = sum(inner) + sum(outer)
     assume(abs(whole) > 0.1)
@@ -359,7 +359,7 @@ def lab(rgb):
     ids=["marks", "stalls"],
 )
 @pytest.mark.parametrize("vision", _VISIONS)
-def test_colours_are_told_apart_by_everybody(vision, colours, apart):
+def test_everybody_can_distinguish_the_colours(vision, colours, apart):
     """A distance of 2.3 in CIE Lab is just noticeable; neighbours in a legend need many times that."""
     seen = [
         lab([sum(a * b for a, b in zip(row, luminance(colour), strict=True)) for row in _VISIONS[vision]])

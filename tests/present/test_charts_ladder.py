@@ -132,7 +132,7 @@ def test_times_far_apart_are_drawn_on_a_logarithmic_axis(sheet):
         assert ("log scale" in axis["title"]) == (scale == "log")
 
 
-def test_a_step_from_another_rung_than_the_one_above_is_told_with_that(sheet):
+def test_a_step_from_another_rung_than_the_one_above_names_that_rung(sheet):
     times, steps = (
         chart.to_dict()["title"]
         for chart in (charts.ladder_times_chart(sheet.ladder), charts.steps_chart(sheet))
@@ -417,7 +417,7 @@ def test_the_key_of_the_points_stands_with_them_and_a_bar_has_the_colour_of_its_
     assert colours == {"l2": style.ORANGE, "fp32": style.GREY, "bf16": style.GREY, "tf32": style.GREY}
 
 
-def test_the_title_tells_who_comes_closest_and_the_subtitle_what_is_missing():
+def test_the_title_says_who_comes_closest_and_the_subtitle_what_is_missing():
     close = replace(
         FULL, points=[point(1, 2.0, 500.0, pct=20.0), point(2, 9.0, 900.0, pct=81.0, under="dram")]
     )
@@ -499,7 +499,7 @@ def made_lines(*executed, samples=0, text=None, files=("a.cu",)):
     return SourceLines("made", "k", "GPU", 1, sum(executed), samples * len(shown), shown)
 
 
-def test_lines_without_their_text_are_told_by_file_and_number(rows_of):
+def test_lines_without_their_text_are_shown_by_file_and_number(rows_of):
     rows = rows_of(charts.source_lines_chart(made_lines(9.0, 1.0)))
     assert [row["line"] for row in rows] == ["a.cu:1", "a.cu:2"]
     both = made_lines(9.0, 1.0, text="x = 1;", files=("a.cu", "b.cu"))
@@ -569,7 +569,7 @@ def test_one_workload_is_no_climb_nor_are_others_than_the_one_asked_for(climbed)
     assert charts.climb_chart(climbed[1:], {}, climbed[0].workload) is None
 
 
-def test_a_ladders_picture_tells_everything_of_the_workload_asked_for(recorded):
+def test_a_ladders_picture_shows_everything_about_the_workload_asked_for(recorded):
     climb = find_climb(recorded, GEMM, dict.fromkeys("mnk", 2048))
     sheet = derive_ladder_sheet(climb)
     whole = str(charts.ladder_chart(sheet, FULL, find_workloads(recorded, climb)).to_dict())

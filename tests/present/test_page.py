@@ -129,7 +129,7 @@ def test_nothing_in_it_is_what_the_policy_would_block_or_what_asks_for_something
     assert {tag for tag, _ in document.elements} & {"iframe", "object", "embed", "base", "img"} == set()
 
 
-def test_every_link_leads_somewhere_and_no_two_places_are_called_alike(document):
+def test_every_link_leads_somewhere_and_no_two_places_have_the_same_name(document):
     places = document.attributes("id")
     assert len(places) == len(set(places))
     assert {link.removeprefix("#") for link in document.attributes("href") if link.startswith("#")} <= set(

@@ -52,7 +52,7 @@ def test_a_text_takes_no_more_than_its_width_in_json(text, width):
 
 
 @given(long_text, st.integers(60, 200))
-def test_of_a_long_text_the_start_and_the_end_are_kept(text, width):
+def test_a_long_text_keeps_its_start_and_its_end(text, width):
     start, ellipsis, end = shortened_in_json(f"{text} ", width).partition("…")
     if shortened_in_json(text, width) != text and "…" not in text:
         assert text.startswith(start)

@@ -232,7 +232,7 @@ def test_a_pack_without_a_whole_index_is_written_again(packed):
     assert (packed.root / "damaged" / old.name / PACK_FILE).exists()
 
 
-def test_of_a_pack_with_one_damaged_run_the_others_stay(packed):
+def test_the_other_runs_of_a_pack_with_one_damaged_run_stay(packed):
     """The damaged one is in the old pack, which is set aside."""
     before = whole_runs(packed)
     report = min((pack_in(packed) / "reports").iterdir())

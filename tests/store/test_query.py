@@ -233,7 +233,7 @@ def test_a_select_that_succeeds_leaves_no_trace(
         ("select metrc from metrics", ('Candidate bindings: "metric"',)),  # of a column DuckDB knows
     ],
 )
-def test_what_is_misspelt_is_told_with_the_nearest_name_of_ours(
+def test_a_misspelt_metric_is_an_error_with_the_nearest_name(
     few: RunStore, sql: str, hints: tuple[str, ...]
 ) -> None:
     with pytest.raises(QueryFailed, match="the query failed: ") as caught:
@@ -448,7 +448,7 @@ def test_in_a_pipe_every_row_column_and_value_is_printed(prof_here, recorded: Ru
     assert printed.count("2499") == 2
 
 
-def test_a_terminal_gets_the_first_rows_and_is_told_how_to_get_all(recorded: RunStore) -> None:
+def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded: RunStore) -> None:
     sql = "select i from range(2500) t(i)"
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
     command = [*prof, "--no-pager", "--runs", str(recorded.root), "query", sql]
@@ -467,7 +467,7 @@ def test_a_terminal_gets_the_first_rows_and_is_told_how_to_get_all(recorded: Run
     assert "the first 1,000 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines
 
 
-def test_a_metric_by_our_name_that_finds_no_rows_is_told_by_ncus(prof_here, recorded):
+def test_a_metric_by_our_name_that_finds_no_rows_gets_a_hint_with_ncus_name(prof_here, recorded):
     of_metric = "select * from metrics where metric = '{}'"
     run = ("--runs", recorded.root, "query")
     ours = prof_here(*run, of_metric.format("duration_ns"))

@@ -196,7 +196,7 @@ def test_a_report_whose_hash_begins_like_that_of_a_run_is_not_called_stored(alik
     assert set(before) == {path.name for path in loose.root.iterdir()} - {".lock"}
 
 
-def test_of_a_batch_such_a_report_alone_is_refused(alike, loose, reports):
+def test_only_such_a_report_of_a_batch_is_refused(alike, loose, reports):
     outcomes = list(ingest_reports([alike, reports / "hostile.ncu-rep"], loose, IngestOptions()))
     assert {outcome.report.name: outcome.status for outcome in outcomes} == {
         "range.ncu-rep": "failed", "hostile.ncu-rep": "stored",

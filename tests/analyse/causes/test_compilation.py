@@ -56,7 +56,7 @@ def test_padding_is_no_instruction():
 
 
 @pytest.mark.parametrize(("code", "alone"), [(DEBUG, True), ([line for line in DEBUG if "MOV" not in line], False)])  # fmt: skip
-def test_nothing_else_is_said_of_code_that_was_not_optimised(code, alone, monkeypatch):
+def test_unoptimised_code_is_the_only_cause_named(code, alone, monkeypatch):
     """Its loads lie apart, which is named otherwise."""
     facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 90}}}
     evidence = evidence_of(*code, facts=facts, busy={"l1": 0.9})
@@ -65,6 +65,6 @@ def test_nothing_else_is_said_of_code_that_was_not_optimised(code, alone, monkey
     assert names == ["unoptimised-code"] if alone else "unoptimised-code" not in names and names
 
 
-def test_of_code_that_was_not_counted_each_instruction_counts_alike():
+def test_in_uncounted_code_each_instruction_counts_the_same():
     (candidate,) = detect_unoptimised(replace(evidence_of(*DEBUG), sites=()))
     assert candidate.saves == pytest.approx(4 / 6)

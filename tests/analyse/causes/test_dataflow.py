@@ -68,7 +68,7 @@ def test_only_what_leads_to_an_address_is_address_work():
     assert find_address_work(evidence) == set(evidence.sites[:2])
 
 
-def test_what_every_block_does_alike_comes_before_anything_that_depends_on_its_index():
+def test_code_that_every_block_repeats_comes_before_code_that_depends_on_the_blocks_index():
     evidence = evidence_of("S2R R1, SR_TID.X", "FADD R4, R5, R6", "S2R R0, SR_CTAID.X", "IMAD R2, R0, 0x100, R1", "FADD R7, R2, R4")  # fmt: skip
     assert find_block_independent(evidence) == list(evidence.sites[:2])
 

@@ -76,7 +76,7 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])
-def test_of_loads_that_repeat_data_only_the_sectors_that_it_fills_count(sectors):
+def test_loads_that_repeat_data_count_only_the_sectors_that_it_fills(sectors):
     """The others go by a change of the layout, which is a cause of its own; the loads themselves go either way."""
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
@@ -109,7 +109,7 @@ def rows_of(index, delivered, facts=None):
         ("X", 51_200.0, []),  # each block has its own
     ],
 )
-def test_blocks_that_load_the_same_are_named_where_device_memory_delivers_it_anew(index, delivered, found):
+def test_blocks_that_load_the_same_data_are_named_if_device_memory_delivers_it_again(index, delivered, found):
     evidence = rows_of(index, delivered)
     assert names(redundant_accesses.detect_redundant_loads, evidence) == found
     for candidate in redundant_accesses.detect_redundant_loads(evidence):
@@ -266,7 +266,7 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
         (400.0, []),
     ],
 )
-def test_loads_and_stores_that_lie_apart_alike_are_said_to_be_mended_together(stored, joint):
+def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, joint):
     facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
     found = list(global_memory.detect_uncoalesced(evidence_of(LOAD, "STG.E [R8.64], R4", facts=facts)))
     assert [one.name for one in found if "correcting both at once" in one.sentence] == joint
@@ -320,7 +320,7 @@ def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them
 
 
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
-def test_accesses_whose_lanes_lie_apart_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
+def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
 ):
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
@@ -707,7 +707,7 @@ def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_
     assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
 
 
-def test_of_a_warp_that_branches_split_those_lanes_are_idle_that_only_choose_values_too():
+def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp():
     facts = {0: {"lanes": 16.0, "acting": 8.0}}
     assert names(lanes.detect_idle_lanes, evidence_of("@P0 FADD R4, R4, R6", "EXIT", facts=facts)) == [
         "idle-lanes"
@@ -998,7 +998,7 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
 
 
-def test_sms_that_work_alike_are_in_balance():
+def test_sms_that_work_equally_long_are_in_balance():
     def cycles(mean):
         return {
             "waves": 20.0,
@@ -1112,7 +1112,7 @@ def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
 
 
 @pytest.mark.parametrize(("used", "found"), [(0.80, []), (0.81, ["at-memory-bandwidth"])])
-def test_reads_and_writes_of_which_the_mix_is_not_recorded_may_be_as_fast_as_a_copy(used, found):
+def test_without_the_mix_of_reads_and_writes_a_kernel_may_be_as_fast_as_a_copy(used, found):
     """A copy reaches 89 % of the peak, of which 90 % are 80.1 %; reads alone reach 94 %."""
     evidence = evidence_of(LOAD, busy={"dram": used / 0.94})
     assert names(ceilings.detect_ceilings, evidence) == found

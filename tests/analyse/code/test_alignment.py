@@ -43,7 +43,7 @@ def count_pairs(pairs):
 
 
 @given(words, words)
-def test_both_sides_are_complete_and_in_order_and_only_what_is_alike_is_paired(before, after):
+def test_both_sides_are_complete_and_in_order_and_only_similar_code_is_paired(before, after):
     pairs = align(before, after, alike)
     assert [one for one, _ in pairs if one is not None] == before
     assert [other for _, other in pairs if other is not None] == after

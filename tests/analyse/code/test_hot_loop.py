@@ -270,7 +270,7 @@ def test_samples_are_shares_of_what_is_shown(store):
     assert sum(one.samples_pct for one in sheet.opcodes) == pytest.approx(100)
 
 
-def test_counts_that_contradict_the_opcode_counters_are_told(store):
+def test_counts_that_contradict_the_opcode_counters_are_reported(store):
     profile = profile_of(store, "gemm_5")
     off = replace(profile, opcodes={**profile.opcodes, "FFMA": 2 * profile.opcodes["FFMA"]})
     (caution,) = derive_loop_sheet(off, read_counted_code(profile)).cautions

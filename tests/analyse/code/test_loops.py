@@ -73,7 +73,7 @@ def test_a_loop_that_never_ran_is_none_nor_is_the_trap_behind_the_end():
     assert spans((8, "NOP"), (8, "@P1 BRA 0x30"), (0, "@P0 BRA 0x0"), (8, "EXIT")) == []
 
 
-def test_without_counts_there_is_no_telling():
+def test_without_counts_no_loop_is_found():
     assert spans((None, "NOP"), (None, "@P0 BRA 0x0")) == []
 
 
@@ -105,7 +105,7 @@ NESTED = [
 ]
 
 
-def test_of_nested_loops_each_owns_what_no_other_inside_of_it_does():
+def test_each_nested_loop_owns_the_work_that_no_loop_inside_it_owns():
     outer, inner = find_loops(function(*NESTED))
     assert (outer.own_work, inner.own_work) == (3 * 80, 3 * 6400)
     assert hot_span(*NESTED) == (inner.start, inner.end)

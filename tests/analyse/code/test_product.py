@@ -135,7 +135,7 @@ def test_matrix_instructions_are_traced_like_scalar_ones():
         ["HFMA2.MMA R0, -RZ, RZ, 0, 0", "@P0 BRA 0x0"],  # a move in disguise
     ],
 )
-def test_multiplications_that_do_not_all_accumulate_alike_are_no_product(lines):
+def test_multiplications_that_accumulate_in_different_ways_are_no_product(lines):
     assert trace_product(listing(lines)) is None
 
 
@@ -148,7 +148,7 @@ def test_multiplications_that_do_not_all_accumulate_alike_are_no_product(lines):
         ["LDS R8, [R2]", "@P1 LDS R8, [R3]", "LDS R9, [R4]"],  # one is either of two
     ],
 )
-def test_operands_are_told_apart_for_certain_or_not_at_all(loads):
+def test_operands_are_distinguished_for_certain_or_not_at_all(loads):
     product = trace_product(listing([*loads, "FFMA R20, R8, R9, R20", "@P0 BRA 0x0"]))
     assert (product.accumulators, product.steps) == (1, 1)
     assert product.operands is None
@@ -189,7 +189,7 @@ def test_a_serves_the_neighbours_in_a_row_of_the_result(wide):
     assert {load.text.split("[")[1][:2] for load in a.loads} == {A_BASE}
 
 
-def test_of_a_result_stored_by_columns_the_names_are_those_of_its_rows_in_memory():
+def test_a_result_stored_by_columns_has_the_names_of_its_rows_in_memory():
     product = trace_product(listing(outer_product(4, 4)))
     straight, crossed = (product.find_a(stored(4, 4, across_rows=way)) for way in (True, False))
     assert {straight, crossed} == {0, 1}

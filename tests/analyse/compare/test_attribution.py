@@ -199,7 +199,7 @@ pairs_of_readings = st.tuples(issue_readings(), issue_readings()) | st.tuples(
 
 
 @given(pair=pairs_of_readings)
-def test_shares_add_up_to_the_whole_and_what_is_missed_of_it_is_told(attributed, pair):
+def test_shares_add_up_to_the_whole_and_the_missing_part_is_reported(attributed, pair):
     found, _ = attributed(*pair)
     whole = sum(math.log(factor.ratio) for factor in found.factors)
     missed = found.closure_error_pct / 100
@@ -294,7 +294,7 @@ def test_every_recorded_pair_closes_within_1_percent(profiles):
             )
 
 
-def test_a_memory_bound_triton_kernel_is_told_by_its_bytes(store):
+def test_a_memory_bound_triton_kernel_is_explained_by_its_bytes(store):
     run = store.open(next(one for one in store.ids() if one.name == "triton_add_full"))
     profile = profile_kernel(run, run.manifest.kernels[0].name)
     found, missing = attribute(profile, profile)
@@ -383,7 +383,7 @@ def test_a_warp_that_could_issue_is_surplus_and_its_wait_no_stall(attributed):
     assert all(stall.share == pytest.approx(0) for stall in found.stalls)
 
 
-def test_of_kernels_that_seldom_issue_the_tensor_pipe_or_the_cycles_explain_the_time(attributed):
+def test_the_tensor_pipe_or_the_cycles_explain_kernels_that_seldom_issue(attributed):
     seldom = {"issue_active_pct": 12.0, "issue_rate": 0.124}
     tensor = [issuing(**seldom, tensor_pipe_pct=pct) | {"duration_ns": 8e6 / pct} for pct in (80.0, 90.0)]
     found, missing = attributed(*tensor)
@@ -431,7 +431,7 @@ def test_where_the_copy_engine_brings_the_data_the_width_of_loads_explains_nothi
     assert found.bandwidth_from == ""
 
 
-def test_of_accesses_as_wide_as_before_only_the_warps_are_said(recorded):
+def test_if_accesses_are_as_wide_as_before_only_the_warps_are_named(recorded):
     run = recorded.find("1", "copy")
     before = profile_kernel(run, run.manifest.kernels[0].name)
     factors = {"duration_ns": 2.0, "dram_bytes_per_s": 0.5, "active_warps": 0.5}
@@ -458,7 +458,7 @@ def test_useful_bytes_tell_less_work_from_less_waste(attributed):
     assert sum(part.share for part in found.traffic) == pytest.approx(moved.factors[1].share)
 
 
-def test_a_kernel_that_writes_nothing_is_told_by_bytes_all_the_same(attributed):
+def test_a_kernel_that_writes_nothing_is_still_explained_by_bytes(attributed):
     found, _ = attributed(moving(written=0.0), moving(read=2e8, written=0.0))
     assert ratios(found.factors)["bytes_moved"] == pytest.approx(1.5)
     assert ratios(found.traffic) == pytest.approx({"dram_bytes_read": 1.5, "dram_bytes_written": 1.0})

@@ -106,7 +106,7 @@ def test_two_that_did_not_record_the_same_are_compared_in_what_both_have(pair):
     assert found.speedup.ratio == 1.0
 
 
-def test_without_a_duration_on_both_sides_unlike_sections_are_refused(make_run):
+def test_different_sections_are_refused_if_a_side_has_no_duration(make_run):
     launch = {"kernel": "k", "metrics": {"sm__cycles_elapsed.max": 5.0}}
     sides = [
         profile_kernel(make_run(launch, sections=sections), "k")
@@ -143,7 +143,7 @@ def test_what_a_recording_does_not_say_is_a_caution_and_no_refusal(pair, launch,
     assert comparable.warnings == [f"not recorded, and may differ: {what}"]
 
 
-def test_alike_recordings_carry_no_warning(pair):
+def test_recordings_measured_the_same_way_carry_no_warning(pair):
     assert compare_profiles(*pair()).comparable.warnings == []
 
 

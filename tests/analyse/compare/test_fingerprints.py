@@ -39,7 +39,7 @@ def test_the_other_way_round_the_loads_become_narrower_and_nothing_is_said(gemm)
     assert four_way(*reversed(gemm)) is None
 
 
-def test_of_a_kernel_and_itself_nothing_is_said(gemm):
+def test_a_kernel_compared_with_itself_confirms_nothing(gemm):
     assert four_way(gemm[0], gemm[0]) is None
 
 

@@ -50,7 +50,7 @@ def test_a_longer_reference_in_another_runtime_is_left_out_of_the_speedup_and_sa
     assert not any("another runtime" in caution for caution in alike.comparable.warnings)
 
 
-def test_of_a_profile_beside_timings_the_whole_step_counts_whichever_kernels_it_holds(made, make_run):
+def test_beside_timings_a_profile_counts_with_its_whole_step(made, make_run):
     made.time("made", 1, 100.0, 101.0)
     several = [{"kernel": name, "metrics": {"gpu__time_duration.sum": (1.0, "ns")}} for name in "ab"]
     make_run(*several, name="made-2", root=made.store.root, timings=[50.0, 50.5])
@@ -60,7 +60,7 @@ def test_of_a_profile_beside_timings_the_whole_step_counts_whichever_kernels_it_
     assert found.comparable.warnings[0].startswith("no counters were recorded for made 1:")
 
 
-def test_of_a_profile_that_was_not_timed_and_timings_nothing_is_common(made):
+def test_a_profile_without_times_and_timings_have_nothing_in_common(made):
     made.profile("made-1", 100.0, 101.0)
     made.time("made", 2, 50.0)
     with pytest.raises(NotComparable, match="made-1 was profiled and not timed"):

@@ -165,7 +165,7 @@ def test_an_idea_may_be_added_to_another_rung_than_the_one_before(ideas_of):
     assert one.speedup.ratio == pytest.approx(1.0)
 
 
-def test_without_runs_of_that_rung_nothing_is_said_of_its_idea(ideas_of):
+def test_without_runs_of_a_rung_its_idea_has_no_result(ideas_of):
     assert ideas_of({2: 150.0, 3: 100.0}, {3: {"against": 1, "expects": "same"}}) == {}
 
 

@@ -162,7 +162,7 @@ def test_the_reference_of_another_precision_is_not_held_against_the_reference_ru
     assert rung(climb(made_ladder, made.store)[0], 1).warnings == []
 
 
-def test_of_the_recorded_rungs_at_8192_those_that_slow_their_reference_are_found_by_the_rule(recorded):
+def test_the_rule_finds_the_recorded_rungs_at_8192_that_slow_their_reference(recorded):
     finding = profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 8192)).ladder
     slow = {
         one.kernel: round(one.reference_pct, 1)
@@ -268,7 +268,7 @@ def test_where_one_side_was_only_profiled_profiles_are_compared(made, made_ladde
     assert (one.speedup.basis, one.delta["duration_ns"].delta) == ("profiled", -50.0)
 
 
-def test_a_pair_that_was_not_measured_alike_is_refused_and_the_others_stand(made, made_ladder):
+def test_a_pair_that_was_measured_in_different_ways_is_refused_and_the_others_stand(made, made_ladder):
     made.profile("made-1", *around(100.0))
     made.profile("made-2", *around(50.0), clock_control="base")
     made.profile("made-3", *around(25.0), clock_control="base")
@@ -346,7 +346,9 @@ def test_a_rung_that_was_only_timed_has_a_step_to_one_that_was_profiled(made, mo
 
 
 @pytest.mark.parametrize("others_profiled", [True, False])
-def test_a_kernel_that_is_a_part_of_its_step_is_told_wherever_it_stands(made, moving_ladder, others_profiled):
+def test_a_kernel_that_is_a_part_of_its_step_is_marked_wherever_it_stands(
+    made, moving_ladder, others_profiled
+):
     """Rung 1, the first of the ladder, is a program of two kernels, of which one was profiled."""
     executed = {BY_NAME["inst_executed"].ncu[0]: 4096.0}
     facts = {"workload": {"m": 4096}, "counters": executed}

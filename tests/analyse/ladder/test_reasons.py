@@ -53,7 +53,7 @@ def test_a_few_wider_loads_among_many_are_no_change(reason):
     assert reason(busy, busy, few) == ""
 
 
-def test_loads_that_become_copies_of_blocks_are_told(reason):
+def test_loads_that_become_bulk_copies_are_reported(reason):
     threads, blocks = {"LDG.E.128": 8.0}, {"UBLKCP.S.G": 1.0}
     assert reason({}, {}, (threads, blocks)) == "loads by bulk copies"
     assert reason({}, {}, (blocks, threads)) == "loads no longer by bulk copies"
@@ -73,7 +73,7 @@ def test_loads_that_become_copies_of_blocks_are_told(reason):
         ({}, {}, ""),
     ],
 )
-def test_what_did_not_change_or_was_not_recorded_is_not_told(reason, before, after, told):
+def test_metrics_that_did_not_change_or_were_not_recorded_are_not_mentioned(reason, before, after, told):
     assert reason(before, after) == told
 
 

@@ -107,7 +107,7 @@ def test_the_time_is_that_without_the_profiler(measured, made_ladder, ceilings_l
     assert found.left_out == {1: "not timed without the profiler"}
 
 
-def test_without_counted_bytes_a_rung_is_left_out_and_told(measured, made_ladder, ceilings_ladder):
+def test_without_counted_bytes_a_rung_is_left_out_with_a_reason(measured, made_ladder, ceilings_ladder):
     measured.profile("made-1", 9.0, timings=[8.0])
     found = roofline(measured, made_ladder, ceilings_ladder)
     assert found.points == []
@@ -220,7 +220,7 @@ def test_they_are_held_against_device_memory(measured, copying, ceilings_ladder)
     assert list(found.to_pandas().index) == [1, 2]
 
 
-def test_of_which_only_device_memory_can_be_missing(made, copying):
+def test_only_the_ceiling_of_device_memory_can_be_missing(made, copying):
     rung(made, 1, 100.0, read=6000.0)
     found = roofline(made, copying, None)
     assert found.missing == ["dram"]
@@ -274,12 +274,12 @@ def test_executed_instructions_tell_what_a_kernel_computes_in(opcodes, arithmeti
         ({}, {}, None),
     ],
 )
-def test_two_kernels_are_unlike_where_neither_does_much_of_what_the_other_does_most(before, after, unlike):
+def test_two_kernels_differ_in_arithmetic_if_neither_does_much_of_the_others_main_one(before, after, unlike):
     assert find_unlike_arithmetic(before, after) == unlike
     assert find_unlike_arithmetic(after, before) == (unlike and unlike[::-1])
 
 
-def test_the_recorded_ladder_is_told_apart(recorded):
+def test_the_arithmetic_of_the_recorded_ladder_is_distinguished(recorded):
     import profiler
 
     arithmetic = profiler.roofline("gemm", recorded).to_pandas()["arithmetic"]
@@ -293,7 +293,7 @@ def test_the_recorded_ladder_is_told_apart(recorded):
     }
 
 
-def test_of_the_recorded_ladder_the_l2_is_asked_for_what_its_tiles_need(recorded):
+def test_the_recorded_ladder_asks_the_l2_for_what_its_tiles_need(recorded):
     """Rung 9 passes its L1 by: 64 x 128 elements of C take 64 rows of A and 128 columns of B."""
     import profiler
 

@@ -62,7 +62,9 @@ def test_what_can_be_is_left_in_peace(doubts_of, name, values):
         ((408_400.0,), False),
     ],
 )
-def test_launches_that_take_unlike_times_are_named_with_the_least_and_the_most(doubts_of, values, said):
+def test_launches_of_very_different_times_are_named_with_the_shortest_and_the_longest(
+    doubts_of, values, said
+):
     found = doubts_of("duration_ns", *values)
     assert len(found) == said
     if values[0] == 203_500.0:

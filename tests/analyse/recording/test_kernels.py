@@ -186,7 +186,7 @@ def test_a_kernel_that_is_called_just_kernel_is_named_by_its_template():
     assert called_name("kernel2(int)") == "kernel2"
 
 
-def test_two_long_names_are_told_apart_by_where_their_templates_differ():
+def test_two_long_names_are_shortened_to_where_their_templates_differ():
     between = "cutlass::layout::RowMajor, " * 9
     one, other = short_names(CUTLASS.format(128, between, 1), CUTLASS.format(128, between, 2))
     assert one.startswith("Kernel<…")

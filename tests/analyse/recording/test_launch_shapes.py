@@ -14,7 +14,7 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.text import duration
 
 
-def test_a_kernel_that_is_launched_alike_has_one_shape(recorded):
+def test_a_kernel_whose_launches_are_equal_has_one_shape(recorded):
     run = recorded.find("5", "gemm")
     (shape,) = profile_kernel(run, run.manifest.kernels[0].name).shapes
     assert (shape.grid, shape.block) == ((32, 32, 1), (256, 1, 1))
@@ -81,7 +81,7 @@ def test_every_figure_of_a_sheet_is_of_the_launches_that_its_headline_is_of(stor
     assert (sheet.launches, sheet.total_ns) == (3, pytest.approx(sum(everything)))
 
 
-def test_of_unlike_grids_too_the_launches_are_compared_that_take_most_of_the_time(store, recorded):
+def test_launches_that_take_most_of_the_time_are_compared_also_if_their_grids_differ(store, recorded):
     """As `prof show` reads each of them: a mean over large and small launches describes neither."""
     run = recorded.find("5", "gemm")
     alike = profile_kernel(run, run.manifest.kernels[0].name)

@@ -205,13 +205,13 @@ def _assert_comparisons_calibrated(trials, sizes=(5, 5, 5), between=1.0):
         assert count / trials <= most_allowed(trials), name
 
 
-def test_of_the_changes_a_comparison_tells_at_most_5_per_cent_are_not_there():
+def test_at_most_5_per_cent_of_the_changes_in_a_comparison_are_false():
     _assert_few_false_discoveries(trials=40)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("changed", [0.1, 0.5, 0.9])
-def test_of_the_changes_that_many_comparisons_tell_too(changed):
+def test_few_changes_in_many_comparisons_are_false_too(changed):
     _assert_few_false_discoveries(500, changed)
 
 

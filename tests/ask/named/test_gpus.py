@@ -127,7 +127,7 @@ def test_a_number_means_the_newest_run_of_the_gpu_asked_for(find, typed, gpu):
     assert compared["speedup"]["ratio"] == pytest.approx(1.14, rel=0.01)
 
 
-def test_a_gpu_of_which_nothing_is_stored_is_an_error_that_lists_the_others(ask, two_gpus):
+def test_a_gpu_without_stored_runs_is_an_error_that_lists_the_others(ask, two_gpus):
     newest = two_gpus.find("6", "gemm").manifest.run_id
     for words in (
         ["show", "6"],

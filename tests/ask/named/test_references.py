@@ -19,7 +19,7 @@ VERBS = [
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_ladder_that_nobody_knows_is_told_with_those_that_are_known(prof_here, make_run, tmp_path, words):
+def test_an_unknown_ladder_is_an_error_that_lists_the_known_ones(prof_here, make_run, tmp_path, words):
     for name in ("copy-1", "copy-10-timed", "relu-fp16-2", "softmax"):
         make_run({"kernel": "k"}, name=name, root=tmp_path / "runs")
     done = prof_here("--ladder", "cpoy", *words, cwd=tmp_path)
@@ -30,9 +30,7 @@ def test_a_ladder_that_nobody_knows_is_told_with_those_that_are_known(prof_here,
     assert remedy.strip() == "Give one of these, or a file: --ladder path/to/ladder.toml."
 
 
-def test_of_ladders_with_a_file_those_without_are_kept_apart_and_the_nearest_is_first(
-    prof_here, make_run, tmp_path
-):
+def test_ladders_without_a_file_are_listed_apart_and_the_nearest_comes_first(prof_here, make_run, tmp_path):
     for name in ("copy", "relu"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "ladder.toml").write_text("")
@@ -43,7 +41,7 @@ def test_of_ladders_with_a_file_those_without_are_kept_apart_and_the_nearest_is_
     assert "  stored runs are also of textbook\n" in done.stderr
 
 
-def test_of_report_files_no_runs_are_needed_for_it(prof_here, reports, tmp_path):
+def test_a_misspelt_ladder_is_refused_for_report_files_too(prof_here, reports, tmp_path):
     done = prof_here("--ladder", "cpoy", "show", reports / "graph.ncu-rep", cwd=tmp_path)
     assert done.returncode == 44
     assert done.stderr.startswith("prof: no ladder 'cpoy': ")
@@ -71,7 +69,7 @@ def test_a_ladder_without_runs_is_known_by_its_file(prof_here, make_run, tmp_pat
 @pytest.mark.parametrize(
     "url", ["https://me:s3cret@host/x.ncu-rep", "https://host/x.ncu-rep?X-Amz-Signature=s3cret"]
 )
-def test_a_report_at_a_url_is_to_be_stored_first_and_no_secret_of_the_url_is_told(prof_here, tmp_path, url):
+def test_a_report_at_a_url_must_be_stored_first_and_no_secret_of_the_url_is_printed(prof_here, tmp_path, url):
     for words in (["show", url], ["compare", "1", url]):
         done = prof_here("--runs", tmp_path, *words)
         assert done.returncode == 11

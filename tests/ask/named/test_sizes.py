@@ -43,7 +43,7 @@ def test_a_number_and_a_name_mean_the_run_of_the_size_asked_for(shipped, words):
     assert size_of(shipped(*words, "--size", "2048x2048x2048", "--format", "json")) == 2048
 
 
-def test_of_a_size_that_is_profiled_the_profile_is_meant(shipped):
+def test_a_size_means_its_profile_if_there_is_one(shipped):
     sized = shipped("compare", "5", "6", "--size", "4096")
     assert sized.stdout == shipped("compare", "5", "6").stdout
     assert shipped("sass", "6", "--size", "4096").stdout == shipped("sass", "6").stdout
@@ -76,12 +76,12 @@ def test_a_size_that_is_not_there_names_those_that_are_and_how_to_record_it(ship
     )
 
 
-def test_a_name_of_profiles_is_told_that_the_size_has_timings_and_their_name(shipped):
+def test_an_error_for_a_name_of_profiles_says_that_the_size_has_timings_and_names_them(shipped):
     told = shipped("show", "gemm-5", "--size", "2048").stderr
     assert told.splitlines()[1].strip() == "m=n=k=2048: gemm-5-timed (timings alone)"
 
 
-def test_where_a_profile_is_needed_the_sizes_that_have_one_are_told(shipped):
+def test_if_a_profile_is_needed_the_sizes_that_have_one_are_listed(shipped):
     told = shipped("sass", "5", "6", "--size", "2048")
     assert told.returncode == 25
     assert (
@@ -122,7 +122,7 @@ def test_there_is_no_command_for_what_no_ladder_here_has_or_what_has_a_name_of_i
     assert told.stderr.endswith("n=5: mine\n      Choose one of them.\n")
 
 
-def test_of_a_run_of_no_ladder_nobody_knows_what_a_size_is(shipped):
+def test_a_run_of_no_ladder_has_no_size_to_choose_by(shipped):
     told = shipped("show", "textbook-5", "--size", "4096")
     assert told.returncode == 47
     assert "`prof list textbook-5`" in told.stderr
@@ -207,14 +207,14 @@ def test_a_size_that_only_a_damaged_run_may_be_of_is_not_said_to_be_missing(time
     assert damaged in timed(*listing.split()[1:]).stderr
 
 
-def test_where_every_run_is_damaged_it_is_said_of_the_newest(timed):
+def test_if_every_run_is_damaged_the_error_is_about_the_newest(timed):
     newest = [timed.damage(size) for size in (1024, 2048, 8192)][-1]
     told = timed("show", "5", "--size", "2048")
     assert told.returncode == 22
     assert newest in told.stderr
 
 
-def test_of_many_damaged_runs_the_first_are_told_and_the_rest_counted(timed, tmp_path):
+def test_of_many_damaged_runs_the_first_are_named_and_the_rest_counted(timed, tmp_path):
     for day in range(23, 28):
         (tmp_path / f"202611{day}t000000z-gemm-5-timed-0123456789ab").mkdir()
     *told, more = timed("show", "5", "--size", "2048").stderr.splitlines()[:4]
@@ -265,7 +265,7 @@ def test_the_size_of_a_run_is_not_read_by_another_ladder_that_was_given_by_its_f
     assert size_of(copied) == 2048
 
 
-def test_of_two_sizes_it_is_told_how_to_choose_one(shipped):
+def test_two_different_sizes_get_a_hint_how_to_choose_one(shipped):
     told = shipped("compare", "gemm-5-timed", "6")
     assert told.returncode == 31
     assert "Choose runs of one size with --size" in told.stderr

@@ -114,7 +114,7 @@ _VALUES = st.lists(st.integers(1, 40), min_size=1, max_size=4, unique=True)
 
 
 @given(_VALUES, _VALUES, _CONSTRAINTS)
-def test_the_points_left_are_those_of_which_python_says_the_same(
+def test_the_points_left_are_those_that_python_would_leave(
     a: list[int], b: list[int], constraints: list[str]
 ) -> None:
     table = {"parameters": {"A": a, "B": b}, "constraints": constraints}

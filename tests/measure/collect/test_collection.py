@@ -47,7 +47,7 @@ def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecti
     assert [step.what for step in steps_of(plan, rung)] == ["profile"]
 
 
-def test_what_timing_took_is_told_so_that_what_is_left_can_be_told(collecting) -> None:
+def test_the_time_that_timing_took_is_reported_so_that_the_rest_can_be_estimated(collecting) -> None:
     collecting.collect([collecting.rung(1)], repeats=2)
     (line, _) = [what for event, _, what in collecting.told if event == "end"]
     assert line.startswith("timed       kernel 1 (works) at size=100, process 1 of 1: 2 repeats, ")
@@ -88,7 +88,7 @@ def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting)
     assert other.status == "collected"
 
 
-def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
+def test_a_preset_or_another_ncu_does_not_repeat_timings(collecting) -> None:
     copy = timed_alone(collecting.rung(1))
     plan = {"repeats": 1, "resume": True}
     (first,) = collecting.collect([copy], **plan)
@@ -100,7 +100,7 @@ def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
     assert (again.status, again.run_id) == ("known", first.run_id)
 
 
-def test_how_far_ncu_is_gets_told_while_it_profiles(collecting) -> None:
+def test_the_progress_of_ncu_is_reported_while_it_profiles(collecting) -> None:
     collecting.replay("default", pace=0.05)
     collecting.collect([collecting.rung(1, launches=3)])
 
@@ -113,7 +113,7 @@ def test_how_far_ncu_is_gets_told_while_it_profiles(collecting) -> None:
     )
 
 
-def test_of_an_application_replay_the_reports_launches_are_told(collecting) -> None:
+def test_an_application_replay_reports_the_launches_in_its_report(collecting) -> None:
     collecting.replay("application-replay")
     recording = replace(collecting.plan.recording, replay="application")
     collecting.collect([collecting.rung(1)], recording=recording)

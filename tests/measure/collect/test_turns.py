@@ -163,7 +163,7 @@ def test_kernels_take_turns_process_by_process(collecting) -> None:
     assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
-def test_one_that_fails_is_left_out_and_told_while_the_others_go_on(collecting) -> None:
+def test_a_kernel_that_fails_is_reported_and_left_out_while_the_others_go_on(collecting) -> None:
     collecting.replay("four-way", "program-fails", "four-way")
     first, second = collecting.collect([collecting.rung(1), collecting.rung(2)], processes=2)
 
@@ -175,7 +175,7 @@ def test_one_that_fails_is_left_out_and_told_while_the_others_go_on(collecting) 
     assert len(collecting.store.ids()) == 1
 
 
-def test_a_reading_that_fails_is_told_too(collecting) -> None:
+def test_a_reading_that_fails_is_reported_too(collecting) -> None:
     collecting.replay("unknown-metric")
     targets = [collecting.rung(1), collecting.rung(2)]
     outcomes = collecting.collect(targets, recording=with_metric(collecting, "no__such_metric.sum"))
@@ -236,7 +236,7 @@ def test_the_inputs_stay_the_same_when_it_goes_on(collecting) -> None:
     assert collecting.store.open(run_id).manifest.provenance.seed == int(seeds[0])
 
 
-def test_what_prof_did_not_compile_is_measured_again_unless_told_otherwise(collecting) -> None:
+def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(collecting) -> None:
     target = collecting.rung(1)
     assert statuses(collecting.collect([target])) == ["collected"]
     assert statuses(collecting.collect([target])) == ["collected"]

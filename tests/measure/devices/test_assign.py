@@ -208,7 +208,7 @@ def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting
         spread(TwoHosts(fleet(2).devices), groups_of(targets))
 
 
-def test_one_that_fails_is_told_and_the_others_go_on(collecting, spread, fleet) -> None:
+def test_a_failure_is_reported_and_the_others_go_on(collecting, spread, fleet) -> None:
     collecting.replay("program-fails", "four-way")
     outcomes = spread(fleet(1), groups_of([collecting.rung(1), collecting.rung(2)]))
     assert [one.status for one in outcomes] == ["failed", "collected"]

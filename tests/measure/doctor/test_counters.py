@@ -122,7 +122,7 @@ def test_mps_is_in_the_way(machine: Machine, replay_ncu, daemon: str) -> None:
     assert "echo quit | nvidia-cuda-mps-control" in mps.remedy
 
 
-def test_mps_of_another_container_is_told_by_its_pipe(machine: Machine, replay_ncu, tmp_path: Path) -> None:
+def test_mps_of_another_container_is_found_by_its_pipe(machine: Machine, replay_ncu, tmp_path: Path) -> None:
     replay_ncu("probe")
     machine = replace(
         machine, environment={**machine.environment, "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "pipes")}
@@ -194,7 +194,7 @@ def test_the_drivers_setting(machine: Machine, admin_only: int, status: str, tol
     assert describe_setting(machine.proc).endswith(told)
 
 
-def test_a_driver_that_tells_nothing(machine: Machine) -> None:
+def test_a_driver_that_reports_nothing(machine: Machine) -> None:
     assert describe_setting(machine.proc) == "the driver does not report who may read them"
 
 

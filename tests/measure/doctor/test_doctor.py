@@ -212,7 +212,7 @@ def test_a_report_that_cannot_be_read_is_the_reports_fault(reports: Path, tmp_pa
 
 
 @pytest.mark.parametrize("with_report", [True, False])
-def test_a_library_that_does_not_load_is_told_in_its_own_words(
+def test_a_library_that_does_not_load_is_reported_in_its_own_words(
     with_report: bool, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")

@@ -136,7 +136,7 @@ def test_arguments_that_are_written_are_verified_over_poison(measuring):
     assert len(measuring.runs.ids()) == 1
 
 
-def test_of_refused_counters_the_times_remain(measuring):
+def test_if_counters_are_refused_the_times_remain(measuring):
     text = f"a = prof.measure(fast, x, reference=double, {BRIEF})\nprint(a.cautions[0], len(a.to_pandas('timings')))\n"
     (measuring.folder / "bin" / "ncu").write_text(
         (measuring.folder / "bin" / "ncu").read_text().replace("four-way", "counters-refused")

@@ -26,7 +26,7 @@ def runs():
     return profiler.open_runs(RUNS)
 
 
-def test_of_a_hundred_configurations_one_was_profiled_in_each_process(runs):
+def test_one_of_a_hundred_configurations_was_profiled_in_each_process(runs):
     launches = runs["scale"].to_pandas("launches")
     shapes = launches.groupby("process")[["grid_x", "block_x", "registers"]].nunique()
     assert list(launches.groupby("process").size()) == [5, 5]
@@ -57,7 +57,7 @@ def test_two_identical_functions_are_the_same_within_their_noise(runs):
     assert DURATION not in [delta.name for delta in found.metrics if delta.verdict in ("better", "worse")]
 
 
-def test_of_fifty_repetitions_with_one_function_none_finds_a_difference(tmp_path):
+def test_none_of_fifty_comparisons_of_one_function_finds_a_difference(tmp_path):
     """Each side is what `measure` times: twenty calls in each of three processes, one after the other on an H200."""
     processes = msgspec.json.decode((RUNS.parent / "identical_functions.json").read_bytes())
     sides = [processes[place : place + 3] for place in range(0, len(processes), 3)]

@@ -172,9 +172,7 @@ def test_fast_math_by_any_of_its_names(ladder: Ladder, toolchain: Toolchain, fla
     assert built.record.fast_math == fast
 
 
-def test_a_record_that_did_not_know_of_its_fast_math_is_made_anew(
-    ladder: Ladder, toolchain: Toolchain
-) -> None:
+def test_a_record_without_its_fast_math_is_made_again(ladder: Ladder, toolchain: Toolchain) -> None:
     ladder.path.write_text(LADDER.replace('"-O3"', '"-ftz=true"'))
     ladder = read_ladder(ladder.path)
     record = build(ladder, toolchain, [1])[1].binary.with_suffix(".json")
@@ -302,7 +300,7 @@ def test_a_missing_library_makes_its_rung_unavailable(ladder: Ladder, toolchain:
     assert "needs cuBLAS" in str(built.error)
 
 
-def test_a_missing_source_is_told(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_a_missing_source_is_reported(ladder: Ladder, toolchain: Toolchain) -> None:
     (ladder.folder / "01_one.cu").unlink()
     built = build(ladder, toolchain, [1])[1]
     assert built.status == "failed"

@@ -73,7 +73,7 @@ def test_no_expression_takes_exponential_time(no_tools) -> None:
     assert time.process_time() - started < 5
 
 
-def test_an_expression_that_fits_nothing_is_told_with_what_there_is(no_tools) -> None:
+def test_an_expression_that_matches_nothing_is_an_error_that_lists_what_there_is(no_tools) -> None:
     assert (
         misfit_text(built("^saxpy_v3"))
         == f"'^saxpy_v3' matches no kernel that was compiled: {PLAIN}, {TEMPLATE}"

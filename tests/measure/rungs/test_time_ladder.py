@@ -79,7 +79,7 @@ def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder: Ladder, tmp_
     assert len(store.ids()) == 2
 
 
-def test_a_shape_refused_is_told_as_such(make_ladder, tmp_path: Path) -> None:
+def test_a_refused_shape_is_reported_as_such(make_ladder, tmp_path: Path) -> None:
     ladder = read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "refuses", "fails"))
     told: list[str] = []
     plan = TimingPlan(ladder, [ladder.workload.values()], GPU, repeats=1, processes=1)

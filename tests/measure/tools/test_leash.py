@@ -168,7 +168,7 @@ def test_no_descriptor_of_profs_reaches_the_program() -> None:
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "./no-such-program", "/etc/passwd", "/", ""])
-def test_what_cannot_be_started_is_told_as_without_a_leash(tmp_path: Path, program: str) -> None:
+def test_a_program_that_cannot_be_started_fails_as_without_a_leash(tmp_path: Path, program: str) -> None:
     with pytest.raises(ToolNotFound, match="cannot be started"):
         run([program], timeout_s=5, folder=tmp_path, leash=True)
 

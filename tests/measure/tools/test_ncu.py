@@ -103,13 +103,13 @@ def test_one_that_is_too_old_is_refused(machine, script, version: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["exit 1", "echo hello", "echo 'Version unknown'"])
-def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) -> None:
+def test_an_ncu_that_does_not_print_its_version_is_refused(machine, script, body: str) -> None:
     script("ncu", body)
     with pytest.raises(ToolNotFound, match="does not report its version"):
         find_ncu(machine.environment)
 
 
-def test_without_any_the_places_that_were_searched_are_told(monkeypatch) -> None:
+def test_without_any_ncu_the_searched_places_are_listed(monkeypatch) -> None:
     # On a machine with a real ncu, one of the fixed places would have it.
     places = [Path("/nonexistent/ncu"), Path("/nonexistent/cuda/bin/ncu"), Path("/nonexistent/ncu")]
     monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter(places))

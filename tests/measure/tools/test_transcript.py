@@ -67,7 +67,7 @@ def test_launches_and_passes_are_counted(name: str, launches: int, passes: int |
     assert (transcript.steps, transcript.replay) == (0, 0)
 
 
-def test_of_an_application_replay_the_passes_are_told_and_launches_within_one() -> None:
+def test_progress_of_an_application_replay_counts_passes_and_launches_within_one() -> None:
     transcript = fed(finished("application-replay").stdout)
 
     assert (transcript.replay, transcript.launches, transcript.passes) == (14, 2, None)
@@ -193,7 +193,7 @@ def test_a_program_may_say_what_it_likes(text: str) -> None:
     assert recording_error("mine", ended(f"{text}\n", f"{text}\n"), 5, wanted=5) is None
 
 
-def test_ncu_killed_from_outside_is_told() -> None:
+def test_ncu_killed_from_outside_is_reported() -> None:
     failure = recording_error(
         "mine", ended("==PROF== Connected to process 1 (mine)\n", exit_code=-9), None, 1
     )

@@ -186,7 +186,7 @@ def test_the_page_fits_the_window(gemm, page, width):
     assert max(len(line) for line in lines if line not in options) <= width
 
 
-def test_the_clock_and_the_closure_error_are_told(page):
+def test_the_clock_and_the_closure_error_are_printed(page):
     assert "clock: measured; closure error against the measured durations: less than 0.01 %" in page(
         attribution_of(1.2, 1.1)
     )
@@ -200,20 +200,20 @@ def test_the_clock_and_the_closure_error_are_told(page):
     assert "caution: clock: measured; closure error" in page(attribution_of(1.2, 1.1, closure_error_pct=1.1))
 
 
-def test_durations_that_are_alike_have_no_shares(page):
+def test_durations_that_are_equal_have_no_shares(page):
     text = page(attribution_of(1.5, 0.667))
     assert "share" not in text.splitlines()[2]
     assert "1.500x" in text
     assert "too close for shares" in text
 
 
-def test_durations_that_may_be_alike_are_called_so(gemm, page):
+def test_durations_that_may_be_equal_are_called_so(gemm, page):
     unclear = [msgspec.structs.replace(gemm.metrics[0], name="duration_ns", verdict="unclear")]
     assert "these factors may be noise" in page(attribution_of(1.2, 1.1), metrics=unclear)
     assert "these factors may be noise" not in page(attribution_of(1.2, 1.1))
 
 
-def test_a_speedup_without_the_profiler_is_told_apart(profiles):
+def test_a_speedup_without_the_profiler_is_marked_as_such(profiles):
     timed = [replaced(profile, timings_ns=Readings([4e6, 4.1e6])) for profile in profiles]
     note = "not of the one without it"
     assert note in document_text(document_of(compare_profiles(*timed)), Window())

@@ -158,7 +158,7 @@ def test_why_two_are_not_comparable_stands_below():
     assert "gemm-9: the GPU differs: NVIDIA H200 against NVIDIA A100" in text(derive_finding(EVERY, []))
 
 
-def test_a_caution_of_every_pair_is_told_once_and_one_of_some_with_their_names():
+def test_a_caution_of_every_pair_is_printed_once_and_one_of_some_pairs_with_their_names():
     pairs = [pair(name=name, warnings=["of all", *(["of one"] if name == "b" else [])]) for name in "abc"]
     lines = text(derive_finding(pairs, [])).splitlines()
     assert lines.count("caution: of all") == 1
@@ -178,7 +178,7 @@ def test_a_run_held_against_itself_is_not_called_checked():
     )
 
 
-def test_of_many_that_are_held_against_themselves_some_are_named_and_all_counted():
+def test_many_recordings_compared_with_themselves_are_counted_and_some_named():
     pairs = [pair(name=f"gemm-{number}", before="run-after") for number in range(9)]
     page = text(derive_finding([*pairs, pair(name="new")], []))
     (caution,) = [line for line in page.splitlines() if line.startswith("caution")]
@@ -208,7 +208,7 @@ def test_the_outcome_is_one_sentence(outcome, told):
     assert sentence(derive_finding([pair(), pair(outcome, "x")], [])) == told
 
 
-def test_of_many_the_first_are_named_and_the_rest_counted():
+def test_the_first_of_many_are_named_and_the_rest_counted():
     pairs = [pair("regression", f"gemm-{number}") for number in range(5)]
     assert sentence(derive_finding(pairs, [])) == (
         "regression in 5 of 5 kernels: gemm-0: duration_ns +10.00 ± 0.50 %, gemm-1: duration_ns +10.00 ± 0.50 %, "
@@ -287,7 +287,7 @@ def test_a_regression_is_a_failure_with_the_figures():
     )
 
 
-def test_what_cannot_be_told_is_an_error_and_skipped_where_that_is_allowed():
+def test_an_unclear_result_is_an_error_and_skipped_if_that_is_allowed():
     finding = derive_finding(EVERY, [])
     assert {one.attrib["type"] for one in junit(finding).iter("error")} == {"unclear", "not_comparable"}
     assert {one.attrib["type"] for one in junit(finding, allow_unclear=True).iter("error")} == {

@@ -80,7 +80,7 @@ def test_cells_carry_units_and_no_more_digits_than_needed(make_run) -> None:
     assert printed(row)["launches"] == "1"
 
 
-def test_the_kernels_of_a_run_of_several_are_told_apart(make_run) -> None:
+def test_the_kernels_of_a_run_of_several_are_distinguished(make_run) -> None:
     long = "void gemm<" + "int, " * 50 + "int>"
     run = make_run({"kernel": "softmax"}, {"kernel": long}, name="mine")
     assert row_of(run, "softmax")["kernel"] == "softmax"

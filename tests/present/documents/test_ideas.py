@@ -72,7 +72,7 @@ def test_a_step_is_a_line_with_its_idea_and_its_counters_below():
     assert notes.startswith("claimed: ")
 
 
-def test_what_qualifies_a_step_is_told_below_with_its_number():
+def test_a_caution_about_a_step_stands_below_with_its_number():
     page = text(idea(2, warnings=["recorded 5 hours apart"]), idea(3))
     assert "caution (2): recorded 5 hours apart" in page.splitlines()
 
@@ -123,7 +123,7 @@ def rows(page):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
-def test_why_a_step_was_refused_is_told_below():
+def test_the_reason_for_a_refused_step_stands_below():
     refused = idea(refused=["clock control differs: none against base"])
     assert "2 against 1 refused: clock control differs: none against base" in text(refused).splitlines()
 

@@ -89,7 +89,7 @@ def test_it_fits_the_window_and_keeps_time_percentage_and_what_binds(width):
         assert title in header
 
 
-def test_what_counters_mean_is_told_where_they_are_shown():
+def test_the_meaning_of_counters_is_printed_where_they_are_shown():
     finding = ladder(rung(1), stepped(2, 1.5, "better"))
     assert "% of their peak" in text(finding, 120)
     assert "% of their peak" not in text(finding, 70)
@@ -126,7 +126,7 @@ def test_a_step_says_whether_it_is_sure(verdict, cell):
     assert cell in table_of(text(ladder(rung(1), stepped(2, 1.1428, verdict))))[2]
 
 
-def test_steps_from_another_rung_than_the_one_above_are_told_with_it():
+def test_steps_from_another_rung_than_the_one_above_name_that_rung():
     rungs = [rung(1), stepped(2, 2.0, "better"), *(stepped(number, 3.0, "better") for number in (3, 4, 5))]
     straight = " ".join(text(ladder(*rungs)).split())
     assert "times as fast as the rung before, =" in straight
@@ -135,13 +135,13 @@ def test_steps_from_another_rung_than_the_one_above_are_told_with_it():
     assert "times as fast as the rung before (4, 5: rung 2), =" in branched
 
 
-def test_a_refused_step_is_told_with_its_reason():
+def test_a_refused_step_is_printed_with_its_reason():
     page = text(ladder(rung(1), rung(2, before=1, refused=["clock control differs: none against base"])))
     assert "refused" in table_of(page)[2]
     assert "2 against 1 refused: clock control differs: none against base" in page
 
 
-def test_a_caution_of_every_step_is_told_once_and_one_of_some_with_their_numbers():
+def test_a_caution_of_every_step_is_printed_once_and_one_of_some_steps_with_their_numbers():
     steps = [
         msgspec.structs.replace(
             stepped(number, 1.5, "better"), warnings=["of all", *(["of 3"] if number == 3 else [])]
@@ -156,7 +156,7 @@ def test_a_caution_of_every_step_is_told_once_and_one_of_some_with_their_numbers
 # Where a time is from
 
 
-def test_times_of_the_profiler_are_told_as_such():
+def test_times_of_the_profiler_are_marked_as_such():
     page = text(ladder(rung(1, basis="profiled"), rung(2, basis="profiled")))
     assert "time: under the profiler" in page
     assert "*" not in "".join(table_of(page))
@@ -170,7 +170,7 @@ def test_where_some_were_timed_the_others_are_marked():
     assert "* marks a time under the profiler" in page
 
 
-def test_what_the_percentages_are_of_is_told_once_for_each_reference():
+def test_each_reference_of_the_percentages_is_named_once():
     rungs = [rung(1), rung(2), rung(3, reference="cuBLAS bf16")]
     assert "% ref: speed in percent of cuBLAS fp32 (1 to 2), cuBLAS bf16 (3)" in text(ladder(*rungs))
     assert "% ref: speed in percent of cuBLAS fp32, called by default\n" in text(ladder(*rungs[:2]))
@@ -336,7 +336,7 @@ def test_names_from_anywhere_stay_text(hostile_names):
         assert not types & {"html_block", "fence", "code_block", "hr"}
 
 
-def test_rungs_that_are_missing_are_told_together_by_their_reason():
+def test_missing_rungs_are_listed_together_by_their_reason():
     missing = [MissingRung(number, "any", "no run is stored") for number in (0, 1, 2, 4, 7, 8)]
     unclear = MissingRung(3, "any", "several kernels fit")
     page = text(ladder(rung(5), rung(6), missing=[*missing, unclear]))

@@ -452,7 +452,7 @@ def test_what_a_killed_upload_of_a_pack_left_is_removed_a_day_later(make_runs):
 # What is damaged
 
 
-def test_a_damaged_run_stays_as_it_is_and_is_told(make_runs, prof_here):
+def test_a_damaged_run_stays_as_it_is_and_is_named(make_runs, prof_here):
     store = make_runs(FEW + 1)
     damaged, gone = (store.root / str(run_id) for run_id in store.ids()[:2])
     (damaged / "metrics.parquet").write_bytes(b"changed")

@@ -266,7 +266,7 @@ def test_names_in_a_bucket_that_prof_never_gives_are_left_out(s3, name):
     assert list(ObjectPlace(url, last_files=(MANIFEST_FILE,)).files()) == [f"{RUN}/{MANIFEST_FILE}"]
 
 
-def test_a_bucket_lists_what_begins_alike_on_every_page(s3):
+def test_a_bucket_lists_names_with_the_same_start_on_every_page(s3):
     url = s3()
     names = [f"{day}/{number:04}.parquet" for day in ("20261120", "20261121") for number in range(1100)]
     fill(url, names)

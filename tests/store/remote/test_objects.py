@@ -234,7 +234,7 @@ def test_a_changed_file_is_an_error_and_never_a_figure(url, source):
 
 
 @pytest.mark.parametrize("names", [("same", "same"), ("a-name", "b-name")], ids=" and ".join)
-def test_of_two_clients_that_commit_the_same_report_at_once_one_run_remains(s3, source, names, monkeypatch):
+def test_two_clients_that_commit_the_same_report_at_once_leave_one_run(s3, source, names, monkeypatch):
     """Both have looked before either writes: the moment that matters, arranged."""
     # private: the moment between two looks cannot be met from outside
     monkeypatch.setattr("profiler.store.remote.upload._of_the_same", looked_before_both(2))

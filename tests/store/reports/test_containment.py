@@ -357,7 +357,7 @@ def test_system_calls_have_the_kernel_s_numbers(column: int, machine: str) -> No
         ("x86_64", 1000, [], errno.EPERM),  # a call that a later kernel may have
     ],
 )
-def test_the_filter_decides_alike_on_every_architecture(machine, call, arguments, decision) -> None:
+def test_the_filter_decides_the_same_on_every_architecture(machine, call, arguments, decision) -> None:
     architecture = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
     program = filter_program(machine, process=1234)
 

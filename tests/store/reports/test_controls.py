@@ -33,7 +33,7 @@ def test_options_count_with_a_space_and_with_an_equals_sign(equals: str) -> None
     assert derive_controls(command, "2026.1") == Controls("none", "none", "range")
 
 
-def test_a_report_without_a_command_line_tells_nothing() -> None:
+def test_a_report_without_a_command_line_says_nothing() -> None:
     assert derive_controls("", "2026.1") == Controls("unknown", "unknown", "unknown")
 
 

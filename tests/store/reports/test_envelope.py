@@ -42,7 +42,7 @@ WHOLE_LENGTHS = {
         ("triton_add_full", 3, 1, "2026-11-20 11:24:27"),
     ],
 )
-def test_a_report_tells_how_it_was_made(name: str, results: int, processes: int, created: str) -> None:
+def test_a_report_says_how_it_was_made(name: str, results: int, processes: int, created: str) -> None:
     envelope = envelope_of((REPORTS / f"{name}.ncu-rep").read_bytes())
 
     assert (envelope.results, envelope.processes) == (results, processes)

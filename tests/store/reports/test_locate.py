@@ -132,7 +132,7 @@ def test_a_report_that_shrank_since_it_was_listed_is_an_error(memory, tmp_path: 
         fetch(report, tmp_path / "copy")
 
 
-def test_a_size_that_no_listing_tells_is_asked_for(memory, tmp_path: Path) -> None:
+def test_a_size_that_no_listing_has_is_requested(memory, tmp_path: Path) -> None:
     put(memory, "a.ncu-rep", data=b"x" * 100)
 
     fetch(RemoteReport("memory://bucket/a.ncu-rep"), tmp_path / "copy")
@@ -171,7 +171,7 @@ def test_what_is_shown_of_a_url_holds_no_secret(url: str, public: str) -> None:
         ("user jane@example.org may not read", "user jane@example.org may not read"),
     ],
 )
-def test_what_a_file_system_says_is_told_without_the_secrets_of_its_url(words: str, shown: str) -> None:
+def test_a_message_of_a_file_system_is_printed_without_the_secrets_of_its_url(words: str, shown: str) -> None:
     url = "s3://me:p%40ss@bucket/runs"
 
     with pytest.raises(RemoteFailed) as caught, remote_errors(url):

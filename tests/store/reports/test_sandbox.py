@@ -226,7 +226,7 @@ with Sandbox(workers=1) as sandbox:
 """
 
 
-def test_told_to_end_while_a_reader_starts_it_leaves_none_to_say_what_it_lacks(reports, tmp_path) -> None:
+def test_a_signal_while_a_reader_starts_leaves_no_reader_that_prints_an_error(reports, tmp_path) -> None:
     command = [sys.executable, "-c", TOLD_TO_END_WHILE_A_READER_STARTS, reports / "graph.ncu-rep", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (1, "ended\n")

@@ -85,7 +85,7 @@ def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
     assert RunStore(disk / "runs").ids() == []
 
 
-def test_a_read_only_disk_is_told_as_such(reports: Path, disk: Path, prof_here) -> None:
+def test_a_read_only_disk_is_reported_as_such(reports: Path, disk: Path, prof_here) -> None:
     remount = ["mount", "-o", "remount,ro", str(disk)]
     if subprocess.run(remount, capture_output=True, check=False).returncode != 0:
         pytest.skip("no file system can be remounted here")

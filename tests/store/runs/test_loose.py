@@ -100,7 +100,7 @@ def test_what_was_changed_in_the_cache_is_read_again(kept, reads, mine, share):
     assert reads == [mine, mine]
 
 
-def test_what_is_kept_of_one_report_never_stands_for_another(kept, reads, mine, reports):
+def test_the_kept_tables_of_one_report_never_stand_for_another(kept, reads, mine, reports):
     other = reports / "processes.ncu-rep"
     launches = [run.manifest.launches for run in open_reports([mine, other])]
     one, two = kept()

@@ -110,7 +110,7 @@ def test_a_name_that_is_not_there_names_those_near_or_all(copy: RunStore, refere
     assert "`prof list` shows what is stored" in caught.value.remedy
 
 
-def test_a_number_that_is_not_there_tells_which_of_its_ladder_are(make_run, tmp_path: Path) -> None:
+def test_a_missing_number_is_an_error_that_lists_the_ladders_others(make_run, tmp_path: Path) -> None:
     names = [*(f"gemm-{number}" for number in (0, 1, 2, 4, 9, 10)), "gemm-3-timed", "gemm-7-source"]
     for name in [*names, "gemm-fp16-5", "other-8"]:
         make_run({"kernel": "k"}, name=name, root=tmp_path)

@@ -137,7 +137,7 @@ def test_a_write_that_was_cut_off_leaves_what_was_before(root: Path, report: Pat
 
 
 @pytest.mark.parametrize(("number", "error"), [(28, DiskFull), (13, StoreNotWritable)])
-def test_what_cannot_be_written_is_told(
+def test_an_output_that_cannot_be_written_is_reported(
     root: Path, report: Path, monkeypatch, number: int, error: type
 ) -> None:
     def fails(path: Path) -> None:
@@ -211,7 +211,7 @@ def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
     assert modes == {0o2777}
 
 
-def test_a_runs_folder_that_nobody_may_write_is_told(open_folder: Path, as_nobody) -> None:
+def test_a_runs_folder_that_nobody_may_write_is_reported(open_folder: Path, as_nobody) -> None:
     open_folder.chmod(0o555)
     with as_nobody(), pytest.raises(StoreNotWritable):
         UnfinishedCollection(open_folder, KEY)
