@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -25,8 +26,8 @@ def run_tests(environment: dict[str, str], *words: str) -> subprocess.CompletedP
 
 
 def run_pytest(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
-    return subprocess.run(
+    command = [sys.executable, *forked.PYTEST, "-p", "no:cacheprovider", *words]
+    return forked.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 

@@ -35,6 +35,8 @@ _IMPORTED = (
     "profiler.commands.reading.report", "profiler.commands.storing.ingest", "profiler.commands.storing.worker",
     "profiler.measure.devices.on_cluster", "profiler.store.ingest.on_workers",
 )  # fmt: skip
+# What pytest has to be told there: it complains that it cannot rewrite the assertions of plugins that are imported already.
+PYTEST = ("-m", "pytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
 _SUBREAPER = 36  # Linux's PR_SET_CHILD_SUBREAPER
 _READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON")  # variables that the loader and an interpreter read
 _SET_LATER = (

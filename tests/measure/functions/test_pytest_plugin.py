@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import forked
 import pytest
 
 import profiler
@@ -74,8 +75,8 @@ def start(measuring):
     (measuring.folder / "test_kernels.py").write_text(TESTS)
 
     def start(*options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider"]
-        return subprocess.Popen(
+        command = [sys.executable, *forked.PYTEST, *PLUGIN, "-p", "no:cacheprovider"]
+        return forked.Popen(
             [*command, "test_kernels.py", "--prof-times-only", *options],
             cwd=measuring.folder, env=measuring.environment, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -122,15 +123,14 @@ def test_without_a_gpu_the_test_is_skipped_with_the_reason(start, measuring):
 def test_a_baseline_that_was_named_and_is_not_there_ends_the_session_at_once(measuring):
     command = [
         sys.executable,
-        "-m",
-        "pytest",
+        *forked.PYTEST,
         *PLUGIN,
         "-p",
         "no:cacheprovider",
         "--prof-baseline",
         "of-mian",
     ]
-    done = subprocess.run(command, check=False, cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True)  # fmt: skip
+    done = forked.run(command, check=False, cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--prof-baseline of-mian: no such folder; --prof-update makes it" in done.stderr
 
