@@ -56,7 +56,7 @@ def test_the_page_opens_with_the_ladder_and_a_picture_of_it(ladder):
 
 def test_a_click_on_a_rung_shows_its_sheet_and_on_a_step_the_comparison(look_at):
     page = look_at()
-    page.get_by_role("link", name="vectorized").click()
+    page.get_by_role("main").get_by_role("link", name="vectorized").click()
     assert shown(page) == ["6"]
     page.go_back()
     page.locator("#ladder a[href='#5-6']").first.click()
@@ -84,7 +84,7 @@ def test_an_address_of_nothing_shows_the_ladder(ladder):
 
 def test_back_and_forward_go_where_one_was(look_at):
     page = look_at()
-    for name in ("5", "5 to 6", "6"):
+    for name in ("5 tile_2d", "5 to 6", "6 vectorized"):
         page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
     for expected in ("5-6", "5", "ladder"):
         page.go_back()
@@ -97,6 +97,15 @@ def test_the_focus_goes_to_the_heading_of_what_is_shown(look_at):
     page = look_at()
     page.get_by_role("link", name="5 to 6").click()
     expect(page.get_by_role("heading", name="5 tile_2d → 6 vectorized")).to_be_focused()
+
+
+def test_the_navigation_says_what_a_number_means_where_there_is_room(look_at):
+    """On a screen too narrow for all names of a ladder, that of the kernel in view."""
+    names = "all => all.filter((one) => one.checkVisibility()).map((one) => one.closest('a').innerText)"
+    page = look_at("#6", width=1400)
+    assert "5 tile_2d" in page.locator("nav .name").evaluate_all(names)
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert page.locator("nav .name").evaluate_all(names) == ["6 vectorized"]
 
 
 def test_a_comparison_with_another_than_the_rung_before_says_with_which(look_at):

@@ -12,6 +12,7 @@ from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
+from profiler.present.documents.parts.recording import WHICH_MEDIAN
 from profiler.present.documents.recording import width_text
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
@@ -145,6 +146,8 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
         notes.append(
             "time: without the profiler; * marks a time under the profiler, where no other is stored"
         )
+    if any(rung.speedup and rung.speedup.basis == "unprofiled" for rung in rungs):
+        notes.append(f"time: {WHICH_MEDIAN}")
     references = [
         f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
         for name, group in groupby(

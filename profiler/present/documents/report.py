@@ -23,7 +23,7 @@ from profiler.present.documents.comparison import claim_text, comparison_documen
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.parts.causes import headline_blocks, why_and_next
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
-from profiler.present.documents.parts.recording import timing_facts
+from profiler.present.documents.parts.recording import WHICH_MEDIAN, timing_facts
 from profiler.present.documents.recording import (
     SHEET_SECTIONS,
     kernel_sections,
@@ -83,6 +83,7 @@ def recordings_document(
     ]
     names = {one.anchor: one.name for one in kernels}
     notes = [_UNRELATED.format(*two) for two in unrelated]
+    notes += [f"time: {WHICH_MEDIAN}"] if any(map(_is_timed_alone, pairs)) else []
     notes += [
         _NOT_COMPARED.format(names[pair.before], names[pair.after], "; ".join(map(str.strip, pair.refused)))
         for pair in pairs
@@ -204,6 +205,8 @@ def pair_document(
     """Returns the comparison of two kernels, or of their times alone, or why there is none."""
     title = f"{before.name} → {after.name}"
     times: doc.Section = [doc.Heading("Duration and useful work"), _times(before, after)]
+    if _is_timed_alone(pair):
+        times = [*times, doc.Text(f"median: {WHICH_MEDIAN}")]
     if pair.comparison is None:
         claim = doc.Text(_REFUSED if pair.refused else claim_text(pair.headline), strong=True)
         reasons = [doc.Text(one) for one in pair.refused]
@@ -216,6 +219,12 @@ def pair_document(
     return replace(
         document, title=title, sections=[answer, cautions, picture, times, *others, source], on_paper=3
     )
+
+
+def _is_timed_alone(pair: PairFindings) -> bool:
+    """Returns whether the sides are compared by their times without the profiler."""
+    speedup = pair.comparison.speedup if pair.comparison else None
+    return speedup is not None and speedup.basis == "unprofiled"
 
 
 def _times(before: KernelFindings, after: KernelFindings) -> doc.Table:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
+_NAVIGATED_WIDTH, _MOST_NAMED = 20, 24
 _DAY = len("2026-01-31")
 
 
@@ -48,6 +49,11 @@ class View:
     idea: str = ""
     before: str = ""
     after: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that stands beside the number in the navigation."""
+        return shortened(self.document.title.removeprefix(self.anchor).strip(), _NAVIGATED_WIDTH)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,11 @@ class Page:
         """Returns the view that the page opens on: of two recordings, their comparison is the answer."""
         pairs = self.of_kind("pair")
         return pairs[0] if len(pairs) == 1 and len(self.of_kind("kernel")) == 2 else self.views[0]
+
+    @property
+    def names_its_links(self) -> bool:
+        """Returns whether the navigation has room for the names of its kernels."""
+        return len(self.of_kind("kernel")) <= _MOST_NAMED
 
     @property
     def is_abridged_on_paper(self) -> bool:

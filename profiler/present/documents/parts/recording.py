@@ -194,6 +194,10 @@ def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
     return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
 
 
+# What a time that was taken without the profiler is, beside the times of a headline.
+WHICH_MEDIAN = (
+    "the median of all repeats; a headline compares means over processes, whose last digit may differ"
+)
 _STEADY_MHZ = 15.0  # one step of the clock
 
 
