@@ -164,7 +164,7 @@ def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Seq
             *(["the launches do not decide it"] if undecided else []),
             *(["the baseline's kernel has another name"] if any(pair.is_doubted for pair in members) else []),
         ]
-        return f"unclear in {many}, {' or '.join(why)}: {named}"
+        return f"unclear in {many}, because {(' and ' if len(members) == 1 else ' or ').join(why)}: {named}"
     return f"not comparable with its baseline: {many}: {named}"
 
 

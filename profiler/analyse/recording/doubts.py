@@ -5,6 +5,7 @@ A `Profile` in; one line for each kind of doubt out.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median
 
 from profiler.analyse.code.code import is_undecoded
@@ -28,6 +29,10 @@ _STEADY_CLOCK = 0.98  # the least clock by the greatest
 # PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The reference, its
 # fastest algorithm and the emptying of caches between them are in a few times.
 _MOSTLY_TIMED = 10
+# Options of ncu that end a recording after some launches, and those that choose which.
+_STOPS_AFTER = frozenset({"-c", "--launch-count"})
+_CHOOSES = frozenset({"-k", "--kernel-name", "--kernel-id", "-s", "--launch-skip", "--nvtx-include"})
+_PYTORCH = "at::native::"
 
 
 def find_doubts(profile: Profile) -> list[str]:
@@ -48,7 +53,7 @@ def find_doubts(profile: Profile) -> list[str]:
     if profile.run and profile.run.reports_gone:
         gone = first_of(profile.run.reports_gone, _MOST_NAMED)
         lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")
-    lines += [*_uneven_launches(profile), *_moved_clock(profile)]
+    lines += [*_uneven_launches(profile), *_moved_clock(profile), *_only_of_pytorch(profile)]
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
 
 
@@ -104,6 +109,22 @@ def _moved_clock(profile: Profile) -> list[str]:
     least, greatest = clocks.sm_mhz.least, clocks.sm_mhz.greatest
     return [
         f"{profile.label}: the SM clock moved between {least:,.0f} and {greatest:,.0f} MHz while it was timed"
+    ]
+
+
+def _only_of_pytorch(profile: Profile) -> list[str]:
+    """Returns the caution that ncu had stopped before the program came to a kernel of its own: PyTorch first fills its tensors."""
+    manifest = profile.manifest
+    words = manifest.command_line.split()
+    stops = any(one in _STOPS_AFTER and other.isdecimal() for one, other in pairwise(words))
+    if not stops or not _CHOOSES.isdisjoint(words):
+        return []
+    if not all(_PYTORCH in kernel.name for kernel in manifest.kernels):
+        return []
+    launches = "launch" if manifest.launches == 1 else f"{manifest.launches} launches"
+    return [
+        f"{profile.label}: ncu stopped after the first {launches} of the program, of PyTorch's own kernels alone; "
+        "`ncu -k regex:NAME` records those of your own"
     ]
 
 

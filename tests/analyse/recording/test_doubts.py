@@ -175,3 +175,23 @@ def test_a_clock_that_rose_while_the_program_started_is_not_blamed_on_the_timing
     made.time("made", 1, *[20e6] * 5, clocks=clocks)
     doubts = find_doubts(profile_timings(made.store.open(made.store.ids()[0])))
     assert any("SM clock moved" in doubt for doubt in doubts) == doubted
+
+
+OWN, PYTORCH = "silu_kernel", "void at::native::<unnamed>::fill_kernel<float>(long)"
+
+
+@pytest.mark.parametrize(
+    ("command", "kernels", "is_said"),
+    [
+        ("ncu -c 1 -o a python3 silu.py", [PYTORCH], True),
+        ("ncu --launch-count 2 python3 silu.py", [PYTORCH, PYTORCH], True),
+        ("ncu -c 2 python3 silu.py", [PYTORCH, OWN], False),
+        ("ncu -c 1 -k fill_kernel python3 silu.py", [PYTORCH], False),
+        ("ncu -o a python3 -c pass", [PYTORCH], False),
+        ("ncu -c 1 ./silu", [OWN], False),
+    ],
+)
+def test_a_report_that_ends_before_the_first_kernel_of_ones_own_says_so(make_run, command, kernels, is_said):
+    run = make_run(*({"kernel": kernel} for kernel in kernels), command_line=command)
+    doubts = find_doubts(profile_kernel(run, kernels[0]))
+    assert any("`ncu -k regex:NAME` records those of your own" in one for one in doubts) == is_said

@@ -200,7 +200,7 @@ def test_it_fits_the_window_and_keeps_the_outcome(width):
     [
         ("passed", "passed: no regression in 2 kernels"),
         ("regression", "regression in 1 of 2 kernels: x: duration_ns +10.00 ± 0.50 %"),
-        ("unclear", "unclear in 1 of 2 kernels, the launches do not decide it: x"),
+        ("unclear", "unclear in 1 of 2 kernels, because the launches do not decide it: x"),
         ("not_comparable", "not comparable with its baseline: 1 of 2 kernels: x"),
     ],
 )
