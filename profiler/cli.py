@@ -37,7 +37,7 @@ _LINE_WIDTH = 4000  # of a message, which may quote a name of a megabyte
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
-# Of an option as typed and one that there is, without their dashes: as near as two words that differ by a slip.
+# The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
 
 
