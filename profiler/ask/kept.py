@@ -32,8 +32,8 @@ def answer_once(
 ) -> Found:
     """Returns the answer kept in this folder of the cache, or else calls `answer` and keeps what it returns.
 
-    `asked` is what the question depends on besides the tables, as a value whose `repr` is all of it. Of recordings that
-    were never stored nothing is kept: their tables have no hashes.
+    `asked` is what the question depends on besides the tables, as a value whose `repr` is all of it. Nothing is kept
+    about recordings that were never stored, because their tables have no hashes.
     """
     tables = [sorted((name, table.sha256) for name, table in one.tables.items()) for one in manifests]
     if not all(of_one and all(sha256 for _, sha256 in of_one) for of_one in tables):

@@ -1,9 +1,9 @@
 """Keeps what is slow to compute and cheap to keep, as bytes by key, in the user's cache folder.
 
-Everything in there may be deleted at any time. An entry is found by its whole key and carries a digest of key and
-content, so that one which is damaged, cut short or another's is none. A folder that belongs to somebody else, or that
-others may write to, is not used: they could put any answer there. Where nothing can be kept, nothing is, and nobody is
-bothered: a cache is never the reason why an answer fails.
+Everything in there may be deleted at any time. An entry is found by its whole key and carries a digest of key and content, so an entry
+that is damaged, cut short or of another key does not count. A folder that belongs to somebody else, or that
+others may write to, is not used: they could put any answer there. If nothing can be kept, nothing is, without a message: an answer never fails because of the
+cache.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ def _family(opcode: str) -> str:
 
 
 def blocks_of(body: Sequence[Instruction]) -> list[InstructionBlock]:
-    """Divides code into blocks, which end behind a barrier, and where a branch or its target makes what follows run more or less often.
+    """Divides code into blocks. A block ends after a barrier, and where a branch or its target makes the following code run more or less often.
 
-    What never ran is left out, so that a branch round it divides nothing.
+    Code that never ran is left out, so that a branch around it divides nothing.
     """
     targets = {instruction.target for instruction in body}
     blocks: list[list[Instruction]] = []
@@ -128,7 +128,7 @@ def align_instructions(
 def align(before: Sequence[T], after: Sequence[T], likeness: Callable[[T, T], float]) -> list[Pair[T]]:
     """Pairs entries in order so that the likeness of the pairs adds up to the most; a likeness of 0 never pairs.
 
-    What is too long to be tried in every way is aligned half by half.
+    Sequences that are too long to try every pairing are aligned half by half.
     """
     rows, columns = len(before), len(after)
     if rows * columns > _MOST_CELLS:
@@ -190,7 +190,7 @@ _WORD_BITS, _OF_A_MATRIX = 32, 4
 
 
 class FunctionCheck(Struct, frozen=True):
-    """One function. Of a changed one, the first instruction that differs on either side, empty where one has ended."""
+    """The check of one function: if it changed, with the first instruction that differs on each side, empty if that side has ended."""
 
     function: str
     state: FunctionState

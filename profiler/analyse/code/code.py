@@ -44,7 +44,7 @@ class Instruction:
     """`executed` counts warps per launch, and is None where the report does not count them.
 
     Of its `samples`, `main_stall` names the most frequent reason to wait, or says that warps were ready to go on.
-    What is read off its text is asked for over and over as registers are followed: it is kept.
+    Facts read from its text are kept, because following registers asks for them again and again.
     """
 
     offset: int
@@ -131,9 +131,7 @@ class Code:
 
 
 def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:
-    """Reads the code; None where the recording holds no machine code of the kernel, or of the launches `among` its own,
-    and where NVIDIA's reader could not disassemble it.
-    """
+    """Reads the code; None if the recording holds no machine code of the kernel, or of the launches `among` its own, or if NVIDIA's reader could not disassemble it."""
     like, launches = read_instructions(run, kernel, _COLUMNS, among)
     if not like or not any(labels_of(like[0], "opcode")):
         return None

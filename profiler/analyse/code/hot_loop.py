@@ -163,7 +163,7 @@ def _is_hot(loop: Loop, code: Code) -> bool:
 
 
 def read_counted_code(profile: Profile) -> Code:
-    """Returns the code of a kernel, weighted by its structure if nothing was counted; or says how to record what is missing."""
+    """Returns the code of a kernel, weighted by its structure if nothing was counted; raises an error that says how to record it."""
     code = profile.code
     if code is None and profile.manifest.unread:
         raise MetricsMissing(
@@ -230,7 +230,7 @@ def _is_called(profile: Profile, code: Code, region: Region) -> bool:
 
 
 def opcode_as_shown(instruction: Instruction) -> str:
-    """Returns the opcode, with `@!PT` where it is counted as executed and never does anything."""
+    """Returns the opcode, with `@!PT` if it is counted as executed but never does anything."""
     return f"@!PT {instruction.opcode}" if instruction.never_acts else instruction.opcode
 
 

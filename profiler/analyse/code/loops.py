@@ -22,7 +22,7 @@ Span = tuple[int, int]  # positions of the first instruction and of the branch b
 
 @dataclass(frozen=True)
 class Loop:
-    """`body` is everything between, loops inside of it included; `own_work` is what those leave.
+    """`body` is everything between, with the loops inside; `own_work` is the work outside of those.
 
     `iterations` are those of all warps of a launch: how often most of its own instructions ran,
     whichever of them it is entered or left by.
@@ -99,7 +99,7 @@ def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
 
 
 def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order: Iterable[Span]) -> Loop:
-    """Returns the loop; its own work is what was issued because this branch went back, and not by a loop inside.
+    """Returns the loop; its own work is what was issued because this branch went back, without the work of loops inside.
 
     What ran more often than the branch did so for another reason. A wait loop at the end
     of a kernel may jump back over all of the main loop, and owns nothing of it.

@@ -44,15 +44,14 @@ def overhead_kind(opcode: str) -> str | None:
 
 
 def is_plumbing(opcode: str) -> bool:
-    """Returns whether an opcode is for addresses, loop counters, moves and branches: what a loop costs rather than what it is for."""
+    """Returns whether an opcode is for addresses, loop counters, moves or branches: the cost of a loop, not its purpose."""
     return overhead_kind(opcode) not in (None, _CONVERSIONS)
 
 
 def fmas_of(instruction: Instruction) -> float:
     """Returns the multiply-adds of one thread; none for the multiplications by zero that compilers use as moves.
 
-    A matrix instruction's are shared out over the threads of its warp, or of the four
-    warps that execute it together.
+    Those of a matrix instruction are divided among the threads of its warp, or of the four warps that execute it together.
     """
     return _fmas_in(instruction.opcode, instruction.text)
 

@@ -1,7 +1,6 @@
 """Traces the outer product in a hot loop: its accumulators, its steps, and what loads each operand.
 
-The loop's instructions in; a `Product` out, or None where multiplications do not
-accumulate all alike. Nothing here knows a kernel: accumulators are the values that an
+The loop's instructions in; a `Product` out, or None if multiplications do not all accumulate in the same way. Nothing here knows a kernel: accumulators are the values that an
 FMA adds to and hands round the loop, and an operand is every load that feeds one side.
 """
 
@@ -60,9 +59,9 @@ def split_operands(
 ) -> tuple[OperandSide, OperandSide] | None:
     """Separates the two sides. A compiler swaps factors as it likes, so the sides are those of the loads, not of the instructions.
 
-    Loads multiplied with each other are on opposite sides. Loads that never meet, as those
-    of different steps, are brought together by sharing out the accumulators alike (the
-    rows of a tile and its columns do so differently), else by a common address.
+    Loads multiplied with each other are on opposite sides. Loads that never meet, as those of different
+    steps, belong together if they divide the accumulators into the same groups (rows and columns of a tile divide them differently), or
+    else if they share an address.
     """
     parts = _opposite_sides(multiplications)
     if not parts:
@@ -119,7 +118,7 @@ def _turned(
     new: tuple[OperandSide, OperandSide],
     addresses: Mapping[int, object],
 ) -> bool | None:
-    """Returns whether the first side of the new pair belongs to the second known one; None if open."""
+    """Returns whether the first side of the new pair belongs to the second known side; None if that is undecided."""
     if known[0].across != known[1].across:
         if (new[0].across, new[1].across) == (known[0].across, known[1].across):
             return False
@@ -187,7 +186,7 @@ def _words_stored(instruction: Instruction) -> list[tuple[str, int, str]]:
 
 
 def _kept(instruction: Instruction, accumulator_in: Mapping[str, int]) -> int | None:
-    """Returns the accumulator whose value goes on under a new name."""
+    """Returns the accumulator whose value lives on in another register."""
     if instruction.name not in _SCALED:
         return None
     sources = (register_of(operand) for operand in instruction.operands[1:])

@@ -30,7 +30,7 @@ class ReadCycles(NamedTuple):
 
 
 def count_read_cycles(function: Sequence[Instruction]) -> Iterator[ReadCycles]:
-    """Yields the cycles of each instruction, as its part of those of its neighbours; pairs of registers count as one."""
+    """Yields the cycles of each instruction, as its share of the cycles of its neighbourhood; a pair of registers counts as one."""
     reads = list(_reads(function))
     for start in range(0, len(reads), _WINDOW):
         window = reads[start : start + _WINDOW]

@@ -46,7 +46,7 @@ def written_registers(instruction: Instruction) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def _written_by(opcode: str, text: str) -> tuple[str, ...]:
-    """Returns what the text of an instruction says that it writes; several analyses ask for each."""
+    """Returns the registers that the text of an instruction writes; kept, because several analyses ask for them."""
     name = opcode.partition(".")[0]
     if name in _WRITE_NO_REGISTER or text.startswith(_NEVER_ACTS):
         return ()
@@ -58,7 +58,7 @@ def _written_by(opcode: str, text: str) -> tuple[str, ...]:
 
 
 def read_registers(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers named in the operands, both of a pair that is an address, also those that are written too."""
+    """Returns the registers named in the operands: both of an address pair, and also those that are written too."""
     return _read_by(instruction.text)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-# Of an option as typed and one that there is, without their dashes: as near as two words that differ by a slip.
+# The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
 
 

@@ -164,7 +164,7 @@ def _file_of(module: str) -> str | None:
     return getattr(sys.modules.get(module), "__file__", None)
 
 
-# The source of a script or a notebook, of which a fresh process runs only what a function needs.
+# Reads a script or a notebook, so that a fresh process runs only the statements that a function needs.
 #
 # So the script's own work is not repeated: a script needs no `if __name__ == "__main__"`, and a notebook's cells that
 # train, download or measure do not run again.

@@ -150,7 +150,7 @@ def _from(path: Path | None, folder: Path | None) -> str:
 #
 #     {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "worst_element": 0.04, "ok": true}
 #
-# `worst_element` says how far off the worst element is, in parts of what is allowed for it.
+# `worst_element` is the error of the worst element, divided by the error that is allowed for it.
 
 _FIGURES = ("relative_error", "threshold", "not_finite", "worst_element")
 RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]

@@ -156,11 +156,11 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     ]
     if references and _has_best(finding):
         notes.append(
-            f"% ref: speed in percent of {', '.join(references)}, called by default; % best: of its fastest algorithm, "
-            "found by measuring"
+            f"% ref: speed in percent of the default call of {', '.join(references)}; % best: in percent of its fastest "
+            "algorithm, found by measuring"
         )
     elif references:
-        notes.append(f"% ref: speed in percent of {', '.join(references)}{_only_default(rungs)}")
+        notes.append(f"% ref: speed in percent of {_only_default(rungs)}{', '.join(references)}")
     if not _has_work(finding) and not finding.workload:
         notes.append("no work per second: the runs do not record their workload")
     notes += missing_lines(finding)
@@ -177,7 +177,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
 
 def _only_default(rungs: Sequence[ladder.RungFinding]) -> str:
     """Returns the remark that a library was not asked for its fastest algorithm."""
-    return ", called by default" if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
+    return "the default call of " if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
 
 
 def missing_lines(finding: ladder.LadderFinding) -> list[str]:

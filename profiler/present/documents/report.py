@@ -60,8 +60,8 @@ def recordings_document(
 ) -> doc.Document:
     """Returns the recordings that a user named, each with the step from the one before, and its share of its own recording.
 
-    Of one recording, the kernel that takes most of the time comes first. Several are versions to compare, and no parts of
-    a whole: the answer is how much faster the last is. Neighbours that are `unrelated` are named, and those refused.
+    For one recording, the kernel that takes most of the time comes first. Several are versions to compare, not parts of a whole:
+    the answer is how much faster the last is. Neighbours that are `unrelated` are named, and those refused.
     """
     after = {pair.after: pair for pair in pairs}
     recordings = [list(group) for _, group in groupby(kernels, key=lambda one: id(one.run))]

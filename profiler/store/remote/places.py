@@ -26,7 +26,7 @@ from profiler.store.remote.files import FileTooLarge, is_url, most_bytes, public
 Location = Path | str  # a string is a URL
 # A name, and the first and the last (exclusive) of its bytes; None for all.
 Piece = tuple[str, int | None, int | None]
-# What the system answers about a file that prof did not write so: none, a folder, a pipe, or one of another size.
+# The system's errors for a file that prof cannot have written: it is missing, a folder, a pipe, or has another size.
 _NOT_AS_WRITTEN = (
     errno.ENOENT,
     errno.ENOTDIR,

@@ -96,7 +96,7 @@ def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
     deadline, before = time.monotonic() + CLAIM_S, ""
     while not place.put_new(_claim_file(run), str(run).encode()):
         claimant = _claimant(place, run)
-        # It is of a call that was killed, or of one at this moment: only one manifest is created.
+        # Its claimant was killed, or runs at this moment: only one of the two creates a manifest.
         if claimant == str(run):
             break
         if claimant != before:

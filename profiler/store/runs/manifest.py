@@ -91,12 +91,12 @@ class Provenance(msgspec.Struct, frozen=True):
     seed: int | None = None
     reference: str | None = None  # the kernel that `reference_ns` belongs to
     library: str | None = None  # the library behind the reference, with its version
-    # Of each process, the one that `best_ns` belongs to; empty: the default call.
+    # For each process, the algorithm that `best_ns` belongs to; empty for the default call.
     algorithms: list[dict[str, int]] = []
     clocks: Clocks | None = None
     runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
     relative_error: float | None = None  # of the result, verified just before, or of the last timed launch
-    # Of what was timed last: how far off, in parts of what is allowed for it.
+    # The error of the worst element of what was timed last, divided by the error allowed for it.
     worst_element: float | None = None
     seconds: float | None = None  # how long the measurement took
     arguments: str | None = None  # of a measured function: types, shapes, and values of numbers

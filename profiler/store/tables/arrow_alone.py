@@ -13,8 +13,8 @@ _LAST = {"pyarrow": "Table", "pyarrow.compute": "scalar"}
 class _WithoutOthers(MetaPathFinder):
     """Hides NumPy and cloudpickle from pyarrow while that is imported, and pandas for good.
 
-    pyarrow takes a third as long to import without them. It would import pandas to see that the values of a column
-    are none of its own, which takes longer than to read most reports.
+    pyarrow takes a third as long to import without them. It would import pandas just to find out that a column holds no values of pandas, which
+    takes longer than to read most reports.
     """
 
     def find_spec(self, name: str, *_: Any) -> None:

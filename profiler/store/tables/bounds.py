@@ -69,7 +69,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
         ]
         if not set(texts) <= set(labels):  # text that no table of ours has, or too much of it in lists
             file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
-        # Alone: a thread of Arrow that still starts when a command ends aborts it, with a code that means nothing.
+        # In this thread alone: a thread of Arrow that still starts when a command ends aborts it with a meaningless code.
         table = file.read(None if whole else schema.names, use_threads=False)
         table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
         for index, name in enumerate(table.column_names):

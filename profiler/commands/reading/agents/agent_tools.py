@@ -83,9 +83,7 @@ RunSize = Annotated[
 ]
 LadderName = Annotated[
     LongestText,
-    Meta(
-        description="The ladder that kernel numbers refer to, if not the one that the server was started with."
-    ),
+    Meta(description="The ladder that kernel numbers refer to; by default that of the server."),
 ]
 GpuName = Annotated[
     LongestText, Meta(description="Use only runs recorded on this GPU, by a part of its name such as h200.")
@@ -312,12 +310,12 @@ TOOLS = (
     Tool(
         "compare",
         "Compare two kernels",
-        "What changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
-        "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to fewer "
-        "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second one now; executed "
-        "instructions by opcode; what became of the loads of the hot loop. Of runs that were only timed, the speedup, and "
-        "how close each comes to the reference. Use it for every question about a difference, and instead of two calls of "
-        "`show`.",
+        "Says what changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
+        "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to "
+        "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second; executed "
+        "instructions by opcode; the changed loads of the hot loop. For runs that were only timed, gives the speedup, "
+        "and how close each comes to the reference. Use it for every question about a difference, and instead of two calls "
+        "of `show`.",
         CompareInput,
         (ComparisonFinding, Comparisons),
         _compare,
@@ -325,8 +323,8 @@ TOOLS = (
     Tool(
         "ladder",
         "Every rung of a ladder",
-        "A series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
-        "counters, the change from the rung it follows with its verdict, and what binds each; `missing` are the rungs that "
+        "Shows a series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
+        "counters, the change from the rung it follows with its verdict, and what binds each. `missing` lists the rungs that "
         "the answer lacks, and why. Use it for an overview, and to find the step to look into with `compare`.",
         LadderInput,
         (LadderFinding, IdeasFinding),
@@ -335,8 +333,8 @@ TOOLS = (
     Tool(
         "show",
         "One recording",
-        "One recording by itself: where it comes from and how it was measured, its metrics with their spread, what binds "
-        "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Use it when "
+        "Shows one recording: where it comes from and how it was measured, its metrics with their spread, what binds "
+        "it with the figures that say so, and Nsight Compute's own findings; for a run of timings, its times. Use it when "
         "there is nothing to compare with.",
         ShowInput,
         (Sheets, TimingSheet),
@@ -345,7 +343,7 @@ TOOLS = (
     Tool(
         "sass",
         "Machine code of hot loops",
-        "The machine code of a kernel's hot loop, or of two: instructions and FMAs per iteration, opcodes with counts, "
+        "Shows the machine code of a kernel's hot loop, or of two: instructions and FMAs per iteration, opcodes with counts, "
         "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
         "instructions or stalls changed and the question is how the code differs.",
         SassInput,
@@ -355,9 +353,9 @@ TOOLS = (
     Tool(
         "check",
         "Did it get worse?",
-        "Whether a kernel got slower than a baseline, beyond noise and beyond what the project allows. Of a regression, "
-        "`pairs` say why, with the main factors, the first cause and what to try. Without a candidate, the newest run with "
-        "the baseline's name is checked. Use it before you keep a change.",
+        "Says whether a kernel got slower than a baseline, beyond noise and beyond what the project allows. For a regression, "
+        "`pairs` say why, with the main factors, the first cause and what to try. Without a candidate, it checks the newest "
+        "run with the baseline's name. Use it before you keep a change.",
         CheckInput,
         (CheckFinding,),
         _check,
@@ -365,8 +363,8 @@ TOOLS = (
     Tool(
         "list",
         "What is recorded",
-        "What there is to compare: the kernels of the ladder with their ideas, and the newest run of each name, and the report files; with "
-        "`name`, every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
+        "Lists what there is to compare: the kernels of the ladder with their ideas, the newest run of each name, and the report files. "
+        "With `name`, lists every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
         "is recorded.",
         ListInput,
         (Listing,),
