@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-import subprocess
 import sys
 from contextlib import nullcontext
 from functools import cache
 from inspect import signature
 from pathlib import Path
 
+import forked
 import pytest
 import typer
 from markdown_it import MarkdownIt
@@ -129,7 +129,7 @@ def test_the_generator_says_which_pages_are_not_current(tmp_path):
     command = [sys.executable, DOCS / "generate.py"]
 
     def generator(action):
-        return subprocess.run([*command, action, page], capture_output=True, text=True, check=False)
+        return forked.run([*command, action, page], capture_output=True, text=True, check=False)
 
     assert generator("--check").returncode == 1
     assert generator("--write").returncode == 0

@@ -38,9 +38,11 @@ def hosts(farm: Farm, cluster) -> dict[str, object]:
 
 
 @pytest.fixture
-def collect(farm: Farm, prof_here, reader, monkeypatch, tmp_path: Path):
+def collect(farm: Farm, prof_here, reader_without_code, monkeypatch, tmp_path: Path):
     """`collect("--scheduler", address)`: the command in this process, with one reader for all tests and little patience."""
-    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr(
+        "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+    )
     monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
     before = signal.getsignal(signal.SIGTERM)
 
@@ -81,9 +83,11 @@ def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(
 
 
 @pytest.fixture
-def prof_on(farm: Farm, hosts, cluster, prof_here, reader, monkeypatch, tmp_path: Path):
+def prof_on(farm: Farm, hosts, cluster, prof_here, reader_without_code, monkeypatch, tmp_path: Path):
     """`prof_on("--kernel", 1)`: collects that on the two hosts, each once and without timings."""
-    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr(
+        "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+    )
     monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
     before = signal.getsignal(signal.SIGTERM)
 

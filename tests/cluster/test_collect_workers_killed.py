@@ -63,9 +63,11 @@ def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Fie
 
 
 @pytest.fixture
-def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
+def trial(field: Field, prof_here, reader_without_code, monkeypatch, tmp_path: Path):
     """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
-    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr(
+        "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+    )
     before = signal.getsignal(signal.SIGTERM)
     farm = field.farm
 

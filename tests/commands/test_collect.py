@@ -136,7 +136,9 @@ def furnish(here: Here) -> Here:
 
 
 @pytest.fixture
-def here(tmp_path: Path, prof_here, reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
+def here(
+    tmp_path: Path, prof_here, reader_without_code: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Here]:
     """Runs the command in this process, with one reader of reports for all tests."""
     home = tmp_path / "home" / "jane"
     home.mkdir(parents=True)
@@ -145,7 +147,9 @@ def here(tmp_path: Path, prof_here, reader: Sandbox, monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_NCU_LOG", str(made.log))
-    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr(
+        "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+    )
     made.replay("four-way")
     before = signal.getsignal(signal.SIGTERM)
     yield made

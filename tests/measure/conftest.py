@@ -70,9 +70,9 @@ if mode == "check":
 
 LADDER = """
 title = "Scripts"
-command = ["{python}", "{folder}/program.py", "WHAT", "profile", "{size}", "1", "{seed}"]
-time = ["{python}", "{folder}/program.py", "WHAT", "time", "{size}", "{repeats}", "{seed}"]
-check = ["{python}", "{folder}/program.py", "WHAT", "check", "{size}", "1", "{seed}"]
+command = ["{python}", "-S", "{folder}/program.py", "WHAT", "profile", "{size}", "1", "{seed}"]
+time = ["{python}", "-S", "{folder}/program.py", "WHAT", "time", "{size}", "{repeats}", "{seed}"]
+check = ["{python}", "-S", "{folder}/program.py", "WHAT", "check", "{size}", "1", "{seed}"]
 flops = "1000 * size"
 [workload]
 size = 100
@@ -171,7 +171,7 @@ def replay_ncu(script, tmp_path: Path):
         log, program = tmp_path / "calls", Path(__file__).with_name("fake_ncu.py")
         log.touch()
         variables = f'FAKE_NCU={transcript} FAKE_NCU_LOG="{log}"'
-        script("ncu", f'{variables} exec {sys.executable} "{program}" "$@"')
+        script("ncu", f'{variables} exec {sys.executable} -S "{program}" "$@"')
         return log
 
     return make
@@ -237,7 +237,9 @@ class Collecting:
 
 
 @pytest.fixture
-def collecting(tmp_path: Path, script, reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Collecting:
+def collecting(
+    tmp_path: Path, script, reader_without_code: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> Collecting:
     """Kernel 1 works, 2 works2, 3 is wrong, 4 fails, 5 refuses its shape, 6 has no memory, 7 hangs."""
     behaviours = ("works", "works2", "wrong", "fails", "refuses", "memory", "hangs")
     path = write_ladder(tmp_path / "kernels" / "scripts", *behaviours)
@@ -256,4 +258,4 @@ def collecting(tmp_path: Path, script, reader: Sandbox, monkeypatch: pytest.Monk
         verify=False,
         timeout_s=60,
     )
-    return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader)
+    return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader_without_code)

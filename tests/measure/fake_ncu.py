@@ -11,41 +11,43 @@ behind. It logs its calls in the file FAKE_NCU_LOG.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import signal
 import sys
 import time
-from pathlib import Path
+import zlib
 
-TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
+# A test may start dozens of these, so it imports what is quick to import: neither pathlib nor gzip.
+TRANSCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "transcripts")
+_GZIP = 31  # of zlib: data with gzip's header
 
 
 def main() -> int:
     if sys.argv[1:] == ["--version"]:
         return replay("version", 0.0)
-    log = Path(os.environ["FAKE_NCU_LOG"])
+    log = os.environ["FAKE_NCU_LOG"]
     program = os.posix_spawn("/bin/sleep", ["sleep", "86400"], os.environ)
-    with log.open("a") as file:
+    with open(log, "a") as file:
         file.write(json.dumps({"words": sys.argv[1:], "folder": os.getcwd(), "pids": [os.getpid(), program], "began": time.time(),
                                "environment": {name: os.environ.get(name) for name in
                                                ("CUDA_VISIBLE_DEVICES", "TMPDIR", "CUDA_DEVICE_ORDER")}}) + "\n")  # fmt: skip
     names = os.environ["FAKE_NCU"].split(",")
-    calls = len(log.read_text().splitlines())
+    calls = _read(log).count(b"\n")
     name = names[min(calls, len(names)) - 1]
     code = replay(name, float(os.environ.get("FAKE_NCU_PACE", "0")))
     os.kill(program, signal.SIGKILL)
     os.waitpid(program, 0)
-    packed = TRANSCRIPTS / f"{name}.ncu-rep.gz"
-    if packed.exists():
+    packed = os.path.join(TRANSCRIPTS, f"{name}.ncu-rep.gz")
+    if os.path.exists(packed):
         export = sys.argv[sys.argv.index("--export") + 1].removesuffix(".ncu-rep")
-        Path(f"{export}.ncu-rep").write_bytes(gzip.decompress(packed.read_bytes()))
+        with open(f"{export}.ncu-rep", "wb") as report:
+            report.write(zlib.decompress(_read(packed), wbits=_GZIP))
     return code
 
 
 def replay(name: str, pace: float) -> int:
-    transcript = json.loads((TRANSCRIPTS / f"{name}.json").read_text())
+    transcript = json.loads(_read(os.path.join(TRANSCRIPTS, f"{name}.json")))
     started = time.monotonic()
     for second, stream, text in transcript["events"]:
         time.sleep(max(0.0, started + second * pace - time.monotonic()))
@@ -53,6 +55,11 @@ def replay(name: str, pace: float) -> int:
         target.write(text)
         target.flush()
     return int(transcript["exit"])
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 if __name__ == "__main__":

@@ -31,13 +31,13 @@ def finished(*lines: str, exit_code: int = 0) -> Finished:
 
 def test_the_command_is_filled_in(job) -> None:
     command = program_command(job("works", repeats=9), "time")
-    assert command[2:] == ["works", "time", "100", "9", "7"]
+    assert command[3:] == ["works", "time", "100", "9", "7"]
 
 
 def test_the_command_as_it_is_published_names_no_place(job) -> None:
     one = job("works")
     command = program_command(one, "time", relative_to=one.ladder.folder)
-    assert command[1] == "./program.py"
+    assert command[2] == "./program.py"
 
 
 def test_the_repeats_and_the_reference(job) -> None:
