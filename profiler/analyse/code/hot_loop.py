@@ -313,7 +313,7 @@ def by_count(counts: Mapping[str, float]) -> list[LoopInstruction]:
 def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:
     if code.by_structure:
         return [
-            "nothing was counted: the loop is the deepest one in the code, and every branch in it counts as taken"
+            "nothing was counted: the loop is the deepest one in the code, and every instruction in it counts as executed"
         ]
     if code.like < code.launches:
         return [f"the launches ran different machine code: this is that of {code.like} of {code.launches}"]

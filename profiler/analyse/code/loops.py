@@ -70,7 +70,7 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
 
 
 def weighted_by_structure(code: Code) -> Code:
-    """Returns uncounted code with counts as if one warp ran it: every loop ten times, every branch followed.
+    """Returns uncounted code with counts as if one warp ran it: every loop ten times, and no instruction skipped.
 
     So the hot loop is the innermost of the deepest nest, unless another has ten times as many instructions. Where tensor
     cores multiply in a loop, other loops count as run once.
