@@ -179,7 +179,7 @@ def _is_held_back(evidence: Evidence) -> bool:
     if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
         return False
     held = fitting * occupancy / limit
-    return 1 <= round(held) < fitting and abs(held - round(held)) < _WHOLE
+    return 1 - _WHOLE < held < fitting - _WHOLE and abs(held - round(held)) < _WHOLE
 
 
 def _missing_warps(evidence: Evidence) -> float:
