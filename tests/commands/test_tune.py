@@ -338,7 +338,8 @@ def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(
     (place.folder / "ncu").touch()
     done = place.tune("--profile-extremes")
     assert done.returncode == 0, done.stderr
-    names = [run_id.name for run_id in RunStore(place.folder / "runs").ids()]
-    assert sorted(names) == ["made-tune-best-7", "made-tune-slowest-7"]
+    store = RunStore(place.folder / "runs")
+    assert sorted(run_id.name for run_id in store.ids()) == ["made-tune-best-7", "made-tune-slowest-7"]
+    assert all(store.open(run_id).table("instructions").num_rows for run_id in store.ids())
     assert "from the slowest point to the best" in done.stdout
     assert "duration_ns" in done.stdout
