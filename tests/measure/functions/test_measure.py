@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -227,7 +228,8 @@ print(sorted(found.chart().to_dict()["encoding"]))
     ],
 )
 def test_what_cannot_be_measured_is_one_message_and_nothing_stored(measuring, call, message):
-    assert message in measuring.error(f"prof.measure({call}, {BRIEF})")
+    failed = measuring.error(f"prof.measure({call}, {BRIEF})")
+    assert message in re.sub(r"after \d s\b", "after 0 s", failed), "or after as long as a busy machine takes"
 
 
 def test_what_a_function_prints_is_not_taken_for_its_times(measuring):
