@@ -297,7 +297,7 @@ def test_a_recording_of_several_kernels_is_not_said_to_be_measured_differently(r
     result = check("--baseline", "main")
     assert result.returncode == 31
     assert result.stderr.splitlines()[-1].strip() == (
-        "Choose one of each side with -k PATTERN, or all that both have with --all."
+        "Choose one on each side with -k PATTERN, or all that both have with --all."
     )
 
 

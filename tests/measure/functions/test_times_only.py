@@ -64,7 +64,7 @@ def test_its_run_is_shown_compared_and_checked_like_any_other(collect):
         assert collect("--name", name, *MINE[2:]).returncode == 0
     page = collect("after", verb=["show"])
     assert "2 kernels take 32.01 us without the profiler in 16 launches" in page.stdout
-    assert "triton_scale takes 75 % of the time. Nothing is recorded" in page.stdout
+    assert "triton_scale takes 75 % of the time, by launch-too-short" in page.stdout
     one = json.loads(collect("before", "after", "-k", "add", "--format", "json", verb=["compare"]).stdout)
     assert (one["speedup"]["basis"], round(one["speedup"]["ratio"], 6)) == ("unprofiled", 1.0)
     assert collect("--baseline", "before", "after", "-k", "scale", verb=["check"]).returncode == 0
