@@ -304,7 +304,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
         return pd.DataFrame([delta.row() for delta in self.metrics], columns=DELTA_COLUMNS).set_index("name")
 
 
-def _time_changed_ns(comparison: ComparisonFinding, *_: object) -> float:
+def time_changed_ns(comparison: ComparisonFinding, *_: object) -> float:
     """Returns the time that as many launches gain or lose, and zero where the duration is not known."""
     launches = max(comparison.before.launches, comparison.after.launches)
     return sum(launches * abs(one.delta) for one in comparison.metrics if one.name == DURATION)
@@ -323,12 +323,6 @@ class ComparedKernel(WithAgreedNames, Struct, frozen=True):
     verdict: VerdictName
     kernel_name: str = ""
 
-    @property
-    def time_changed_ns(self) -> float:
-        """The time that as many launches gain or lose: how often each side was recorded is no change."""
-        launches = max(self.before_launches, self.after_launches)
-        return launches * abs(self.after_ns / self.after_launches - self.before_ns / self.before_launches)
-
 
 class Comparisons(Struct, frozen=True, kw_only=True):
     """Every common kernel of two recordings (`prof compare --all`), with the largest change of time first."""
@@ -337,6 +331,6 @@ class Comparisons(Struct, frozen=True, kw_only=True):
     index: Annotated[list[ComparedKernel], Importance(ALL_KERNELS, keeps_order=True)]
     schema_version: int
     comparisons: Annotated[
-        list[ComparisonFinding], Importance(100, each=0.4, by=_time_changed_ns, largest_first=True)
+        list[ComparisonFinding], Importance(100, each=0.4, by=time_changed_ns, largest_first=True)
     ]
     left_out: LeftOut = {}

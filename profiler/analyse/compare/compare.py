@@ -283,13 +283,13 @@ def derive_side(profile: Profile) -> findings.Side:
 
 def sum_up(comparisons: Sequence[ComparisonFinding]) -> Comparisons:
     """Returns the comparisons with an index of their kernels, the largest change of time first, and a headline."""
-    index = sorted(_index(comparisons), key=lambda one: -one.time_changed_ns)
-    place = {one.kernel: number for number, one in enumerate(index)}
+    comparisons = sorted(comparisons, key=lambda one: -findings.time_changed_ns(one))
+    index = list(_index(comparisons))
     return Comparisons(
         headline=_headline(index, comparisons) if index else None,
         index=index,
         schema_version=SCHEMA_VERSION,
-        comparisons=sorted(comparisons, key=lambda one: place.get(one.after.kernel_name, len(place))),
+        comparisons=comparisons,
     )
 
 

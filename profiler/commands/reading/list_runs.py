@@ -62,10 +62,10 @@ def list_runs(
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
     if kernels:
-        of = open_ladder(settings)
-        rows = ladder_rows(of, store)
+        chosen = open_ladder(settings)
+        rows = ladder_rows(chosen, store)
         if settings.format is options.Format.json:
-            print(json_answer(Listing(of.name, rows, [], []), full))
+            print(json_answer(Listing(chosen.name, rows, [], []), full))
         else:
             _print_kernels(rows, settings)
         store.require_whole()

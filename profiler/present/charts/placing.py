@@ -31,7 +31,7 @@ class Label(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """What a drawing of one width holds: points, the ends of ceilings, and the letters of their names."""
+    """Where everything lies that a label must avoid, in a drawing of one width: each ceiling has two ends and a name of letters."""
 
     points: Sequence[Spot]
     ceilings: Sequence[Segment]

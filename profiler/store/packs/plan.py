@@ -35,9 +35,8 @@ from profiler.store.scratch import try_lock
 # Puts finished packs in place and removes what they replace: by renames in a folder, by requests on an
 # object store.
 
-_GRACE_S = (
-    0.1  # for so long, a reader that listed the folder just before the pack appeared still finds the runs
-)
+# For so long, a reader that listed the folder just before the pack appeared still finds the runs.
+_GRACE_S = 0.1
 _UNFINISHED_DAYS = 1  # after so long without a `pack.json`, nobody writes a pack any more
 
 

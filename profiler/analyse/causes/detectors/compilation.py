@@ -15,7 +15,7 @@ _MOST_IDLE_MOVES = 0.02
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
-    """Names code in which registers are moved onto themselves. A compiler leaves such moves only if it was told not to optimise."""
+    """Names code with moves from a register to the same register, which a compiler removes when it optimises."""
     code = evidence.profile.code
     written = [one for one in code.instructions if one.name != "NOP"] if code else []
     idle = [one for one in written if _changes_nothing(one)]

@@ -16,9 +16,8 @@ _WIDEST_BITS = 128
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
-_MOST_REGISTERS = (
-    255  # of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")
-)
+# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+_MOST_REGISTERS = 255
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = (
     "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "

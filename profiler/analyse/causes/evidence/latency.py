@@ -34,10 +34,8 @@ _RESULTS: Mapping[str, tuple[str, ...]] = {"long_scoreboard": _MEMORY, "short_sc
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
 _WARPS = 64.0  # that an SM holds
-_MOST, _HALVINGS = (
-    1_000.0,
-    50,
-)  # the largest speed-up that is searched for, and how often its interval is halved
+_MOST = 1_000.0  # the largest speed-up that is searched for
+_HALVINGS = 50  # of the interval in which it is
 
 
 @dataclass(frozen=True)
