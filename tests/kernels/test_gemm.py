@@ -168,3 +168,14 @@ def test_rung_19_multiplies_in_tiles_of_two_widths(rung, arch: str) -> None:
         "HGMMA.64x128x16.F32.BF16",
         "HGMMA.64x256x16.F32.BF16",
     }
+
+
+@hopper
+def test_rung_20_multiplies_in_tiles_of_three_widths_and_counts_its_sharers(rung, arch: str) -> None:
+    code = rung(20, arch)
+    assert {name for name in code.opcodes if name.startswith("HGMMA")} == {
+        "HGMMA.64x128x16.F32.BF16",
+        "HGMMA.64x192x16.F32.BF16",  # with 128 columns more: 320
+        "HGMMA.64x256x16.F32.BF16",
+    }
+    assert any(name.startswith(("RED", "ATOMG")) for name in code.opcodes)
