@@ -1,4 +1,4 @@
-// Rungs 20 and 21: kinds of tiles, the kernel that multiplies them and lets clusters share those of the last wave (shares.cuh), and what each kind takes.
+// Rungs 21 and 22: kinds of tiles, the kernel that multiplies them and lets clusters share those of the last wave (shares.cuh), and what each kind takes.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Rung 20: tiles that several clusters share along k. What each of them has added up goes through the L2, and each adds up an equal part of the
+// Rung 21: tiles that several clusters share along k. What each of them has added up goes through the L2, and each adds up an equal part of the
 // tile's elements, always in the same order.
 #pragma once
 

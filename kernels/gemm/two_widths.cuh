@@ -1,4 +1,4 @@
-// Rung 21: rows of tiles of 256 columns and rows that mix 256 and 240, so that all clusters have equally many tiles of nearly equal size.
+// Rung 22: rows of tiles of 256 columns and rows that mix 256 and 240, so that all clusters have equally many tiles of nearly equal size.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Rung 20: tiles by the shape, and shared along k where they are too few for the last wave.
+// Rung 21: tiles by the shape, and shared along k where they are too few for the last wave.
 //
 // Change from rung 19: three more kinds of tiles, and clusters that share one. If the last wave has tiles for half of the clusters or fewer, as many
 // clusters as there is room for multiply a part of k each; their sums go through the L2, and each adds up an equal part of the tile (shares.cuh).
@@ -21,4 +21,4 @@ void launch(const Product& g) {
     best.launch(g, best.sharers);
 }
 
-int main(int argc, char** argv) { return harness::run<harness::Multiplication<bf16, bf16>>(argc, argv, {"20_by_shape", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<bf16, bf16>>(argc, argv, {"21_by_shape", launch}); }
