@@ -56,12 +56,14 @@ gemm_22_two_widths(int m, int n, int k, const __grid_constant__ CUtensorMap a_ma
                         *reinterpret_cast<__nv_bfloat162*>(c + size_t(row + half * 8) * n + col + eight * 8) =
                             leaving.packed[WHOLE * C_COLUMNS / 4 + eight * 2 + half];
         };
+        PlaceOfWidth next = widths.place(tiles.cluster);
         for (int tile = tiles.cluster; tile < all; tile += tiles.clusters) {
-            const PlaceOfWidth place = widths.place(tile);
+            const PlaceOfWidth place = next;
             float sum[128];
             const auto multiply = [&](auto product) {
                 for (int slab = 0; slab < tiles.slabs; ++slab) {
                     ring.multiply_by(consumer, [&](uint64_t a, uint64_t b, bool first) { product(a, b, slab > 0 || !first); });
+                    if (slab == 0) next = widths.place(min(tile + tiles.clusters, all - 1));  // takes divisions: under products, not between tiles
                     if (leaving.waits() && slab < C_BOXES) {
 #pragma unroll
                         for (int box = 0; box < C_BOXES; ++box)
@@ -104,7 +106,8 @@ void launch_two_widths(const Product& g, int) {
 void launch(const Product& g) {
     Choice best = best_kind(g);
     const TwoWidths mixture = mixture_for(g);
-    if (mixture.narrow) {
+    // A narrow tile fetches as much as a wide one: where rows start within sectors, the L2 binds, and it gains nothing.
+    if (mixture.narrow && astray_operands(g) == 0) {
         const double most = double(mixture.most_columns(clusters_at_once<Large>())) / BN;
         best.offer<Large>(g, most, 0, 1, launch_two_widths);
     }

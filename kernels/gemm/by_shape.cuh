@@ -154,9 +154,9 @@ constexpr Cost COST;
 template <>
 constexpr Cost COST<Large> = {1050, 250, 0.12};
 template <>
-constexpr Cost COST<Broad> = {1320, 2000, 0.04};
+constexpr Cost COST<Broad> = {1290, 1500, 0.04};
 template <>
-constexpr Cost COST<Medium> = {800, 600, 0.2};
+constexpr Cost COST<Medium> = {790, 600, 0.22};
 template <>
 constexpr Cost COST<Middle> = {545, 1000, 0.38};
 template <>
@@ -165,6 +165,8 @@ template <>
 constexpr Cost COST<Small> = {345, 1000, 0.5};
 template <>
 constexpr Cost COST<Lone> = {505, 1000, 0.8};
+
+inline int astray_operands(const Product& g) { return (g.k % 16 != 0) + (g.n % 16 != 0); }
 
 // The kind that takes least of those offered, by so many clusters for each tile of the last wave.
 struct Choice {
@@ -177,7 +179,7 @@ struct Choice {
     template <class T>
     void offer(const Product& g, double most, double more, int sharers_, void (*launch_)(const Product&, int)) {
         const double mean = double(cluster_tiles<T>(g)) / clusters_at_once<T>();
-        const int astray = (g.k % 16 != 0) + (g.n % 16 != 0);
+        const int astray = astray_operands(g);
         const double slab = COST<T>.slab * (1 + COST<T>.astray * (astray == 2 ? 1.0 : astray / 3.0));
         const double takes = (most + mean) / 2 * harness::tiles(g.k, BK<bf16>) * slab + std::ceil(most) * COST<T>.tile + more;
         if (takes < cycles) *this = {takes, sharers_, launch_};
@@ -190,9 +192,9 @@ void consider(Choice& best, const Product& g) {
     const int64_t tiles = cluster_tiles<T>(g), waves = tiles / at_once, left = tiles % at_once;
     best.offer<T>(g, double(waves + (left > 0)), 0, 1, launch_with<T>);
     const int sharers = left ? int(std::min<int64_t>(at_once / left, slabs)) : 1;
-    // A part's sums leave an SM and come back at 32 bytes a cycle, and the sharers wait for one another.
+    // A part's sums leave an SM and come back at 20 bytes a cycle, and the sharers wait for one another.
     if (sharers > 1)
-        best.offer<T>(g, waves + double(harness::tiles(slabs, sharers)) / slabs, 2 * T::BM * T::BN * 4 / 32 + 4000, sharers, launch_with<T>);
+        best.offer<T>(g, waves + double(harness::tiles(slabs, sharers)) / slabs, 2 * T::BM * T::BN * 4 / 20 + 4000, sharers, launch_with<T>);
 }
 
 // Of all kinds, the one that takes the least.
