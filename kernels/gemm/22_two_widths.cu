@@ -6,7 +6,7 @@
 // Expect: 1.5 % fewer cycles at 4096, of which the clock takes back a third.
 //
 //       +---256---+---256---+---256---+ ...         A narrow tile fetches 256 columns as well: a box of B is 64 wide. Three boxes of C
-//       +---256---+--240--+--240--+--240--+ ...     leave as in rung 16, the last 48 columns from registers.
+//       +---256---+--240--+--240--+--240--+ ...     leave as in rung 16, and three of 16 columns.
 //       +---256---+---256---+---256---+ ...
 //
 // Where another kind takes less, that is taken. For sm_90a, and rows of multiples of 16 bytes, which TMA asks for; refuses everything else.
@@ -14,9 +14,30 @@
 #include "by_shape.cuh"
 #include "two_widths.cuh"
 
+constexpr int THIN_COLUMNS = 16, THIN_BYTES = 16 * THIN_COLUMNS * 2;  // of a thin box of C, whose rows of 32 bytes lie one after the other
+
+#if TARGET_HAS_WGMMA
+// As send_box, for fewer columns than a box has.
+template <int COLUMNS>
+__device__ __forceinline__ void send_thin_boxes(const CUtensorMap* map, uint32_t to, const __nv_bfloat162* packed, int row, int col) {
+    const int lane = threadIdx.x % 32;
+    if (lane == 0) store_box_wait_read<1>();
+    __syncwarp();
+#pragma unroll
+    for (int pair = 0; pair < COLUMNS / 4; ++pair)
+        store_shared(to + pair / 4 * THIN_BYTES + (pair % 2 * 8 + lane / 4) * THIN_COLUMNS * 2 + pair / 2 % 2 * 16 + lane % 4 * 4, packed[pair]);
+    fence_async();
+    __syncwarp();
+    if (lane == 0) {
+        for (int box = 0; box < COLUMNS / THIN_COLUMNS; ++box) store_box(map, to + box * THIN_BYTES, col + box * THIN_COLUMNS, row);
+        store_box_commit();
+    }
+}
+#endif
+
 __global__ void __launch_bounds__(THREADS, 1)
 gemm_22_two_widths(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
-                   const __grid_constant__ CUtensorMap c_map, bf16* c, const __grid_constant__ TwoWidths widths) {
+                   const __grid_constant__ CUtensorMap c_map, const __grid_constant__ CUtensorMap thin_map, const PlaceOfWidth* __restrict__ places, int all) {
 #if TARGET_HAS_WGMMA
     extern __shared__ uint8_t shared[];
     const uint32_t slabs = (shared_address(shared) + 1023) & ~1023u, cs = slabs + RING_BYTES;
@@ -24,15 +45,16 @@ gemm_22_two_widths(int m, int n, int k, const __grid_constant__ CUtensorMap a_ma
     Ring<bf16> ring(slabs, cs + CONSUMERS * 4 * 2 * C_BOX_BYTES);
     if (threadIdx.x == 0) {
         ring.init();
-        for (const CUtensorMap* map : {&a_map, &b_map, &c_map}) prefetch_map(map);
+        for (const CUtensorMap* map : {&a_map, &b_map, &c_map, &thin_map}) prefetch_map(map);
     }
     cluster_sync();
-    const int all = widths.tiles();
     if (threadIdx.x < 128) {
         give_registers<40>();
         if (threadIdx.x == 0) {
+            PlaceOfWidth next = places[tiles.cluster];
             for (int tile = tiles.cluster; tile < all; tile += tiles.clusters) {
-                const PlaceOfWidth place = widths.place(tile);
+                const PlaceOfWidth place = next;
+                next = places[min(tile + tiles.clusters, all - 1)];
                 const int2 origin = make_int2((place.row * CLUSTER + tiles.rank) * BM, place.col);
                 for (int slab = 0; slab < tiles.slabs; ++slab) ring.fetch(a_map, b_map, tiles.rank, origin, slab);
             }
@@ -46,24 +68,18 @@ gemm_22_two_widths(int m, int n, int k, const __grid_constant__ CUtensorMap a_ma
         LeavingTile<> leaving(&c_map);
         bool leaving_narrow = false;
         const auto send = [&](int box) {
-            if (box < WHOLE || !leaving_narrow) return leaving.send(boxes, box);
-            const int row = leaving.row0 + lane / 4, col = leaving.col0 + WHOLE * C_COLUMNS + lane % 4 * 2;
-#pragma unroll
-            for (int eight = 0; eight < LEFT / 8; ++eight)
-#pragma unroll
-                for (int half = 0; half < 2; ++half)
-                    if (row + half * 8 < m && col + eight * 8 < n)
-                        *reinterpret_cast<__nv_bfloat162*>(c + size_t(row + half * 8) * n + col + eight * 8) =
-                            leaving.packed[WHOLE * C_COLUMNS / 4 + eight * 2 + half];
+            if (box == WHOLE && leaving_narrow)
+                send_thin_boxes<LEFT>(&thin_map, boxes + box % 2 * C_BOX_BYTES, leaving.packed + WHOLE * C_COLUMNS / 4, leaving.row0, leaving.col0 + WHOLE * C_COLUMNS);
+            else leaving.send(boxes, box);
         };
-        PlaceOfWidth next = widths.place(tiles.cluster);
+        PlaceOfWidth next = places[tiles.cluster];
         for (int tile = tiles.cluster; tile < all; tile += tiles.clusters) {
             const PlaceOfWidth place = next;
+            next = places[min(tile + tiles.clusters, all - 1)];
             float sum[128];
             const auto multiply = [&](auto product) {
                 for (int slab = 0; slab < tiles.slabs; ++slab) {
                     ring.multiply_by(consumer, [&](uint64_t a, uint64_t b, bool first) { product(a, b, slab > 0 || !first); });
-                    if (slab == 0) next = widths.place(min(tile + tiles.clusters, all - 1));  // takes divisions: under products, not between tiles
                     if (leaving.waits() && slab < C_BOXES) {
 #pragma unroll
                         for (int box = 0; box < C_BOXES; ++box)
@@ -87,30 +103,41 @@ gemm_22_two_widths(int m, int n, int k, const __grid_constant__ CUtensorMap a_ma
 #endif
 }
 
-// The mixture for a shape is worked out once.
-TwoWidths mixture_for(const Product& g) {
-    static TwoWidths mixture{};
-    static int m = -1, n = -1;
-    if (g.m != m || g.n != n) mixture = best_mixture(harness::tiles(g.m, CLUSTER * BM), g.n, clusters_at_once<Large>()), m = g.m, n = g.n;
-    return mixture;
+// The mixture for a shape, worked out once.
+struct Mixture {
+    TwoWidths widths;
+    harness::DeviceBuffer<PlaceOfWidth> places;
+    double most;  // wide tiles that a cluster has
+
+    explicit Mixture(const TwoWidths& widths_) : widths(widths_), places(widths_.tiles()), most(double(widths_.most_columns(clusters_at_once<Large>())) / BN) {
+        std::vector<PlaceOfWidth> all;
+        for (int tile = 0; tile < widths.tiles(); ++tile) all.push_back(widths.place(tile));
+        CUDA_CHECK(cudaMemcpy(places.data(), all.data(), places.bytes(), cudaMemcpyHostToDevice));
+    }
+};
+
+const Mixture& mixture_for(const Product& g) {
+    static std::unique_ptr<Mixture> mixture;
+    static int m = 0, n = 0;
+    if (g.m != m || g.n != n)
+        mixture = std::make_unique<Mixture>(best_mixture(harness::tiles(g.m, CLUSTER * BM), g.n, clusters_at_once<Large>())), m = g.m, n = g.n;
+    return *mixture;
 }
 
 void launch_two_widths(const Product& g, int) {
-    const TwoWidths mixture = mixture_for(g);
-    // Narrow tiles start anywhere in a line.
-    const CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
-    launch_persistent(gemm_22_two_widths, CLUSTER, THREADS, LEAVING_BYTES, mixture.tiles(), g.m, g.n, g.k, map_of_a(g, promotion), map_of_b(g, promotion),
-                      harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B), g.c, mixture);
+    const Mixture& mixture = mixture_for(g);
+    const int tiles = mixture.widths.tiles();
+    const CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_64B;  // narrow tiles start anywhere in a line
+    launch_persistent(gemm_22_two_widths, CLUSTER, THREADS, LEAVING_BYTES, tiles, g.m, g.n, g.k, map_of_a(g, promotion), map_of_b(g, promotion),
+                      harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B),
+                      harness::tensor_map(g.c, g.m, g.n, 16, THIN_COLUMNS, CU_TENSOR_MAP_SWIZZLE_NONE), mixture.places.data(), tiles);
 }
 
 void launch(const Product& g) {
     Choice best = best_kind(g);
-    const TwoWidths mixture = mixture_for(g);
     // A narrow tile fetches as much as a wide one: where rows start within sectors, the L2 binds, and it gains nothing.
-    if (mixture.narrow && astray_operands(g) == 0) {
-        const double most = double(mixture.most_columns(clusters_at_once<Large>())) / BN;
-        best.offer<Large>(g, most, 0, 1, launch_two_widths);
-    }
+    if (astray_operands(g) == 0 && mixture_for(g).widths.narrow)
+        best.offer<Large>(g, mixture_for(g).most, 500 * std::ceil(mixture_for(g).most), 1, launch_two_widths);
     best.launch(g, best.sharers);
 }
 

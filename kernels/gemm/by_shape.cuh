@@ -113,6 +113,15 @@ gemm_by_shape(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, co
 #endif
 }
 
+// Large tiles of which none is shared, as in rung 16.
+__global__ void __launch_bounds__(THREADS, 1)
+gemm_by_shape_large(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+                    const __grid_constant__ CUtensorMap c_map) {
+#if TARGET_HAS_WGMMA
+    multiply<false>(Tiles<bf16>{m, n, k}, a_map, b_map, c_map);
+#endif
+}
+
 template <class T>
 int clusters_at_once() {
     static const int clusters = PersistentLaunch(gemm_by_shape<T>, T::CLUSTER, T::THREADS, SHARED_BYTES<T>).clusters_at_once;
@@ -139,6 +148,11 @@ void launch_with(const Product& g, int sharers) {
     // Rows that start anywhere in a line: what lies beside a box is fetched for nothing.
     const bool aligned = g.n % 64 == 0 && g.k % 64 == 0;
     const CUtensorMapL2promotion promotion = aligned ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
+    if constexpr (std::is_same_v<T, Large>) {
+        if (sharers == 1)
+            return launch_persistent(gemm_by_shape_large, CLUSTER, THREADS, LEAVING_BYTES, tiles, g.m, g.n, g.k, map_of_a(g, promotion), map_of_b(g, promotion),
+                                     harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B));
+    }
     launch_persistent(gemm_by_shape<T>, T::CLUSTER, T::THREADS, SHARED_BYTES<T>, std::max<int64_t>(tiles, shares.tiles * sharers), g.m, g.n, g.k,
                       map_of_a<T>(g, promotion), map_of_b<T>(g, promotion),
                       harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B), g.c, shares);
@@ -158,7 +172,7 @@ constexpr Cost COST<Broad> = {1290, 1500, 0.04};
 template <>
 constexpr Cost COST<Medium> = {790, 600, 0.22};
 template <>
-constexpr Cost COST<Middle> = {545, 1000, 0.38};
+constexpr Cost COST<Middle> = {540, 1000, 0.38};
 template <>
 constexpr Cost COST<Low> = {550, 1750, 0.3};
 template <>
@@ -192,9 +206,9 @@ void consider(Choice& best, const Product& g) {
     const int64_t tiles = cluster_tiles<T>(g), waves = tiles / at_once, left = tiles % at_once;
     best.offer<T>(g, double(waves + (left > 0)), 0, 1, launch_with<T>);
     const int sharers = left ? int(std::min<int64_t>(at_once / left, slabs)) : 1;
-    // A part's sums leave an SM and come back at 20 bytes a cycle, and the sharers wait for one another.
+    // A part's sums leave an SM and come back at 24 bytes a cycle, and the sharers wait for one another.
     if (sharers > 1)
-        best.offer<T>(g, waves + double(harness::tiles(slabs, sharers)) / slabs, 2 * T::BM * T::BN * 4 / 20 + 4000, sharers, launch_with<T>);
+        best.offer<T>(g, waves + double(harness::tiles(slabs, sharers)) / slabs, 2 * T::BM * T::BN * 4 / 24 + 4000, sharers, launch_with<T>);
 }
 
 // Of all kinds, the one that takes the least.

@@ -7,10 +7,10 @@
 
 constexpr int NARROW = 240;
 
-// Where a tile of a cluster begins, in rows of tiles and columns of C, and whether it is narrow.
-struct PlaceOfWidth {
-    int row, col;
-    bool narrow;
+// Where a tile of a cluster begins, in rows of tiles and columns of C, and whether it is narrow. The GPU looks it up, which takes one access: working it out
+// took so many divisions that the tensor cores waited.
+struct alignas(16) PlaceOfWidth {
+    int row, col, narrow;
 };
 
 // Tiles in bands of 8 rows, as in the rungs before. A mixed row has one tile more, and its narrow tiles lie evenly among the others.
@@ -20,23 +20,23 @@ struct TwoWidths {
     uint32_t mixed[2];   // one bit a row: of bands of even and of odd numbers
     int stagger;         // how far, in eighths of a row, each row of a band begins its narrow tiles before the next
 
-    __host__ __device__ static int bits(uint32_t of) {
+    static int bits(uint32_t of) {
         int count = 0;
         for (int row = 0; row < BAND_ROWS; ++row) count += of >> row & 1;
         return count;
     }
-    __host__ __device__ int tiles_of_band(int band) const { return BAND_ROWS * wide + bits(mixed[band % 2]); }
-    __host__ __device__ int tiles() const {
+    int tiles_of_band(int band) const { return BAND_ROWS * wide + bits(mixed[band % 2]); }
+    int tiles() const {
         const int bands = tiles_m / BAND_ROWS, left = tiles_m % BAND_ROWS;
         return (bands + 1) / 2 * tiles_of_band(0) + bands / 2 * tiles_of_band(1) + left * wide + bits(mixed[bands % 2] & ((1u << left) - 1));
     }
     // The narrow ones among the first `tile` of a mixed row.
-    __host__ __device__ int narrow_before(int tile, int row) const {
+    int narrow_before(int tile, int row) const {
         const int start = row * stagger % 8 * (wide + 1) / 8;
         return (tile * narrow + start) / (wide + 1);
     }
 
-    __host__ __device__ PlaceOfWidth place(int tile) const {
+    PlaceOfWidth place(int tile) const {
         const int two_bands = tiles_of_band(0) + tiles_of_band(1);
         int band = tile / two_bands * 2, within = tile % two_bands;
         if (within >= tiles_of_band(0)) within -= tiles_of_band(0), ++band;
@@ -49,15 +49,15 @@ struct TwoWidths {
                 while (!(mixed[band % 2] >> row & 1));
             column = wide;
         }
-        if (!(mixed[band % 2] >> row & 1)) return {first + row, column * BN, false};
+        if (!(mixed[band % 2] >> row & 1)) return {first + row, column * BN, 0};
         const int before = narrow_before(column, row);
         return {first + row, column * BN - before * (BN - NARROW), narrow_before(column + 1, row) > before};
     }
 
-    // The columns of the cluster that has most, if each takes the next tile in turn.
+    // The columns of the cluster that has most, if each takes the next tile in turn. A narrow tile fetches as much as a wide one, for which a few more are counted.
     int most_columns(int clusters) const {
         std::vector<int> columns(clusters);
-        for (int tile = 0, all = tiles(); tile < all; ++tile) columns[tile % clusters] += place(tile).narrow ? NARROW : BN;
+        for (int tile = 0, all = tiles(); tile < all; ++tile) columns[tile % clusters] += place(tile).narrow ? NARROW + 4 : BN;
         return *std::max_element(columns.begin(), columns.end());
     }
 };
