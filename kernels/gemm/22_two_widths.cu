@@ -3,7 +3,7 @@
 // Change from rung 21: one kind of tiles more. Some rows of tiles of 256 x 256 get a tile more, and most of theirs are 256 x 240, so that all clusters
 // have equally many tiles. At 4096, 256 tiles for 66 clusters are four for 58 of them and three for the others; with 17 tiles in every second row, 264 are
 // four for each, and the busiest has 1,008 columns instead of 1,024.
-// Expect: 1.5 % fewer cycles at 4096, of which the clock takes back a third.
+// Expect: 1.5 % fewer cycles at 4096, of which the clock takes back a third; as much at 8192.
 //
 //       +---256---+---256---+---256---+ ...         A narrow tile fetches 256 columns as well: a box of B is 64 wide. Three boxes of C
 //       +---256---+--240--+--240--+--240--+ ...     leave as in rung 16, and three of 16 columns.
@@ -137,7 +137,7 @@ void launch(const Product& g) {
     Choice best = best_kind(g);
     // A narrow tile fetches as much as a wide one: where rows start within sectors, the L2 binds, and it gains nothing.
     if (astray_operands(g) == 0 && mixture_for(g).widths.narrow)
-        best.offer<Large>(g, mixture_for(g).most, 500 * std::ceil(mixture_for(g).most), 1, launch_two_widths);
+        best.offer<Large>(g, mixture_for(g).most, 300 * std::ceil(mixture_for(g).most), 1, launch_two_widths);  // what a tile takes besides a large one's
     best.launch(g, best.sharers);
 }
 
