@@ -22,7 +22,7 @@ static_assert(fit<Large, Broad, Medium, Middle, Low, Small, Lone>, "a Hopper blo
 template <class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
 gemm_by_shape(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
-                 const __grid_constant__ CUtensorMap c_map, bf16* c, const __grid_constant__ Shares shares) {
+              const __grid_constant__ CUtensorMap c_map, bf16* c, const __grid_constant__ Shares shares) {
 #if TARGET_HAS_WGMMA
     // The sums of a large tile fill most registers: its producer gives some away, and a consumer has one slab's products under way, not two.
     constexpr bool LARGE = T::CONSUMERS * T::BN >= 384, LEAVES_LATER = T::BN <= 256;
@@ -158,8 +158,9 @@ void launch_with(const Product& g, int sharers) {
                       harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B), g.c, shares);
 }
 
-// What a tile of a kind takes, in cycles: a slab, and each tile besides. Rows that start within a sector of 32 bytes cost a quarter more sectors; what that
-// comes to for a tile of which both operands are so, the more the less its blocks share.
+// What a tile of a kind takes, in cycles: a slab, and each tile besides. Measured in turns on an H200 at sizes where all clusters are busy (NOTES.md, step 33);
+// a product in a smaller tile takes longer, since the L2 hands out more for it. Rows that start within a sector of 32 bytes cost a quarter more sectors: `astray` is
+// what that adds if both operands have such rows.
 struct Cost {
     double slab, tile, astray;
 };

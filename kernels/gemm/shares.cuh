@@ -57,10 +57,13 @@ struct SharedTile {
         return shares.sums + (size_t(cluster) * T::CLUSTER + tiles.rank) * TILE + warp * 32 + lane;
     }
 
+    // Whether this warp has no rows of C.
+    __device__ __forceinline__ bool is_outside() const { return tiles.origin(tile).x + warp * 16 >= tiles.m; }
+
     __device__ __forceinline__ void store(const float (&sum)[T::BN / 2]) const {
         float4* const to = sums_of(tiles.cluster);
 #pragma unroll
-        for (int four = 0; four < FOURS; ++four)
+        for (int four = 0; four < FOURS && !is_outside(); ++four)
             __stcg(to + four * WARPS * 32, make_float4(sum[4 * four], sum[4 * four + 1], sum[4 * four + 2], sum[4 * four + 3]));
         sync_consumers();
         if (speaks())
@@ -75,8 +78,10 @@ struct SharedTile {
             while (seen < shares.sharers);
         }
         sync_consumers();
-        if (shares.sharers < FOURS) add_up<4, 4>(c);
-        else add_up<1, 16>(c);
+        if (!is_outside()) {
+            if (shares.sharers < FOURS) add_up<4, 4>(c);
+            else add_up<1, 16>(c);
+        }
         sync_consumers();
         // The last to have read resets both counts for the next launch: atomicInc wraps around.
         if (speaks() && atomicInc(shares.done + tile * T::CLUSTER + tiles.rank, shares.sharers - 1) == shares.sharers - 1) *arrived = 0;
