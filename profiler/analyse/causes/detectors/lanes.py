@@ -18,6 +18,7 @@ _LANES_MISSING = 1 / LANES  # one lane of a warp
 _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
+_LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -144,15 +145,15 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
 
     L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
     lanes. Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
-    Where lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for
-    nothing there.
+    Atomics are served lane by lane, so that those of idle lanes cost nothing. Where lanes are not counted for each instruction,
+    whole warps may be those that a predicate keeps from it: they wait for nothing there.
     """
     effect = evidence.without(fractions)
-    waiting = (
-        fractions
-        if evidence.has_costs
-        else {site: part for site, part in fractions.items() if not site.instruction.predicate}
-    )
+    waiting = {
+        site: part
+        for site, part in fractions.items()
+        if site.kind not in _LANE_BY_LANE and (evidence.has_costs or not site.instruction.predicate)
+    }
     alone_in_a_pass = {
         site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
         for site, part in fractions.items()
