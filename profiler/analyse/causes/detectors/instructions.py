@@ -23,6 +23,10 @@ _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
+# A power needs its logarithm to more than single precision: this is the low part of log2(e), by which it multiplies once, beside
+# three multiplications by the high part.
+_LOGARITHM_IN_PARTS = "1.925136"
+_PARTS_TOO_MANY = 2
 # The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
 # once, so that the second has nothing else by which to know it.
 _POLYNOMIAL = "0.0013887"
@@ -332,6 +336,9 @@ def _spare(
     found: dict[Site, float] = {}
     for group in groups.values():
         functions = sum(site.executed for site in group if is_function(site))
+        functions -= _PARTS_TOO_MANY * sum(
+            site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
+        )
         functions = functions or sum(site.executed for site in group if _is_of_shared_angle(site))
         if functions:
             spare = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / sum(site.executed for site in group))
