@@ -143,3 +143,28 @@ def test_code_without_a_barrier_serves_the_lanes_that_access_memory_in_it(width,
     evidence = evidence_of(*lines, facts=facts)
     found = [one for one in lanes.detect_idle_lanes(evidence) if one.name == "idle-lanes"]
     assert [one.weights.get(evidence.sites[0], 0.0) / 100 for one in found] == ([served] if served else [])
+
+
+ROOT = (
+    "MUFU.RSQ R2, R21",
+    "IADD3 R0, R21, {}, RZ",
+    "ISETP.GT.U32.AND P0, PT, R0, 0x727fffff, PT",
+    "@!P0 BRA 0x310",
+    "FMUL.FTZ R0, R21, R2",
+    "FMUL.FTZ R2, R2, 0.5",
+    "FFMA R17, -R0, R0, R21",
+    "FFMA R0, R17, R2, R0",
+    "BSSY B1, 0x360",
+    "BSYNC B1",
+)
+
+
+@pytest.mark.parametrize(("added", "is_root"), [("-0xd000000", True), ("-0xc000000", False)])
+@pytest.mark.parametrize("more", [0, 30])
+def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_line(added, is_root, more):
+    """An approximate root takes four at most, so that six of ten go, however much else the line does."""
+    evidence = evidence_of(*(line.format(added) for line in ROOT), *["FFMA R3, R4, R3, R3"] * more)
+    for site in evidence.sites:
+        site.instruction = replace(site.instruction, line=7)
+    found = [one.effect.resources["issue"] for one in instructions.detect_special_functions(evidence)]
+    assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
