@@ -774,16 +774,19 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
     assert names(lanes.detect_lanes_without_thread, evidence_of(LOAD, block=block)) == []
 
 
-@pytest.mark.parametrize(("counted", "waits"), [(True, 31 / 32), (False, 0.0)])
+@pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
 def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_each_instruction(
-    counted, waits
+    counted, waits, slots
 ):
-    """A warp that passes an access by waits for nothing there, and a mean does not say whether whole warps do."""
+    """A warp that passes an access by waits for nothing there, and a mean does not say whether whole warps do.
+
+    Counted, all code around the only access serves the one lane that makes it.
+    """
     facts = {0: {"lanes": 32.0, "acting": 1.0, "waits": {"wait": 9}}, 1: {"lanes": 32.0, "acting": 32.0}}
     evidence = replace(evidence_of("@P0 LDS R4, [R2]", "EXIT", facts=facts), has_costs=counted)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.effect.waits.get("wait", 0.0) == pytest.approx(waits)
-    assert candidate.effect.resources["issue"] == pytest.approx(31 / 64)
+    assert candidate.effect.resources["issue"] == pytest.approx(slots)
 
 
 def test_loads_that_nobody_waits_for_overlap_well_enough():

@@ -52,6 +52,8 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
+    # Atomics of one address are served one after the other, from however many SMs they come.
+    served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
         "grid-too-small",
         f"{counted(round(blocks), 'block', 'blocks')} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
@@ -71,7 +73,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "empty_places_pct": 100 * (1 - waves),
         },
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
-        saves=(1 - evidence.model.starting) * max(idle, latency),
+        saves=(1 - evidence.model.starting) * max(idle, latency) * (1 - served_alone),
     )
 
 
