@@ -49,9 +49,8 @@ __device__ __forceinline__ uint32_t* leave(int m, int n, float* c, const Shares&
 template <class T, Fit FIT>
 __global__ void __launch_bounds__(T::THREADS, least_blocks<T>)
 gemm_20_by_shape(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Shares shares) {
-    constexpr bool FULL = FIT == WHOLE;
     constexpr int BM = T::BM, BN = T::BN, BK = T::BK, TM = T::TM, TN = T::TN, THREADS = T::THREADS;
-    constexpr int STAGES = T::STAGES, STAGE_BYTES = T::STAGE_BYTES, A_STRIDE = T::A_STRIDE, A_ROWS = T::A_ROWS, B_LANES = T::B_LANES;
+    constexpr int STAGES = T::STAGES, STAGE_BYTES = T::STAGE_BYTES, A_STRIDE = T::A_STRIDE, B_LANES = T::B_LANES;
     constexpr int ROW_BAND = T::ROW_BAND, COL_BAND = T::COL_BAND;
     extern __shared__ float4 shared[];
     const int a_row = threadIdx.x / A_LANES, a_col = threadIdx.x % A_LANES;
@@ -70,29 +69,9 @@ gemm_20_by_shape(int m, int n, int k, const float* __restrict__ a, const float* 
         const int row0 = tile / shares.tiles_across * BM, col0 = tile % shares.tiles_across * BN;
         const int k_begin = (slab - tile * shares.slabs_of_tile) * BK;
         const int k_end = min(k, (min(end, tile_end) - tile * shares.slabs_of_tile) * BK);
-        // Where this thread's copies start, and how much of the matrix lies beyond.
-        const float* a_at = a + size_t(row0 + a_row) * k + k_begin + a_col;
-        const float* b_at = b + size_t(k_begin + b_row) * n + col0 + b_col;
-        const int a_rows = m - row0 - a_row, a_valid = k - a_col;
-        const int b_rows = k - b_row, b_valid = n - col0 - b_col;
-
-        // Queues the copy of the slab that starts at k0; a slab past the end is an empty group, to keep the count.
-        const auto copy_slab = [&](uint32_t stage, int k0) {
-            if (k0 < k_end) {
-                const float* a_from = a_at;
-#pragma unroll
-                for (int y = 0; y < BM; y += A_ROWS, a_from = rows_below<A_ROWS>(a_from, k))
-#pragma unroll
-                    for (int x = 0; x < BK; x += A_LANES)
-                        copy_async_1<FULL>(a_to + stage + 4 * (x * A_STRIDE + y), a_from + x, y < a_rows ? a_valid - k0 - x : 0);
-#pragma unroll
-                for (int x = 0; x < BN; x += 4 * B_LANES)
-                    copy_b<FIT>(b_to + stage + 4 * x, b_at + x, k0 < b_rows ? b_valid - x : 0);
-                a_at += BK;
-                b_at = rows_below<BK>(b_at, n);
-            }
-            copy_async_commit();
-        };
+        Copies<T, FIT> copies{a_to, b_to, n, k, k_end,
+                              a + size_t(row0 + a_row) * k + k_begin + a_col, b + size_t(k_begin + b_row) * n + col0 + b_col,
+                              m - row0 - a_row, k - a_col, k - b_row, n - col0 - b_col};
 
         float sum[TM][TN] = {};
         float4 a_part[2][TM / 4], b_part[2][TN / 4];
@@ -105,7 +84,7 @@ gemm_20_by_shape(int m, int n, int k, const float* __restrict__ a, const float* 
         };
 
 #pragma unroll
-        for (int s = 0; s < STAGES - 1; ++s) copy_slab(s * STAGE_BYTES, k_begin + s * BK);
+        for (int s = 0; s < STAGES - 1; ++s) copies.queue(s * STAGE_BYTES, k_begin + s * BK);
         copy_async_wait<STAGES - 2>();
         __syncthreads();
         read_fragments(0, 0, 0);
@@ -121,7 +100,7 @@ gemm_20_by_shape(int m, int n, int k, const float* __restrict__ a, const float* 
                     reading = reading == (STAGES - 1) * STAGE_BYTES ? 0 : reading + STAGE_BYTES;
                 }
                 read_fragments((kk + 1) % 2, reading, (kk + 1) % BK);
-                if (kk == 0) copy_slab(writing, k0 + (STAGES - 1) * BK);
+                if (kk == 0) copies.queue(writing, k0 + (STAGES - 1) * BK);
                 walk_in_rows<TM, TN>([&](int i, int j) { sum[i][j] += part_of(a_part[kk % 2][i / 4], i % 4) * part_of(b_part[kk % 2][j / 4], j % 4); });
             });
         }

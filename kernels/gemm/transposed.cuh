@@ -52,3 +52,30 @@ __device__ __forceinline__ void store_c(float* at, int valid, float4 value) {
     if (FIT != WIDE) store_4<FIT == WHOLE>(at, valid, value);
     else if (valid > 0) store_4<true>(at, valid, value);
 }
+
+// A thread's copies of the slabs of a tile, or of a part of one that ends before k_end.
+template <class T, Fit FIT>
+struct Copies {
+    uint32_t a_to, b_to;  // where in a stage they go to
+    int n, k, k_end;
+    const float *a_at, *b_at;  // where they start, and how much of the matrix lies beyond
+    int a_rows, a_valid, b_rows, b_valid;
+
+    // Queues the copy of the slab that starts at k0; a slab past the end is an empty group, to keep the count.
+    __device__ __forceinline__ void queue(uint32_t stage, int k0) {
+        if (k0 < k_end) {
+            const float* a_from = a_at;
+#pragma unroll
+            for (int y = 0; y < T::BM; y += T::A_ROWS, a_from = rows_below<T::A_ROWS>(a_from, k))
+#pragma unroll
+                for (int x = 0; x < T::BK; x += A_LANES)
+                    copy_async_1<FIT == WHOLE>(a_to + stage + 4 * (x * T::A_STRIDE + y), a_from + x, y < a_rows ? a_valid - k0 - x : 0);
+#pragma unroll
+            for (int x = 0; x < T::BN; x += 4 * T::B_LANES)
+                copy_b<FIT>(b_to + stage + 4 * x, b_at + x, k0 < b_rows ? b_valid - x : 0);
+            a_at += T::BK;
+            b_at = rows_below<T::BK>(b_at, n);
+        }
+        copy_async_commit();
+    }
+};
