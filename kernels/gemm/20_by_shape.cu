@@ -1,10 +1,10 @@
 // Rung 20: FP32 on the CUDA cores once more: FMAs in order, a tile for each shape, and parts of a tile that are added up at once.
 //
 // Change from rung 14: there, one FMA in five reads two registers of one bank. Here reads and FMAs stay in the order that is written, as in rung 18
-// (-Xptxas=-O1), and a tile leaves through shared memory: the sum of an even column then lies in an odd register, its factor of B in an even one.
+// (-Xptxas=-O1), and a tile leaves through shared memory, so that the sum of an even column lies in an odd register, and its factor of B in an even one.
 // The tile is 16 x 256, 64 x 128 or 128 x 128, whichever is estimated to be fastest for the shape. Of three or more parts of a tile, rung 14 adds up two at a
 // time, in one round after the other; here each of the blocks reads a share of the tile from all parts. Shares differ by a slab at most.
-// Expect: half the conflicts of register banks and 2 % less time at 4096; at 1024, with one round instead of two, 5 %.
+// Expect: half the conflicts of register banks and 2 to 3 % less time at 4096; at 1024, with one round instead of two, 6 %.
 //
 //      three parts of a tile of four slabs          each writes its part,              and adds up a share of the tile
 //
@@ -14,8 +14,8 @@
 //      If the tile goes to two blocks, and the second    |                  |              | c: a + b + c     |
 //      has more to do, only that one writes its part.    +------------------+              +------------------+
 //
-// A block waits for parts only after its last part of all, so everybody it waits for gets there, as long as all who share fit the GPU at once; and they do
-// unless somebody else's kernel holds its places for good. Traffic: two parts for each place of a block, written once and read once.
+// A block waits for parts only when it has written all of its own, so those that it waits for come, if all who share fit the GPU at once. They do, unless a
+// second launch of this kernel runs beside it, which would use the same memory too. Traffic: at most two parts for each block, written once and read once.
 #include <utility>
 
 #include "harness.cuh"

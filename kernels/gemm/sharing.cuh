@@ -116,7 +116,8 @@ __device__ __forceinline__ void add_share(const float4* parts, int count, int fo
     }
 }
 
-// The sums of a tile, or of a part of one, into shared memory, as let_tile_leave finds them there.
+// The sums of a tile, or of a part of one, into shared memory, where let_tile_leave finds them. Instructions want four neighbours in adjacent registers, as four
+// numbers of B are; written with neighbours exchanged, each sum lies in another bank of registers than its factor of B.
 template <int THREADS, int TM, int TN>
 __device__ __forceinline__ void lay_down(const float (&sum)[TM][TN], float4* room) {
     const uint32_t at = shared_address(room) + thread_anew() * 16;
@@ -124,7 +125,7 @@ __device__ __forceinline__ void lay_down(const float (&sum)[TM][TN], float4* roo
 #pragma unroll
     for (int i = 0; i < TM * TN; i += 4) {
         const float* s = &sum[i / TN][i % TN];
-        write_shared(at + i / 4 * THREADS * 16, make_float4(s[1], s[0], s[3], s[2]));  // see ordered.cuh
+        write_shared(at + i / 4 * THREADS * 16, make_float4(s[1], s[0], s[3], s[2]));
     }
 }
 
