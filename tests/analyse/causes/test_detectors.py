@@ -837,9 +837,9 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
 @pytest.mark.parametrize(
     ("stores", "lanes_that_store", "loads", "saved"),
     [
-        (100, 32, 100, 7 / 8),  # a value is stored and read once: it may stay in a register
-        (50, 32, 50, 7 / 8),  # between two barriers
-        (100, 32, 200, (100 + 200 / 2) / 300 * 7 / 8),  # and read by a neighbour, by a shuffle
+        (100, 32, 100, 100 / 200 * 7 / 8),  # a value is stored, and read by another thread, by a shuffle
+        (50, 32, 50, 50 / 100 * 7 / 8),  # between two barriers
+        (100, 32, 200, (100 + 200 / 2) / 300 * 7 / 8),  # and by its own
         (100, 32, 300, (100 + 300 / 3) / 400 * 7 / 8),  # on either side
         (100, 32, 400, 0.0),  # a tile: read by many
         (200, 16, 200, 0.0),  # stored by several accesses

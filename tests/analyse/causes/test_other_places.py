@@ -74,7 +74,7 @@ def test_lanes_that_are_off_in_an_atomic_cost_nothing(access, waits):
     assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(waits)
 
 
-@pytest.mark.parametrize(("passes", "saved"), [(200.0, 7 / 8), (3200.0, 0.0)])
+@pytest.mark.parametrize(("passes", "saved"), [(200.0, 7 / 16), (3200.0, 0.0)])
 def test_a_warp_that_reads_a_column_of_a_tile_gets_it_by_no_shuffle(passes, saved):
     """Rows that several warps store, and of which each warp reads a column, go through shared memory with or without conflicts."""
     lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R9]", "FADD R6, R6, R7")
@@ -168,3 +168,10 @@ def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_l
         site.instruction = replace(site.instruction, line=7)
     found = [one.effect.resources["issue"] for one in instructions.detect_special_functions(evidence)]
     assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
+
+
+@pytest.mark.parametrize(("reason", "launched"), [("wait", 0.98), ("long_scoreboard", 0.0), ("drain", 0.0)])
+def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blocks(reason, launched):
+    evidence = evidence_of(LOAD, ADD, figures={"waves": 100.0}, waits={reason: 1.0})
+    (candidate,) = launch.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
