@@ -11,7 +11,7 @@
 //
 // Where another kind takes less, that is taken. For sm_90a, and rows of multiples of 16 bytes, which TMA asks for; refuses everything else.
 #include "harness.cuh"
-#include "by_shape.cuh"
+#include "tile_kinds.cuh"
 #include "two_widths.cuh"
 
 constexpr int THIN_COLUMNS = 16, THIN_BYTES = 16 * THIN_COLUMNS * 2;  // of a thin box of C, whose rows of 32 bytes lie one after the other

@@ -89,7 +89,7 @@ def test_the_same_call_twice_is_made_twice(pool: WorkerPool, steady: Worker) -> 
     assert heard == ["once", "once"]
 
 
-def test_what_it_says_is_heard_in_order_before_the_answer(pool: WorkerPool, steady: Worker) -> None:
+def test_messages_of_a_call_arrive_in_order_before_the_answer(pool: WorkerPool, steady: Worker) -> None:
     heard: list[str] = []
     words = [str(number) for number in range(50)]
     assert pool.call(steady, work.say, *words, timeout_s=10, on_message=heard.append) == 50

@@ -802,7 +802,7 @@ def test_a_client_that_is_gone_ends_it_quietly(recorded):
         assert server.stderr.read() == b""
 
 
-def test_what_is_no_message_is_answered_as_such_and_ends_nothing(recorded):
+def test_an_invalid_message_is_answered_with_an_error_and_does_not_end_the_server(recorded):
     with start(recorded.root) as server:
         send(server, HELLO, READY)
         server.stdin.write(b"this is no message\n{}\n[1]\n\xff\xfe\n")

@@ -44,10 +44,14 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
     [
         ("DADD DFMA", ("issue", "fp64")),
         ("F2F.F64.F32 I2F.F64 MUFU.RCP64H MUFU.EX2 I2F.S8 F2I.NTZ", ("issue", "xu")),
-        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32", ("issue",)),
+        ("F2IP.U8.F32.NTZ I2I.U8.S32.SAT", ("issue",)),
+        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32 MOV", ("issue", "alu")),
+        ("IADD3 ISETP.GE.AND FSETP.GT.AND FSEL FMNMX", ("issue", "alu")),
+        ("IMAD.WIDE IMAD.MOV.U32 VIADD FADD FFMA", ("issue", "fma")),
+        ("UIADD3 UISETP.NE.AND ULEA UIMAD UMOV", ("issue",)),
     ],
 )
-def test_conversions_run_on_the_unit_of_special_functions_unless_they_pack_or_stay_within_32_bits(
+def test_arithmetic_takes_its_pipe_and_conversions_that_of_special_functions_unless_they_pack_or_stay_within_32_bits(
     opcodes, units
 ):
     assert {sites_of(code_of(one))[0].units for one in opcodes.split()} == {units}

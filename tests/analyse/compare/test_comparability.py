@@ -137,7 +137,7 @@ def test_several_differences_are_all_named_at_once(pair):
         ({}, {"sections": []}, "the sections recorded"),
     ],
 )
-def test_what_a_recording_does_not_say_is_a_caution_and_no_refusal(pair, launch, fields, what):
+def test_a_fact_that_was_not_recorded_gives_a_caution_and_no_refusal(pair, launch, fields, what):
     comparable = compare_profiles(*pair(launch, fields)).comparable
     assert comparable.ok is True
     assert comparable.warnings == [f"not recorded, and may differ: {what}"]

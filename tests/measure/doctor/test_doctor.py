@@ -71,7 +71,7 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
     assert {verdict.state for verdict in derive_readiness(checks)} == {"ok"}
 
 
-def test_what_failed_outweighs_what_is_missing() -> None:
+def test_a_failed_check_outweighs_a_missing_tool() -> None:
     checks = [
         HealthCheck("GPU", "measuring", "ok", ""),
         HealthCheck("ncu", "measuring", "missing", ""),
@@ -243,7 +243,7 @@ def test_a_library_that_does_not_load_is_reported_in_its_own_words(
         ),
     ],
 )
-def test_what_the_reader_cannot_be_kept_from_is_said(files: bool, calls: bool, found: str) -> None:
+def test_the_rights_that_the_reader_cannot_be_denied_are_named(files: bool, calls: bool, found: str) -> None:
     check = judge_containment(files=files, calls=calls)
 
     assert (check.state, check.found) == ("warn", found)

@@ -85,7 +85,7 @@ def test_the_sentence_names_what_became_faster_slower_or_neither():
     )
 
 
-def test_what_the_factors_miss_is_a_factor_itself():
+def test_the_speedup_that_no_factor_explains_is_shown_as_a_factor():
     assert speedup_sentence(attribution_of(1.5, 1.2, 1.0, 1.0, closure_error_pct=5.0)).endswith(
         "1.00x clock x 0.95x not accounted for"
     )
@@ -241,7 +241,7 @@ def test_stalls_that_are_left_out_are_named(gemm, page):
     assert "left out" not in page(gemm.attribution)
 
 
-def test_what_is_missing_is_named_with_the_preset_and_the_options_that_bring_it(page):
+def test_missing_metrics_are_named_with_the_preset_and_the_options_that_record_them(page):
     missing = [
         MissingMetric("issue_rate", "before"),
         MissingMetric("issue_rate", "after"),

@@ -23,6 +23,14 @@ _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
+# A precise reciprocal or root first tests for arguments whose guess cannot be refined, by adding one of these to their bits. With
+# the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
+_TESTED = {"0x1800000", "-0xd000000", "0xf3000000"}
+_OF_A_TESTED = 10.0
+# A power needs its logarithm to more than single precision: this is the low part of log2(e), by which it multiplies once, beside
+# three multiplications by the high part.
+_LOGARITHM_IN_PARTS = "1.925136"
+_PARTS_TOO_MANY = 2
 # The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
 # once, so that the second has nothing else by which to know it.
 _POLYNOMIAL = "0.0013887"
@@ -299,8 +307,14 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
 def _evaluates(site: Site) -> bool:
     if site.opcode.startswith(_FUNCTIONS):
         return True
+    if _is_tested(site):
+        return True
     text = site.instruction.text
     return "." in text and any(constant in text for constant in _CONSTANTS)
+
+
+def _is_tested(site: Site) -> bool:
+    return site.instruction.name in ("IADD3", "VIADD") and not _TESTED.isdisjoint(site.instruction.operands)
 
 
 def _is_of_shared_angle(site: Site) -> bool:
@@ -332,9 +346,16 @@ def _spare(
     found: dict[Site, float] = {}
     for group in groups.values():
         functions = sum(site.executed for site in group if is_function(site))
+        functions -= _PARTS_TOO_MANY * sum(
+            site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
+        )
         functions = functions or sum(site.executed for site in group if _is_of_shared_angle(site))
         if functions:
-            spare = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / sum(site.executed for site in group))
+            whole = sum(site.executed for site in group)
+            tested = sum(site.executed for site in group if _is_tested(site))
+            # A line may do more than take a root.
+            evaluating = min(whole, _OF_A_TESTED * tested) if tested == functions else whole
+            spare = max(0.0, (evaluating - _FAST_INSTRUCTIONS * functions) / whole)
             found |= dict.fromkeys(group, spare)
     return found
 

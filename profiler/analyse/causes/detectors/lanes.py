@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.catalog.metrics import LANES
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
 _LANES_MISSING = 1 / LANES  # one lane of a warp
@@ -18,6 +18,7 @@ _LANES_MISSING = 1 / LANES  # one lane of a warp
 _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
+_LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -96,9 +97,9 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
 def _serving_steps(evidence: Evidence) -> dict[Site, float]:
     """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
 
-    A step lies between two barriers, as each step of a tree does. It serves the lanes that access memory in
-    it: with full warps, fewer warps pass the step and make its tests. For a step that computes for more
-    lanes, that is not known.
+    A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
+    serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests.
+    For a step that computes for more lanes, that is not known.
     """
     serving: dict[Site, float] = {}
     for sites in evidence.by_function.values():
@@ -106,18 +107,31 @@ def _serving_steps(evidence: Evidence) -> dict[Site, float]:
         for site in sites:
             step.append(site)
             if site.kind == "barrier":
-                serving |= _serving_step(step)
+                serving |= _serving_step(step, site.executed)
                 step = []
+        if len(step) == len(sites) and evidence.has_costs:
+            serving |= _serving_step(step, step[0].executed)
     return serving
 
 
-def _serving_step(step: Sequence[Site]) -> dict[Site, float]:
-    passing = step[-1].executed * LANES
-    working = max((_acting_lanes(site) for site in step if site.kind in ACCESSES), default=passing)
-    idle = 1 - working / passing
+def _serving_step(step: Sequence[Site], passing: float) -> dict[Site, float]:
+    """Returns the part of a step that so many warps pass for lanes without work. What all lanes load alike is work for none of them."""
+    accesses = [site for site in step if site.kind in ACCESSES and not _is_broadcast(site)]
+    working = max((_acting_lanes(site) for site in accesses), default=passing * LANES)
+    idle = 1 - working / (passing * LANES)
     if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in step if site.kind in _RESULTS):
         return {}
-    return {site: idle for site in step if site.kind in _SERVING and site.executed == step[-1].executed}
+    return {site: idle for site in step if site.kind in _SERVING and site.executed == passing}
+
+
+def _is_broadcast(site: Site) -> bool:
+    """Returns whether all lanes of a warp load the same place: fewer bytes than as many lanes would load apart."""
+    apart = site.executed * LANES * site.width / 8
+    return (
+        (site.acting or 0.0) >= LANES
+        and site.ideal_sectors == site.executed
+        and site.ideal_sectors * SECTOR_BYTES < apart
+    )
 
 
 def _acting_lanes(site: Site) -> float:
@@ -144,15 +158,15 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
 
     L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
     lanes. Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
-    Where lanes are not counted for each instruction, whole warps may be those that a predicate keeps from it: they wait for
-    nothing there.
+    Atomics are served lane by lane, so that those of idle lanes cost nothing. Where lanes are not counted for each instruction,
+    whole warps may be those that a predicate keeps from it: they wait for nothing there.
     """
     effect = evidence.without(fractions)
-    waiting = (
-        fractions
-        if evidence.has_costs
-        else {site: part for site, part in fractions.items() if not site.instruction.predicate}
-    )
+    waiting = {
+        site: part
+        for site, part in fractions.items()
+        if site.kind not in _LANE_BY_LANE and (evidence.has_costs or not site.instruction.predicate)
+    }
     alone_in_a_pass = {
         site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
         for site, part in fractions.items()

@@ -24,6 +24,7 @@ _SOME_WAVES = 2.0
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 # Of the time that warps do not issue, and of a block: what counts that are averaged over the launch may be off.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
+_FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -52,6 +53,8 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
+    # Atomics of one address are served one after the other, from however many SMs they come.
+    served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
         "grid-too-small",
         f"{counted(round(blocks), 'block', 'blocks')} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
@@ -71,7 +74,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "empty_places_pct": 100 * (1 - waves),
         },
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
-        saves=(1 - evidence.model.starting) * max(idle, latency),
+        saves=(1 - evidence.model.starting) * max(idle, latency) * (1 - served_alone),
     )
 
 
@@ -148,13 +151,16 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         for site in find_block_independent(evidence)
         if site.kind not in ("barrier", "control") and site not in repeated
     ]
+    # Warps that fill the places between blocks wait for memory as the others do, and its queue grows with them: in five kernels on an
+    # H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
+    worth = max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
     # Blocks can do more each until the GPU is filled twice only.
     fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
     yield Candidate(
         "too-little-work-a-thread",
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
-        Effect({**fewer.resources, LAUNCH: 1 - _SOME_WAVES / waves}, fewer.waits),
+        Effect({**fewer.resources, LAUNCH: worth * (1 - _SOME_WAVES / waves)}, fewer.waits),
         {site: site.executed + evidence.charged[site].total for site in alike},
         {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )

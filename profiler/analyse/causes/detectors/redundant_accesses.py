@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.waiting import find_lonely_loads
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_repeated_loads,
     has_fixed_address,
+    is_chased,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -19,6 +21,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 OFTEN = 2.0  # each byte is loaded at least twice
+_UNROLLED = 4.0  # turns of a loop by the compiler
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 _NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
@@ -134,14 +137,27 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         turns = sum(site.executed for site in repeated) / sum(
             (1 - part) * site.executed for site, part in repeated.items()
         )
+        fewer = evidence.without(repeated)
+        together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(
             "redundant-global-stores",
             f"A loop stores to the same address in each of its {turns:.0f} turns: only what the last one stores remains.",
             "Store once, after the loop, and keep the value in a register until then.",
-            evidence.without(repeated),
+            Effect(fewer.resources, {**fewer.waits, **together}),
             {site: site.executed for site in repeated},
             {"turns": turns},
         )
+
+
+def _loads_held_apart(evidence: Evidence, stores: Iterable[Site]) -> dict[Site, float]:
+    """Returns the part of the waiting for loads that ends with these stores: the loads of several turns are issued together.
+
+    A store may change what a later load reads, so that the compiler leaves them in their order. It unrolls a
+    plain loop by four. A load whose address comes from the load before has to wait all the same.
+    """
+    inside = {one for store in stores for one in evidence.around(store)}
+    lonely = [one for one in find_lonely_loads(evidence) if one in inside]
+    return {one: 1 - 1 / _UNROLLED for one in lonely if not is_chased(evidence, one)}
 
 
 def _overwritten(evidence: Evidence, store: Site) -> float:

@@ -28,6 +28,8 @@ _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 # those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
 _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
+_CONFLICTING = 2.0  # passes for each that is needed
+_SEVERAL = 1.5  # loads for each store
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -163,10 +165,13 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
 def _exchanging(evidence: Evidence) -> dict[Site, float]:
     """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
 
-    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Those of
-    others come by shuffles, which the queue of shared memory takes as long for as for loads.
+    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own, which is one of
+    several loads for each store; a single one is of another thread. Those of others come by shuffles, which the queue of shared memory takes as long for as for loads. A warp whose lanes meet in the same
+    banks accesses a column of what several warps store as rows, which no shuffle does.
     """
     loads, stores = evidence.of("shared load"), evidence.of("shared store")
+    if any(_meets_in_banks(site) for site in (*loads, *stores)):
+        return {}
     read, written, barriers = (
         sum(site.executed for site in sites) for sites in (loads, stores, evidence.of("barrier"))
     )
@@ -175,8 +180,12 @@ def _exchanging(evidence: Evidence) -> dict[Site, float]:
         return {}
     if by_all < _FEWEST_STORES * barriers:
         return {}
-    own = min(1.0, written / read)
+    own = written / read if read > _SEVERAL * written else 0.0
     return dict.fromkeys(stores, EIGHTFOLD) | dict.fromkeys(loads, EIGHTFOLD * own)
+
+
+def _meets_in_banks(site: Site) -> bool:
+    return (site.passes or 0.0) > _CONFLICTING * (site.ideal_passes or 0.0)
 
 
 def _own_part(evidence: Evidence) -> dict[Site, float]:

@@ -41,9 +41,11 @@ _PIPES = ("fma", "alu", "fp64", "tensor")
 _FULL_PIPE = "math_pipe_throttle"
 # Of an SM, each cycle: special functions, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic Instructions").
 SPECIAL_LANES = 16
+_ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
 _QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
 # Cycles. On an H200, the requests of the kernels in tests/data/causes that follow pointers or add up one value after the other
-# wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000.
+# wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000. Loads that are
+# issued together wait once.
 _LONGEST_LATENCY = 2_000.0
 # Percent. While memory idles for half of the time, its queues are short (`time_model.py`), and a long wait has another reason.
 _MEMORY_IS_BUSY = 50.0
@@ -129,22 +131,27 @@ def _share_pipes(charged: Mapping[Site, Waits]) -> None:
                 charged[site][_FULL_PIPE] = samples * site.executed / executed
 
 
-def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Waits]) -> None:
-    """Charges the waiting for memory to atomics, where it is longer than memory can take: requests queue behind them.
+def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> bool:
+    """Returns whether warps wait for memory for longer than memory can take: then atomics of one address are served one after the other.
 
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
     """
-    atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
-    requests = sum(site.executed for site in charged if site.kind in GLOBAL)
+    loads = count_waits(sites, "long_scoreboard", ("global load", "local"))
+    atomics, stores = (
+        sum(site.executed for site in sites if site.kind == kind) for kind in ("atomic", "global store")
+    )
     issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
     waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
-    if (
-        not atomics
-        or not issued
-        or busiest > _MEMORY_IS_BUSY
-        or issued.mean * waited / requests < _LONGEST_LATENCY
-    ):
+    if not atomics or not issued or busiest > _MEMORY_IS_BUSY:
+        return False
+    return issued.mean * waited / (loads + atomics + stores) >= _LONGEST_LATENCY
+
+
+def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Waits]) -> None:
+    """Charges the waiting for memory to atomics, where they are contended: requests queue behind them."""
+    if not are_atomics_contended(profile, figures, charged):
         return
+    atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
     total = sum(atomics.values())
     for reason in (*_QUEUED, "membar"):  # a fence waits until the atomics before it are done
         samples = sum(waits.pop(reason, 0) for waits in charged.values())
@@ -169,3 +176,15 @@ def _mio_cost(site: Site) -> float:
 def _shared_cost(site: Site) -> float:
     """Returns the cycles of an SM that the unit behind the queue takes: one for each pass, two for 32 special functions."""
     return site.executed * LANES / SPECIAL_LANES if "xu" in site.units else site.passes or site.executed
+
+
+def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
+    """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch."""
+    waits = asked = 0.0
+    for site in sites:
+        if site.kind in kinds:
+            asked = max(asked, site.executed)
+        elif site.waits.get(reason, 0) or site.instruction.name in _ENDS_OF_A_STRETCH:
+            waits += asked
+            asked = 0.0
+    return waits + asked

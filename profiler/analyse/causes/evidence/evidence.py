@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import charge_waits
+from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
 from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import model_time, share_stalls, wasted_dram
@@ -36,6 +36,7 @@ class Evidence:
     model: TimeModel
     has_samples: bool
     has_costs: bool  # of each access, not estimated from totals
+    atomics_are_contended: bool = False
     wasted_dram: float = (
         0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
     )
@@ -224,6 +225,7 @@ def gather(profile: Profile) -> Evidence:
         model=model_time(main, figures, sites, stalls),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
+        atomics_are_contended=are_atomics_contended(main, figures, sites),
         wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
 

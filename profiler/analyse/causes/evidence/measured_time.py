@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, are_atomics_contended, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.time_model import (
@@ -34,7 +34,6 @@ _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "mio"),
 }
-_ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
 # Of the kernels in tests/data/causes whose blocks end soonest, on an H100 and an H200: a place is empty for 260 to 300 cycles at least
 # until the next block runs in it, and however small the blocks are, the GPU launches no more than 0.81 to 0.84 of them a cycle.
 _REFILL_CYCLES = 300.0
@@ -93,11 +92,18 @@ def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
     return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
 
 
-def _avoidable(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns the traffic that a bound must not count, because accesses to the same data may share one trip after a change."""
+def _avoidable(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+    """Returns the work that a bound must not count.
+
+    Of device memory, that is the traffic that accesses to the same data may share after a change. Of the caches, it is
+    the sectors that no lane uses: who gives the work to other blocks also decides anew which lanes are neighbours.
+    """
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
-    return {"dram": wasted_dram(figures, loads + stores)}
+    touched = sum(site.sectors or 0.0 for site in sites)
+    unused = sum(site.excess_sectors for site in sites) / touched if touched else 0.0
+    beside_shared = 1.0 - min(1.0, figures.get("shared_of_l1_pct", 0.0) / 100)
+    return {"dram": wasted_dram(figures, loads + stores), "l2": unused, "l1": beside_shared * unused}
 
 
 def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
@@ -128,7 +134,10 @@ def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site
     warps = figures.get("active_warps")
     empty, refilling = _turnover(profile, figures, sites)
     return Places(
-        _unloaded(figures, sites),
+        # Who waits for contended atomics is in no unit's queue.
+        dict.fromkeys(_WAITED_FOR, 1.0)
+        if are_atomics_contended(profile, figures, sites)
+        else _unloaded(figures, sites),
         empty,
         refilling,
         _launching(profile),
@@ -169,17 +178,5 @@ def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, 
     found = {}
     for reason, kinds in _WAITED_FOR.items():
         if waited := issued * figures.get(f"stall_{reason}", 0.0):
-            found[reason] = min(1.0, _count_waits(sites, reason, kinds) * cycles[reason] / waited)
+            found[reason] = min(1.0, count_waits(sites, reason, kinds) * cycles[reason] / waited)
     return found
-
-
-def _count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
-    """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch."""
-    waits = asked = 0.0
-    for site in sites:
-        if site.kind in kinds:
-            asked = max(asked, site.executed)
-        elif site.waits.get(reason, 0) or site.instruction.name in _ENDS_OF_A_STRETCH:
-            waits += asked
-            asked = 0.0
-    return waits + asked

@@ -2,7 +2,7 @@
 //
 // Change from rung 19: four more kinds of tiles, and clusters that share one. If the last wave has tiles for half of the clusters or fewer, as many
 // clusters as there is room for multiply a part of k each; their sums go through the L2, and each adds up an equal part of the tile (shares.cuh).
-// C leaves as in rung 16, except from the broadest tile, whose sums fill the registers (by_shape.cuh).
+// C leaves as in rung 16, except from the broadest tile, whose sums fill the registers (tile_kinds.cuh).
 // Expect: where rung 19's last wave is poor, as much faster as it fills; at 5000 five waves of 256 x 320 for seven of 256 x 256.
 //
 //       waves of tiles, of ten clusters           the same, shared
@@ -15,11 +15,11 @@
 // Parts of shared tiles are multiplied before whole tiles and added up after them, so that no sharer waits long for another. The order of every sum is
 // fixed: the same bits in every launch. For sm_90a, and rows of multiples of 16 bytes, which TMA asks for; refuses everything else.
 #include "harness.cuh"
-#include "by_shape.cuh"
+#include "tile_kinds.cuh"
 
 void launch(const Product& g) {
     const Choice best = best_kind(g);
     best.launch(g, best.sharers);
 }
 
-int main(int argc, char** argv) { return harness::run<harness::Multiplication<bf16, bf16>>(argc, argv, {"21_by_shape", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<bf16, bf16>>(argc, argv, {"21_bf16_by_shape", launch}); }

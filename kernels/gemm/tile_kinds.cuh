@@ -158,7 +158,7 @@ void launch_with(const Product& g, int sharers) {
                       harness::tensor_map(g.c, g.m, g.n, 16, C_COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B), g.c, shares);
 }
 
-// What a tile of a kind takes, in cycles: a slab, and each tile besides. Measured in turns on an H200 at sizes where all clusters are busy (NOTES.md, step 33);
+// What a tile of a kind takes, in cycles: a slab, and each tile besides. Measured in turns on an H200 at sizes where all clusters are busy (NOTES.md, step 40);
 // a product in a smaller tile takes longer, since the L2 hands out more for it. Rows that start within a sector of 32 bytes cost a quarter more sectors: `astray` is
 // what that adds if both operands have such rows.
 struct Cost {

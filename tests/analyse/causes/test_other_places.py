@@ -1,0 +1,177 @@
+"""What a change leaves alone: costs that lie elsewhere than where warps seem to wait, and work that only looks fixed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import instructions, lanes, launch, redundant_accesses, waiting
+from profiler.analyse.causes.evidence.charging import are_atomics_contended
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.measured_time import model_time
+from profiler.analyse.recording.profile import Series
+from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.causes import BY_NAME as CAUSES
+from profiler.catalog.metrics import BY_NAME
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
+ATOMIC = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"
+
+
+@pytest.mark.parametrize(("needed", "kept"), [(400.0, 0.6), (100.0, 0.15)])
+def test_a_grid_of_more_blocks_may_also_bring_lanes_together(needed, kept):
+    """L1 is busy for 60 % of the time; only the sectors that hold data are sure to keep it busy afterwards."""
+    facts = {0: {"sectors": 400.0, "ideal_sectors": needed}}
+    evidence = evidence_of(LOAD, ADD, facts=facts)
+    model = model_time(evidence.profile, {"l1_pct": 60.0}, evidence.sites, {"long_scoreboard": 1.0})
+    bound, limit = model.bound(Effect(), CAUSES["grid-too-small"].leaves)
+    assert (1 - bound, limit) == (pytest.approx(kept), "l1")
+
+
+@pytest.mark.parametrize(("loads", "contended"), [(1, True), (8, True), (0, True)])
+def test_loads_that_are_issued_together_wait_once_behind_an_atomic(loads, contended):
+    """Warps wait for 5,000 cycles for each atomic and, once, for the loads before it: memory alone takes no 2,000."""
+    lines = [f"LDG.E R{10 + one}, [R2.64+{one:#x}]" for one in range(loads)]
+    evidence = evidence_of(*lines, ADD, ATOMIC, facts={loads: {"waits": {"long_scoreboard": 50}}})
+    issued = Series(BY_NAME["duration_ns"], "smsp__inst_issued.sum", Readings([100.0]))
+    profile = replace(evidence.profile, raw={"smsp__inst_issued.sum": issued})
+    figures = {"mem_busy_pct": 10.0, "stall_long_scoreboard": 5_000.0}
+    assert are_atomics_contended(profile, figures, evidence.sites) is contended
+    assert not are_atomics_contended(profile, figures | {"stall_long_scoreboard": 1_900.0}, evidence.sites)
+    assert not are_atomics_contended(
+        profile, figures, [one for one in evidence.sites if one.kind != "atomic"]
+    )
+
+
+@pytest.mark.parametrize(("contended", "saved"), [(False, 0.9), (True, 0.9 / 4)])
+def test_atomics_of_one_address_are_served_no_sooner_if_they_come_from_more_sms(contended, saved):
+    """Three quarters of the waiting are for atomics; nine in ten SMs have no block."""
+    facts = {0: {"waits": {"drain": 0}}, 2: {"waits": {"long_scoreboard": 25}}}
+    figures = {"waves": 0.05, "launch__sm_count": 132.0}
+    evidence = evidence_of(
+        ATOMIC, LOAD, ADD, facts=facts, figures=figures, grid=13, waits={"long_scoreboard": 1.0}
+    )
+    evidence.charged[evidence.sites[0]]["long_scoreboard"] = 75.0
+    (candidate,) = launch.detect_small_grid(replace(evidence, atomics_are_contended=contended))
+    assert candidate.saves == pytest.approx(saved, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("access", "waits"), [("LDG.E R4, [R8.64]", 31 / 32), ("ATOMG.E.ADD R4, [R8.64], R5", 0.0)]
+)
+def test_lanes_that_are_off_in_an_atomic_cost_nothing(access, waits):
+    """Atomics are served lane by lane, and a full warp of them takes as long as 32 warps of one lane."""
+    alone = {"lanes": 1.0, "acting": 1.0}
+    evidence = evidence_of("MOV R8, R9", access, ADD, facts={0: {"lanes": 32.0, "acting": 32.0}, 1: alone, 2: {"lanes": 32.0, "acting": 32.0, "waits": {"long_scoreboard": 10}}})  # fmt: skip
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.name == "idle-lanes"
+    assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(waits)
+
+
+@pytest.mark.parametrize(("passes", "saved"), [(200.0, 7 / 16), (3200.0, 0.0)])
+def test_a_warp_that_reads_a_column_of_a_tile_gets_it_by_no_shuffle(passes, saved):
+    """Rows that several warps store, and of which each warp reads a column, go through shared memory with or without conflicts."""
+    lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R9]", "FADD R6, R6, R7")
+    facts = {2: {"passes": passes, "ideal_passes": 100.0}, 3: {"waits": {"barrier": 10}}}
+    (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
+SUM = (
+    "MOV R4, RZ",
+    ("LDG.E R6, [R2.64]", 800.0),
+    ("FADD R4, R4, R6", 800.0),
+    ("IADD3 R2, R2, 0x4, RZ", 800.0),
+)
+TURN = (("STG.E [R8.64], R4", 800.0), ("@P0 BRA 0x10", 800.0), "EXIT")
+CHASED = ("MOV R4, RZ", ("LDG.E.64 R2, [R2.64]", 800.0), ("FADD R4, R4, R2", 800.0), ("MOV R12, R13", 800.0))
+FOUR = (
+    "MOV R4, RZ",
+    *((f"LDG.E R{10 + one}, [R2.64+{4 * one:#x}]", 800.0) for one in range(4)),
+    ("FADD R4, R4, R10", 800.0),
+    ("IADD3 R2, R2, 0x10, RZ", 800.0),
+)
+
+
+@pytest.mark.parametrize(("loop", "saved"), [(SUM, 3 / 4), (CHASED, 0.0), (FOUR, 0.0)])
+def test_without_a_store_in_each_turn_the_loads_of_four_turns_are_issued_together(loop, saved):
+    """The compiler moves no load before a store that may change what it reads; a list has to be followed one by one all the same."""
+    add = next(place for place, line in enumerate(loop) if "FADD" in line[0])
+    evidence = evidence_of(*loop, *TURN, facts={add: {"waits": {"long_scoreboard": 100}}})
+    (candidate,) = redundant_accesses.detect_redundant_stores(evidence)
+    assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("low_part", "spared"), [(False, 1 - 4 * 3 / 20), (True, 1 - 4 * 1 / 20)])
+def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_function(low_part, spared):
+    logarithm = ["FFMA R1, R2, 1.4426950216293334961, R1"] * 3
+    rest = ["FFMA R1, R2, 1.9251366722983220825e-08, R1"] if low_part else ["FFMA R1, R2, R3, R1"]
+    lines = [*logarithm, *rest, *["FFMA R3, R1, R3, R3"] * 16]
+    evidence = evidence_of(*lines)
+    for site in evidence.sites:
+        site.instruction = replace(site.instruction, line=7)
+    (candidate,) = instructions.detect_special_functions(evidence)
+    assert candidate.effect.resources["issue"] == pytest.approx(spared)
+
+
+@pytest.mark.parametrize(
+    ("width", "sectors", "acting", "served"),
+    [
+        (".128", 1600.0, 8.0, 3 / 4),  # a quarter of the lanes have an element
+        (".128", 1600.0, 32.0, 0.0),
+        (
+            "",
+            100.0,
+            32.0,
+            0.0,
+        ),  # the index that all lanes load is work for none of them, and nothing else is loaded
+    ],
+)
+def test_code_without_a_barrier_serves_the_lanes_that_access_memory_in_it(width, sectors, acting, served):
+    """Whole warps may have nothing to do, as where a program of 1,024 elements works on rows of 100."""
+    lines = ("IMAD R9, R2, 0x190, RZ", "LDG.E R2, [R6.64]", f"@!P0 LDG.E{width} R8, [R2.64]", "EXIT")
+    facts = {
+        1: {"lanes": 32.0, "acting": 32.0, "sectors": 100.0, "ideal_sectors": 100.0},
+        2: {"lanes": 32.0, "acting": acting, "sectors": sectors, "ideal_sectors": sectors},
+    } | {place: {"lanes": 32.0, "acting": 32.0} for place in (0, 3)}
+    evidence = evidence_of(*lines, facts=facts)
+    found = [one for one in lanes.detect_idle_lanes(evidence) if one.name == "idle-lanes"]
+    assert [one.weights.get(evidence.sites[0], 0.0) / 100 for one in found] == ([served] if served else [])
+
+
+ROOT = (
+    "MUFU.RSQ R2, R21",
+    "IADD3 R0, R21, {}, RZ",
+    "ISETP.GT.U32.AND P0, PT, R0, 0x727fffff, PT",
+    "@!P0 BRA 0x310",
+    "FMUL.FTZ R0, R21, R2",
+    "FMUL.FTZ R2, R2, 0.5",
+    "FFMA R17, -R0, R0, R21",
+    "FFMA R0, R17, R2, R0",
+    "BSSY B1, 0x360",
+    "BSYNC B1",
+)
+
+
+@pytest.mark.parametrize(("added", "is_root"), [("-0xd000000", True), ("-0xc000000", False)])
+@pytest.mark.parametrize("more", [0, 30])
+def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_line(added, is_root, more):
+    """An approximate root takes four at most, so that six of ten go, however much else the line does."""
+    evidence = evidence_of(*(line.format(added) for line in ROOT), *["FFMA R3, R4, R3, R3"] * more)
+    for site in evidence.sites:
+        site.instruction = replace(site.instruction, line=7)
+    found = [one.effect.resources["issue"] for one in instructions.detect_special_functions(evidence)]
+    assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
+
+
+@pytest.mark.parametrize(("reason", "launched"), [("wait", 0.98), ("long_scoreboard", 0.0), ("drain", 0.0)])
+def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blocks(reason, launched):
+    evidence = evidence_of(LOAD, ADD, figures={"waves": 100.0}, waits={reason: 1.0})
+    (candidate,) = launch.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
