@@ -1,7 +1,7 @@
 // Rung 21: tiles by the shape, and shared along k where they are too few for the last wave.
 //
 // Change from rung 19: four more kinds of tiles, and clusters that share one. If the last wave has tiles for half of the clusters or fewer, as many
-// clusters as there is room for multiply a part of k each; their sums go through the L2, and each adds up an equal part of the tile (shares.cuh).
+// clusters as there is room for multiply a part of k each; their sums go through the L2, and each adds up an equal part of the tile (cluster_shares.cuh).
 // C leaves as in rung 16, except from the broadest tile, whose sums fill the registers (tile_kinds.cuh).
 // Expect: where rung 19's last wave is poor, as much faster as it fills; at 5000 five waves of 256 x 320 for seven of 256 x 256.
 //

@@ -1,10 +1,10 @@
-// Rungs 21 and 22: kinds of tiles, the kernel that multiplies them and lets clusters share those of the last wave (shares.cuh), and what each kind takes.
+// Rungs 21 and 22: kinds of tiles, the kernel that multiplies them and lets clusters share those of the last wave (cluster_shares.cuh), and what each kind takes.
 #pragma once
 
 #include <cmath>
 
 #include "leaving.cuh"
-#include "shares.cuh"
+#include "cluster_shares.cuh"
 
 using Product = harness::Gemm<bf16, bf16>;
 using Broad = Tile<2, 320, 3>;
@@ -22,7 +22,7 @@ static_assert(fit<Large, Broad, Medium, Middle, Low, Small, Lone>, "a Hopper blo
 template <class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
 gemm_by_shape(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
-              const __grid_constant__ CUtensorMap c_map, bf16* c, const __grid_constant__ Shares shares) {
+              const __grid_constant__ CUtensorMap c_map, bf16* c, const __grid_constant__ ClusterShares shares) {
 #if TARGET_HAS_WGMMA
     // The sums of a large tile fill most registers: its producer gives some away, and a consumer has one slab's products under way, not two.
     constexpr bool LARGE = T::CONSUMERS * T::BN >= 384, LEAVES_LATER = T::BN <= 256;
@@ -138,7 +138,7 @@ template <class T>
 void launch_with(const Product& g, int sharers) {
     const int at_once = clusters_at_once<T>(), blocks = at_once * T::CLUSTER;
     const int64_t tiles = cluster_tiles<T>(g);
-    Shares shares;
+    ClusterShares shares;
     if (sharers > 1) {
         static const harness::DeviceBuffer<float4> sums(size_t(blocks) * T::BM * T::BN / 4);
         static harness::DeviceBuffer<uint32_t> counts(blocks * 2);

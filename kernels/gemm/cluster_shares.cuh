@@ -5,7 +5,7 @@
 #include "slabs.cuh"
 
 // Each of the first `tiles` tiles is shared by `sharers` clusters.
-struct Shares {
+struct ClusterShares {
     int tiles = 0, sharers = 1;
     float4* sums = nullptr;       // a tile for each cluster
     uint32_t* arrived = nullptr;  // for each block of a shared tile: how many sharers have stored their sums
@@ -21,7 +21,7 @@ struct Piece {
 #if TARGET_HAS_WGMMA
 // The pieces of this block's cluster, one after the other: its part of a shared tile, if it has one, then whole tiles.
 template <class T, class Visit>
-__device__ __forceinline__ void each_piece(const Tiles<bf16, T>& tiles, const Shares& shares, Visit visit) {
+__device__ __forceinline__ void each_piece(const Tiles<bf16, T>& tiles, const ClusterShares& shares, Visit visit) {
     const int all = tiles.tiles_m * tiles.tiles_n;
     bool shared = tiles.cluster < shares.tiles * shares.sharers;
     for (int tile = shared ? tiles.cluster / shares.sharers : shares.tiles + tiles.cluster; tile < all;) {
@@ -43,12 +43,12 @@ struct SharedTile {
     static constexpr int WARPS = 4 * T::CONSUMERS, FOURS = T::BN / 8;  // a lane holds four elements of 16 rows and 8 columns
     static constexpr int TILE = FOURS * WARPS * 32;
     const Tiles<bf16, T>& tiles;
-    const Shares& shares;
+    const ClusterShares& shares;
     const int warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
     const int tile = tiles.cluster / shares.sharers, part = tiles.cluster % shares.sharers;
     uint32_t* const arrived = shares.arrived + tile * T::CLUSTER + tiles.rank;
 
-    __device__ __forceinline__ SharedTile(const Tiles<bf16, T>& tiles_, const Shares& shares_) : tiles(tiles_), shares(shares_) {}
+    __device__ __forceinline__ SharedTile(const Tiles<bf16, T>& tiles_, const ClusterShares& shares_) : tiles(tiles_), shares(shares_) {}
 
     __device__ __forceinline__ static void sync_consumers() { asm volatile("bar.sync 1, %0;" ::"n"(T::CONSUMERS * 128) : "memory"); }
     __device__ __forceinline__ static bool speaks() { return threadIdx.x == 128; }  // for all consumers
