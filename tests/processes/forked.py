@@ -17,6 +17,7 @@ import gc
 import importlib
 import json
 import os
+import platform
 import runpy
 import signal
 import socket
@@ -24,11 +25,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from glob import glob
 from itertools import pairwise
 from multiprocessing import util
@@ -44,13 +44,14 @@ _IMPORTED = (
     "profiler.measure.devices.on_cluster", "profiler.store.ingest.on_workers",
     "profiler.store.reports.extract", "profiler.store.reports.contained_reader",
 )  # fmt: skip
-# Whoever is asked for one of these may spawn processes. It is forked together with an origin of its own, which takes 15 ms.
+# Whoever is asked for one of these may spawn processes. It is forked together with an origin of its own, which takes 7 ms.
 _SPAWNING = {
     "check", "collect", "compare", "ingest", "mcp", "notebook", "report", "sass", "show", "tune", "worker",
 }  # fmt: skip
 # What pytest has to be told there: it complains that it cannot rewrite the assertions of plugins that are imported already.
 PYTEST = ("-m", "pytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
-_NAME, _SUBREAPER = 15, 36  # Linux's PR_SET_NAME and PR_SET_CHILD_SUBREAPER
+_SET_NAME = 15  # Linux's PR_SET_NAME
+_CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}, 0x8000  # its call by architecture, and a flag
 _SPAWNED = b"spawn_main"
 _READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON")  # variables that the loader and an interpreter read
 _SET_LATER = (
@@ -61,9 +62,12 @@ _SET_LATER = (
 _LEFT_BEHIND = (
     "PYTHONHASHSEED",
 )  # a nanny of Dask sets it in the process that starts it, and no test needs it
+# So the libraries that are imported start no thread of their own.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 _MAY_BE_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)  # which is inherited; others are not
 
 UNFORKED = {"PROF_TESTS_UNFORKED": "1"}  # the environment of a process that spawns others as ever
+_origins: list[_Origin] = []  # one, from when it is needed first
 _generations = 0  # of processes that this one may spawn, if it was forked
 
 
@@ -185,42 +189,45 @@ class _Origin:
     """The process that others are forked from."""
 
     def __init__(
-        self, asked: socket.socket, started_with: Mapping[str, str], end: Callable[[], object]
+        self, pid: int, asked: socket.socket, started_with: Mapping[str, str], wait: Callable[[], object]
     ) -> None:
-        self.started_with, self._socket, self._wait = started_with, asked, end
+        self.pid, self.started_with, self._socket, self._wait = pid, started_with, asked, wait
         self._lock = threading.Lock()
 
     def fork(self, job: _Job, descriptors: list[int]) -> int:
-        """Returns the process's id. Its parent has ended at once, so that it became a child of this process."""
+        """Returns the id of the process, which is a child of this one."""
         with self._lock, tempfile.TemporaryFile() as request:
             request.write(json.dumps(job).encode("utf-8", "surrogateescape"))
             request.seek(0)
-            _adopt(True)
-            try:
-                socket.send_fds(self._socket, [b"?"], [request.fileno(), *descriptors])
-                return int(self._socket.recv(32))
-            finally:
-                _adopt(False)
+            socket.send_fds(self._socket, [b"?"], [request.fileno(), *descriptors])
+            return int(self._socket.recv(32))
 
     def end(self) -> None:
         self._socket.close()
         self._wait()
 
 
-@cache
+def origin_pid() -> int:
+    """Returns the process that this one's are forked from."""
+    return _origin().pid
+
+
 def _origin() -> _Origin:
+    if not _origins:
+        _origins.append(_start_origin())
+    return _origins[0]
+
+
+def _start_origin() -> _Origin:
     ours, theirs = socket.socketpair()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= _ONE_THREAD
     command = [sys.executable, __file__, str(theirs.fileno())]
     process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
     theirs.close()
-    made = _Origin(ours, dict(os.environ), process.wait)
+    made = _Origin(process.pid, ours, dict(os.environ), process.wait)
     atexit.register(made.end)
     return made
-
-
-def _adopt(orphans: bool) -> None:
-    ctypes.CDLL(None).prctl(_SUBREAPER, int(orphans), 0, 0, 0)
 
 
 # In the process that others are forked from
@@ -232,26 +239,30 @@ def _serve(asked: socket.socket) -> _Job:
         message, descriptors, *_ = socket.recv_fds(asked, 1, 64)
         if not message:
             os._exit(0)
-        heard, says = os.pipe()
-        between = os.fork()
-        if between == 0:
-            between = os.getpid()
-            child = os.fork()
-            if child == 0:
-                while os.getppid() == between:
-                    time.sleep(0.0005)
-                with os.fdopen(descriptors[0], "rb", closefd=False) as request:
-                    job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
-                asked.detach()  # its number may be that of another descriptor now
-                _keep(dict(zip(job.places, descriptors[1:], strict=True)))
-                return job
-            os.write(says, str(child).encode())
-            os._exit(0)
-        os.close(says)
-        os.waitpid(between, 0)
-        asked.sendall(os.read(heard, 32))
-        for descriptor in (heard, *descriptors):
+        if (pid := _fork_beside()) == 0:
+            with os.fdopen(descriptors[0], "rb", closefd=False) as request:
+                job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
+            asked.detach()  # its number may be that of another descriptor now
+            _keep(dict(zip(job.places, descriptors[1:], strict=True)))
+            return job
+        asked.sendall(str(pid).encode())
+        for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _fork_beside() -> int:
+    """Forks as `os.fork` does, but makes a child of this process's parent, which has asked for it.
+
+    The C library is not told. That does no harm in a process of one thread.
+    """
+    python, system = ctypes.pythonapi, ctypes.PyDLL(None, use_errno=True)
+    python.PyOS_BeforeFork()
+    pid = system.syscall(_CLONE[platform.machine()], _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    after = python.PyOS_AfterFork_Child if pid == 0 else python.PyOS_AfterFork_Parent
+    after()
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), "cannot fork")
+    return int(pid)
 
 
 def _keep(descriptors: Mapping[int, int]) -> None:
@@ -271,9 +282,11 @@ def _become(job: _Job) -> None:
     for number in job.ignored:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, job.blocked)
-    ctypes.CDLL(None).prctl(_NAME, _SPAWNED if "--multiprocessing-fork" in job.words else b"python", 0, 0, 0)
+    ctypes.CDLL(None).prctl(
+        _SET_NAME, _SPAWNED if "--multiprocessing-fork" in job.words else b"python", 0, 0, 0
+    )
     os.chdir(job.folder)
-    known_places = os.environ.get("LD_LIBRARY_PATH", "")
+    known_places, known_to_dask = os.environ.get("LD_LIBRARY_PATH", ""), _of_dask(os.environ)
     os.environ.clear()
     os.environ.update(job.environment)
     tempfile.tempdir = None
@@ -285,7 +298,12 @@ def _become(job: _Job) -> None:
         for library in (one for place in places.split(":") for one in glob(f"{place}/*.so*")):
             ctypes.CDLL(library)
     importlib.invalidate_caches()
-    sys.modules["dask.config"].refresh()
+    if _of_dask(job.environment) != known_to_dask:
+        sys.modules["dask.config"].refresh()  # reading it takes 6 ms
+
+
+def _of_dask(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith("DASK_")}
 
 
 def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
@@ -295,18 +313,16 @@ def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
     """
     global _generations  # noqa: PLW0603 - it is this process's own
     ours, theirs = socket.socketpair()
-    if os.fork() == 0:
+    if (pid := os.fork()) == 0:
         nowhere = os.open(os.devnull, os.O_RDWR)
         _keep({0: nowhere, 1: nowhere, 2: nowhere, 3: theirs.fileno()})
         theirs.detach()
         ours.detach()
-        ctypes.CDLL(None).prctl(_NAME, b"origin", 0, 0, 0)
+        ctypes.CDLL(None).prctl(_SET_NAME, b"origin", 0, 0, 0)
         return _serve(socket.socket(fileno=3))
     theirs.close()
     _generations = job.generations
-    made = _Origin(ours, started_with, lambda: None)
-    _origin.cache_clear()
-    globals()["_origin"] = lambda: made
+    _origins[:] = [_Origin(pid, ours, started_with, lambda: None)]
     util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
     return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import forked
 import pytest
@@ -22,6 +23,12 @@ HAS_IMPORTS = [sys.executable, "-c", "import sys; print('pandas' in sys.modules)
 def test_it_is_forked_where_an_interpreter_would_be_the_same(given, is_forked):
     found = forked.run(HAS_IMPORTS, env={**os.environ, **given}, capture_output=True, text=True, check=True)
     assert found.stdout == f"{is_forked}\n"
+
+
+def test_the_process_that_others_are_forked_from_has_one_thread():
+    """The locks of others would stay locked in what is forked from it: the C library is not told."""
+    forked.run(HAS_IMPORTS, check=True, capture_output=True)
+    assert len(list(Path(f"/proc/{forked.origin_pid()}/task").iterdir())) == 1
 
 
 @pytest.fixture
