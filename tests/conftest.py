@@ -311,6 +311,13 @@ def reader() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _spawned_are_forked(reader: Sandbox) -> Iterator[None]:
+    """Whatever else this process spawns is forked, but for the reader that all tests share."""
+    with forked.spawned():
+        yield
+
+
 @pytest.fixture
 def reader_without_code(reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     """For tests about what leads to a report: machine code takes NVIDIA's reader a sixth of a second, all else a thirtieth."""

@@ -755,7 +755,7 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
         server.stdout.readline()
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         patience = time.monotonic() + 60
-        while not (readers := [pid for pid in started_by(server.pid) if b"spawn_main" in command_of(pid)]):
+        while not (readers := list(filter(forked.is_spawned, started_by(server.pid)))):
             assert server.poll() is None
             assert time.monotonic() < patience, "no process reads the report"
             time.sleep(0.001)
@@ -776,10 +776,6 @@ def started_by(pid):
         for path in Path(f"/proc/{pid}/task").glob("*/children")
         for child in path.read_text().split()
     ]
-
-
-def command_of(pid):
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_an_interrupt_ends_it_although_it_waits_for_input(recorded):
