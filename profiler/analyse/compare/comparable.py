@@ -339,9 +339,10 @@ def peaks_text(before: Profile, after: Profile) -> str:
     if not both:
         return ""
     busiest = max(both, key=lambda name: max(one[name], other[name]))
+    here, there = f"{one[busiest]:.0f} %", f"{other[busiest]:.0f} %"
+    where = f"on {short_gpu(before.gpu)} and {there} on {short_gpu(after.gpu)}"
     return (
-        f"{_RESOURCES[busiest]} {one[busiest]:.0f} % busy on {short_gpu(before.gpu)} and "
-        f"{other[busiest]:.0f} % on {short_gpu(after.gpu)}, of each GPU's own peak."
+        f"{_RESOURCES[busiest]} {here} busy {'on both' if here == there else where}, of each GPU's own peak."
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import profiler
+from profiler.analyse.compare.comparable import peaks_text
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
@@ -214,6 +215,23 @@ def test_halves_that_become_floats_first_are_no_other_arithmetic(shipped_runs):
 def cautioned_for_precision(ladder, runs):
     rungs = profiler.ladder(ladder, runs).ladder.kernels
     return [rung.kernel for rung in rungs if any("precision differs" in told for told in rung.warnings)]
+
+
+@pytest.mark.parametrize(
+    ("busy_pct", "said"),
+    [
+        (52.0, "The FMA pipe is 52 % busy on both, of each GPU's own peak."),
+        (74.0, "The FMA pipe is 52 % busy on H200 and 74 % on H100, of each GPU's own peak."),
+    ],
+)
+def test_how_near_each_gpu_came_to_its_peak_is_said_once_where_it_is_the_same(make_run, busy_pct, said):
+    sides = [
+        profile_kernel(
+            make_run({"kernel": "k", "gpu": gpu, "metrics": {BY_NAME["fma_pipe_pct"].ncu[0]: value}}), "k"
+        )
+        for gpu, value in (("NVIDIA H200", 52.0), ("NVIDIA H100", busy_pct))
+    ]
+    assert peaks_text(*sides) == said
 
 
 def _of_processes(make_run, processes, **fields):
