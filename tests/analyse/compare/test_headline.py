@@ -78,6 +78,13 @@ def test_the_headline_names_the_largest_change_before_changes_against_it():
     )
 
 
+def test_nearly_all_is_not_said_to_be_all():
+    """Hardly any instruction is left; that is not the same as none."""
+    assert why(("instructions", 450.0, 1.0, 5e6, 11_111.0)) == "99.7 % fewer instructions run."
+    assert why(("instructions", 50_000.0, 1.0, 5e6, 100.0)) == "99.9 % fewer instructions run."
+    assert why(("instructions", 167.0, 1.0, 5e6, 30_000.0)) == "99 % fewer instructions run."
+
+
 def diagnosed(duration_ns: float, **saves_pct: float) -> Diagnosis:
     """A kernel of this duration, with the causes whose removal saves so many percent of it."""
     causes = [

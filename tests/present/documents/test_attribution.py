@@ -158,6 +158,14 @@ def test_the_rest_of_the_stalls_is_summed_and_full_shows_each(gemm, page):
     assert "others" not in full
 
 
+def test_instructions_are_said_to_be_those_of_one_scheduler(gemm, page):
+    """The table of metrics, on the same screen, counts those of the whole GPU."""
+    said = "instructions: of one scheduler, on average"
+    assert said in page(gemm.attribution).splitlines()
+    bytes_alone = attribution_of(2.0, 1.0, names=("bytes_moved", "bandwidth"), clock=None, view="bytes")
+    assert said not in page(bytes_alone)
+
+
 def test_a_dispatch_stall_that_counts_is_explained(recorded, page):
     runs = [recorded.find(number, "gemm") for number in "56"]
     found = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs)).attribution

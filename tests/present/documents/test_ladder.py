@@ -80,6 +80,12 @@ def test_every_rung_is_one_row_below_what_all_share():
     assert "43,205" in rows[0]
 
 
+def test_a_ladder_without_a_reference_has_no_column_for_it():
+    alone = [rung(number, reference="", reference_pct=None) for number in (1, 2)]
+    assert "% ref" not in table_of(text(ladder(*alone)))[0]
+    assert "% ref" in table_of(text(ladder(*alone, rung(3))))[0]
+
+
 @pytest.mark.parametrize("width", [80, 90, 100, 120])
 def test_it_fits_the_window_and_keeps_time_percentage_and_what_binds(width):
     steps = [stepped(number, 12.345, "unclear", issue_active_pct=(1.0, "changed")) for number in range(1, 12)]
