@@ -118,8 +118,8 @@ void launch_with(const harness::Gemm<float>& g) {
 
 // Few rows would leave most of a tile of 64 rows empty. Of eleven tiles, 16 x 256 is the fastest at 16 rows, and 64 x 128 at 64.
 void launch(const harness::Gemm<float>& g) {
-    if (g.m <= 32) launch_with<Tile<16, 256, 16, 4, 8, 2, 4>>(g);
-    else launch_with<Tile<64, 128, 16, 8, 8, 2, 4>>(g);
+    if (g.m <= 32) launch_with<TransposedTile<16, 256, 16, 4, 8, 2, 4>>(g);
+    else launch_with<TransposedTile<64, 128, 16, 8, 8, 2, 4>>(g);
 }
 
 int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"14_stream_k", launch}); }

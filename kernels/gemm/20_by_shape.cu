@@ -28,9 +28,15 @@ __device__ __forceinline__ void each_of(Do what, std::integer_sequence<int, I...
 template <int N, class Do>
 __device__ __forceinline__ void each_of(Do what) { each_of(what, std::make_integer_sequence<int, N>{}); }
 
-using Flat = Tile<16, 256, 16, 4, 8, 2, 4>;
-using Small = Tile<64, 128, 16, 8, 8, 3, 4>;
-using Large = Tile<128, 128, 8, 8, 16, 3, 2>;
+using Flat = TransposedTile<16, 256, 16, 4, 8, 2, 4>;
+using Small = TransposedTile<64, 128, 16, 8, 8, 3, 4>;
+using Large = TransposedTile<128, 128, 8, 8, 16, 3, 2>;
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int FEWER_BLOCKS = 1;  // with three stages and the registers of all blocks, sm_80 would spill
+#else
+constexpr int FEWER_BLOCKS = 0;
+#endif
 
 // Bytes of shared memory: for the slabs, and where these are multiplied, for the sums.
 template <class T>
@@ -47,7 +53,7 @@ __device__ __forceinline__ uint32_t* leave(int m, int n, float* c, const Shares&
 }
 
 template <class T, Fit FIT>
-__global__ void __launch_bounds__(T::THREADS, least_blocks<T>)
+__global__ void __launch_bounds__(T::THREADS, least_blocks<T> > FEWER_BLOCKS ? least_blocks<T> - FEWER_BLOCKS : 1)
 gemm_20_by_shape(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Shares shares) {
     constexpr int BM = T::BM, BN = T::BN, BK = T::BK, TM = T::TM, TN = T::TN, THREADS = T::THREADS;
     constexpr int STAGES = T::STAGES, STAGE_BYTES = T::STAGE_BYTES, A_STRIDE = T::A_STRIDE, B_LANES = T::B_LANES;

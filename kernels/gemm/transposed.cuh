@@ -9,7 +9,7 @@ constexpr int A_LANES = 8;      // threads that share a row of A
 
 // A tile of C, by threads of TM x TN elements each, in a block that an SM has room for `BLOCKS` times.
 template <int BM_, int BN_, int BK_, int TM_, int TN_, int STAGES_, int BLOCKS_>
-struct Tile {
+struct TransposedTile {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_, STAGES = STAGES_, BLOCKS = BLOCKS_;
     static constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the tile of a warp
     static constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
