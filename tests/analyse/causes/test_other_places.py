@@ -204,3 +204,12 @@ def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(coun
     facts = {1: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
     (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["issue"] == pytest.approx(spared)
+
+
+@pytest.mark.parametrize(("integers", "kept"), [(0, 0.8), (30, 0.2)])
+def test_integers_on_the_fma_pipe_compute_addresses_and_hold_no_bound(integers, kept):
+    """Where loads go, the multiplications of their indices go too; those of floats stay."""
+    evidence = evidence_of(LOAD, *["FFMA R5, R4, R6, R5"] * 10, *["IMAD R2, R3, R4, R2"] * integers)
+    model = model_time(evidence.profile, {"fma_pipe_pct": 80.0}, evidence.sites, {"long_scoreboard": 1.0})
+    bound, limit = model.bound(Effect(), CAUSES["redundant-global-loads"].leaves)
+    assert (1 - bound, limit) == (pytest.approx(kept), "fma")
