@@ -311,6 +311,13 @@ def reader() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _spawned_are_forked(reader: Sandbox) -> Iterator[None]:
+    """Whatever else this process spawns is forked, but for the reader that all tests share."""
+    with forked.spawned():
+        yield
+
+
 @pytest.fixture
 def reader_without_code(reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     """For tests about what leads to a report: machine code takes NVIDIA's reader a sixth of a second, all else a thirtieth."""
@@ -532,7 +539,8 @@ def dated() -> Callable[[Path, int], str]:
 
 def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,
               timings: Sequence[float] = (), **fields: Any) -> Run:  # fmt: skip
-    sha256 = hashlib.sha256(name.encode()).hexdigest()
+    content = name if root else repr((name, launches, timings, fields))  # a stored run is found by its name
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
     run_id = RunId("20260101t000000z", name, sha256[:12])
     builders = {table: TableBuilder(table, str(run_id)) for table in TABLES}
     for number, launch in enumerate(launches):
@@ -546,9 +554,10 @@ def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None =
     facts = {
         "gpus": ["NVIDIA H200"], "ncu_version": "2025.3.1.0", "clock_control": "none", "cache_control": "all",
         "replay_mode": "kernel", "sections": ["WarpStateStats"], "workload": {"m": 4096},
+        "recorded": "2026-01-01T00:00:00Z",
     }  # fmt: skip
     manifest = Manifest(
-        schema_version=SCHEMA_VERSION, run_id=str(run_id), name=name, origin="ingested", recorded="2026-01-01T00:00:00Z",
+        schema_version=SCHEMA_VERSION, run_id=str(run_id), name=name, origin="ingested",
         reports=[StoredReport(sha256, 1000, reference="/nowhere/made.ncu-rep")], tables=stored,
         kernels=[KernelCount(kernel, count) for kernel, count in kernels.items()], **{**facts, **fields},
     )  # fmt: skip

@@ -58,7 +58,7 @@ def test_a_kernel_is_shown_with_its_causes(reports, runs):
     assert stored.causes == profiler.compare(*(runs.find(one, ladder="gemm") for one in ("4", "5"))).causes
 
 
-def test_of_several_kernels_one_is_chosen(reports):
+def test_show_chooses_one_kernel_of_several(reports):
     shown = profiler.show(reports / "several.ncu-rep")
     assert [one.kernel for one in shown.index] == [one.kernel for one in shown.finding.index]
     assert len(shown.sheets) == len(shown.index) == 3
@@ -108,7 +108,7 @@ def test_every_argument_called_runs_takes_a_folder_or_what_open_runs_returned(ru
     assert profiler.roofline("gemm", runs.root) == profiler.roofline("gemm", runs)
 
 
-def test_what_is_returned_shows_itself_in_a_line_or_as_its_command_does(runs):
+def test_a_returned_object_prints_one_line_or_what_its_command_prints(runs):
     assert repr(profiler.ladder("gemm", runs)).startswith("gemm: Matrix multiplication")
     assert repr(profiler.roofline("gemm", runs)).startswith("<roofline of gemm on NVIDIA H200: ")
     assert re.fullmatch(
@@ -130,7 +130,7 @@ def test_type_checkers_learn_that_there_are_types():
 
 
 @pytest.mark.parametrize(("given", "what"), [((3,), "function"), ((len, []), "reference")])
-def test_what_cannot_be_called_is_refused_before_anything_is_looked_for(given, what):
+def test_an_object_that_cannot_be_called_is_refused_before_anything_else(given, what):
     function, *arguments = given
     with pytest.raises(TypeError, match=f"the {what} is .*cannot be called"):
         profiler.measure(function, *arguments, reference=None if what == "function" else 3)
@@ -211,7 +211,7 @@ def test_a_run_is_in_a_store_by_the_names_that_find_it(runs):
 
 @pytest.mark.parametrize("ask", [profiler.show, profiler.read, lambda one: profiler.compare(one, one)])
 @pytest.mark.parametrize("given", [len, None, ["gemm-5"]])
-def test_what_is_no_recording_is_refused_with_what_is_one(ask, given):
+def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, given):
     with pytest.raises(
         TypeError, match=r"is no recording: give the path of a report, the name.*`profiler\.measure`"
     ):
@@ -244,13 +244,13 @@ def test_the_package_of_the_same_name_does_not_hide_the_function():
     assert list(signature(profiler.measure).parameters)[:3] == ["function", "arguments", "kernel_name"]
 
 
-def test_of_several_common_kernels_all_are_compared_as_the_command_does(reports):
+def test_compare_compares_all_common_kernels_as_the_command_does(reports):
     found = profiler.compare(reports / "several.ncu-rep", reports / "several.ncu-rep")
     assert len(found.comparisons) == len(found.index) == 3
     assert found.headline.what in " ".join(repr(found).split())
 
 
-def test_what_completion_offers_is_what_there_is_to_use(runs):
+def test_completion_offers_only_attributes_that_exist_and_are_for_users(runs):
     recording = runs["gemm-6"]
     for one in (runs, recording):
         assert all(hasattr(one, name) for name in dir(one))

@@ -352,7 +352,7 @@ def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, sh
     assert figures | {duration["verdict"]} <= set(table[1].split())
 
 
-def test_what_is_longer_than_the_terminal_goes_through_the_pager_of_the_user(recorded):
+def test_output_longer_than_the_terminal_goes_through_the_users_pager(recorded):
     arguments = ("--runs", recorded.root, "show", "6")
     pager = {"PAGER": "sed s/^/paged:/", "NO_COLOR": "1", "LINES": "24"}
     assert "paged:launched" in on_a_terminal(*arguments, **pager)

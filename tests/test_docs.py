@@ -93,7 +93,7 @@ def started_here(monkeypatch, prof_here, reader_of_pages):
 
 
 @pytest.mark.parametrize("page", generate.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_shows_is_what_the_commands_print_today(page):
+def test_a_page_shows_what_the_commands_print_today(page):
     assert generate.generated_page(page.read_text()) == page.read_text(), "run `just docs`"
 
 

@@ -53,7 +53,7 @@ def test_letters_of_every_script_stay_as_they_are(text):
         ("at::error::x ::std::y a##b", "at::error::x ::std::y a##b"),
     ],
 )
-def test_what_is_hidden_or_a_command_to_ci_is_shown_as_an_escape(text, shown):
+def test_hidden_characters_and_commands_to_ci_are_shown_as_escapes(text, shown):
     assert printable(text) == shown
 
 

@@ -16,59 +16,15 @@
 // of partial sums there and back, through the L2.
 // Where C has few rows, a tile has 16 instead of 64.
 // Rows of B and C that are multiples of 16 bytes go by 16 bytes also where tiles overhang.
-#include "device.cuh"
 #include "harness.cuh"
 #include "stream_k.cuh"
-
-constexpr int PAD = 4;          // floats: keeps the rows of As 16-byte aligned, and 4 banks apart
-constexpr int LANES_M = 4, LANES_N = 8;
-constexpr int A_LANES = 8;      // threads that share a row of A
-
-// A tile of C, by threads of TM x TN elements each, in a block that an SM has room for `BLOCKS` times.
-template <int BM_, int BN_, int BK_, int TM_, int TN_, int STAGES_, int BLOCKS_>
-struct Tile {
-    static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_, STAGES = STAGES_, BLOCKS = BLOCKS_;
-    static constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the tile of a warp
-    static constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
-    static constexpr int ROW_BAND = 4 * LANES_M, COL_BAND = 4 * LANES_N;
-    static constexpr int A_ROWS = THREADS / A_LANES;  // rows that one pass of the block's threads copies
-    static constexpr int B_LANES = THREADS / BK;      // threads that share a row of B
-    static constexpr int A_STRIDE = BM + PAD, A_FLOATS = BK * A_STRIDE;
-    static constexpr int STAGE_BYTES = (A_FLOATS + BK * BN) * 4, SHARED_BYTES = STAGES * STAGE_BYTES;
-    static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
-    static_assert(BM % WM == 0 && BN % WN == 0 && THREADS <= 1024, "warp tiles must cover the block tile, 1024 threads at most");
-    static_assert(BK % A_LANES == 0 && BM % A_ROWS == 0, "whole passes of the block's threads must cover As");
-    static_assert(THREADS % BK == 0 && BN / 4 % B_LANES == 0, "the threads of a row must cover Bs");
-    static_assert(STAGES >= 2 && BK >= 2, "one slab is read while another is written");
-    static_assert(SHARED_BYTES * BLOCKS <= 160 * 1024, "sm_80 has 160 KB of shared memory for all blocks of an SM");
-};
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr int SPARE_BLOCKS = 1;  // with the registers of all blocks, sm_100 would spill
-#else
-constexpr int SPARE_BLOCKS = 0;
-#endif
-
-enum Fit { WHOLE, WIDE, ANY };  // whole tiles; tiles overhang, but rows of B and C are multiples of 16 bytes; neither
-
-template <Fit FIT>
-__device__ __forceinline__ void copy_b(uint32_t to, const float* at, int valid) {
-    if constexpr (FIT == WIDE)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(at), "r"(valid > 0 ? 16 : 0) : "memory");
-    else copy_async_4<FIT == WHOLE>(to, at, valid);
-}
-
-template <Fit FIT>
-__device__ __forceinline__ void store_c(float* at, int valid, float4 value) {
-    if (FIT != WIDE) store_4<FIT == WHOLE>(at, valid, value);
-    else if (valid > 0) store_4<true>(at, valid, value);
-}
+#include "transposed.cuh"
 
 template <class T, Fit FIT>
-__global__ void __launch_bounds__(T::THREADS, T::BLOCKS > SPARE_BLOCKS ? T::BLOCKS - SPARE_BLOCKS : 1)
+__global__ void __launch_bounds__(T::THREADS, least_blocks<T>)
 gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Plan plan) {
-    constexpr bool FULL = FIT == WHOLE;
     constexpr int BM = T::BM, BN = T::BN, BK = T::BK, TM = T::TM, TN = T::TN, WM = T::WM, WN = T::WN, THREADS = T::THREADS;
-    constexpr int STAGES = T::STAGES, STAGE_BYTES = T::STAGE_BYTES, A_STRIDE = T::A_STRIDE, A_ROWS = T::A_ROWS, B_LANES = T::B_LANES;
+    constexpr int STAGES = T::STAGES, STAGE_BYTES = T::STAGE_BYTES, A_STRIDE = T::A_STRIDE, B_LANES = T::B_LANES;
     constexpr int ROW_BAND = T::ROW_BAND, COL_BAND = T::COL_BAND;
     extern __shared__ float4 shared[];
     char* const stages = reinterpret_cast<char*>(shared);
@@ -90,29 +46,9 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
         const int row0 = tile / plan.tiles_across * BM, col0 = tile % plan.tiles_across * BN;
         const int k_begin = (slab - tile * plan.slabs_of_tile) * BK;
         const int k_end = min(k, (min(end, tile_end) - tile * plan.slabs_of_tile) * BK);
-        // Where this thread's copies start, and how much of the matrix lies beyond.
-        const float* a_at = a + size_t(row0 + a_row) * k + k_begin + a_col;
-        const float* b_at = b + size_t(k_begin + b_row) * n + col0 + b_col;
-        const int a_rows = m - row0 - a_row, a_valid = k - a_col;
-        const int b_rows = k - b_row, b_valid = n - col0 - b_col;
-
-        // Queues the copy of the slab that starts at k0; a slab past the end is an empty group, to keep the count.
-        const auto copy_slab = [&](uint32_t stage, int k0) {
-            if (k0 < k_end) {
-                const float* a_from = a_at;
-#pragma unroll
-                for (int y = 0; y < BM; y += A_ROWS, a_from = rows_below<A_ROWS>(a_from, k))
-#pragma unroll
-                    for (int x = 0; x < BK; x += A_LANES)
-                        copy_async_1<FULL>(a_to + stage + 4 * (x * A_STRIDE + y), a_from + x, y < a_rows ? a_valid - k0 - x : 0);
-#pragma unroll
-                for (int x = 0; x < BN; x += 4 * B_LANES)
-                    copy_b<FIT>(b_to + stage + 4 * x, b_at + x, k0 < b_rows ? b_valid - x : 0);
-                a_at += BK;
-                b_at = rows_below<BK>(b_at, n);
-            }
-            copy_async_commit();
-        };
+        Copies<T, FIT> copies{a_to, b_to, n, k, k_end,
+                              a + size_t(row0 + a_row) * k + k_begin + a_col, b + size_t(k_begin + b_row) * n + col0 + b_col,
+                              m - row0 - a_row, k - a_col, k - b_row, n - col0 - b_col};
 
         float sum[TM][TN] = {};
         float a_part[2][TM], b_part[2][TN];  // this k-step's fragments and the next one's
@@ -126,7 +62,7 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
         };
 
 #pragma unroll
-        for (int s = 0; s < STAGES - 1; ++s) copy_slab(s * STAGE_BYTES, k_begin + s * BK);
+        for (int s = 0; s < STAGES - 1; ++s) copies.queue(s * STAGE_BYTES, k_begin + s * BK);
         copy_async_wait<STAGES - 2>();
         __syncthreads();
         read_fragments(0, 0, 0);
@@ -142,7 +78,7 @@ gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* 
                     reading = reading == (STAGES - 1) * STAGE_BYTES ? 0 : reading + STAGE_BYTES;
                 }
                 read_fragments((kk + 1) % 2, reading, (kk + 1) % BK);
-                if (kk == 0) copy_slab(writing, k0 + (STAGES - 1) * BK);
+                if (kk == 0) copies.queue(writing, k0 + (STAGES - 1) * BK);
                 walk_in_rows<TM, TN>([&](int i, int j) { sum[i][j] += a_part[kk % 2][i] * b_part[kk % 2][j]; });
             }
         }
@@ -182,8 +118,8 @@ void launch_with(const harness::Gemm<float>& g) {
 
 // Few rows would leave most of a tile of 64 rows empty. Of eleven tiles, 16 x 256 is the fastest at 16 rows, and 64 x 128 at 64.
 void launch(const harness::Gemm<float>& g) {
-    if (g.m <= 32) launch_with<Tile<16, 256, 16, 4, 8, 2, 4>>(g);
-    else launch_with<Tile<64, 128, 16, 8, 8, 2, 4>>(g);
+    if (g.m <= 32) launch_with<TransposedTile<16, 256, 16, 4, 8, 2, 4>>(g);
+    else launch_with<TransposedTile<64, 128, 16, 8, 8, 2, 4>>(g);
 }
 
 int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"14_stream_k", launch}); }

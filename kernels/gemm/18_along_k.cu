@@ -18,6 +18,7 @@
 // For sm_90 and later, and rows of multiples of 16 bytes, which the copy engine asks for; refuses everything else.
 #include "harness.cuh"
 #include "hopper.cuh"
+#include "ordered.cuh"
 #include "stream_k.cuh"
 
 constexpr int TM = 8, TN = 16, LANES_M = 4, LANES_N = 8;  // a thread's elements, and the lanes of a warp
@@ -28,15 +29,6 @@ constexpr int A_BYTES = BM * BK * 4, B_BYTES = BK * BN * 4, STAGE_BYTES = A_BYTE
 constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + 2 * STAGES * 8;
 static_assert(BK * 4 == 128, "a row of As is one row of the 128-byte swizzle");
 static_assert(TM * TN * THREADS * 4 <= STAGES * STAGE_BYTES, "the sums of a tile pass through the stages");
-
-__device__ __forceinline__ float4 read_shared(uint32_t from) {
-    float4 four;
-    asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w) : "r"(from));
-    return four;
-}
-__device__ __forceinline__ float part_of(const float4& four, int i) {
-    return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
-}
 
 // Hands the sums to the instructions that store them. Those want four neighbours in adjacent registers, as four numbers of B are; written
 // to shared memory with neighbours exchanged, the sum of an even column lies in an odd register and that of an odd column in an even one.

@@ -45,9 +45,10 @@ __device__ __forceinline__ void send_box(const CUtensorMap* map, uint32_t to, co
     }
 }
 
+template <int COLUMNS = BN>
 struct LeavingTile {
     const CUtensorMap* c_map;
-    __nv_bfloat162 packed[BN / 4];
+    __nv_bfloat162 packed[COLUMNS / 4];
     int row0 = 0, col0 = -1;  // of this warp's 16 rows; no column: nothing waits
 
     __device__ __forceinline__ explicit LeavingTile(const CUtensorMap* map) : c_map(map) {}
@@ -59,17 +60,17 @@ struct LeavingTile {
         const int valid = n - col;  // in blocks of eight columns: all or none
         const auto from = reinterpret_cast<const __nv_bfloat162*>(bias + col + threadIdx.x % 4 * 2);
 #pragma unroll
-        for (int j = 0; j < BN / 8; ++j) packed[BN / 8 + j] = load_pair(from + 4 * j, valid, 8 * j);
+        for (int j = 0; j < COLUMNS / 8; ++j) packed[COLUMNS / 8 + j] = load_pair(from + 4 * j, valid, 8 * j);
     }
 
     // Packs the sums, or GELU(sum + bias) of them. Eight columns at a time take the place of bias that was read before.
     template <bool LAYER>
-    __device__ __forceinline__ void take(float (&sum)[128], int row, int col) {
+    __device__ __forceinline__ void take(float (&sum)[COLUMNS / 2], int row, int col) {
         wgmma_settle(sum);
 #pragma unroll
-        for (int j = 0; j < BN / 8; ++j) {
+        for (int j = 0; j < COLUMNS / 8; ++j) {
             float2 bias;
-            if (LAYER) bias = __bfloat1622float2(__hmul2(packed[BN / 8 + j], __float2bfloat162_rn(0.5f)));  // exact
+            if (LAYER) bias = __bfloat1622float2(__hmul2(packed[COLUMNS / 8 + j], __float2bfloat162_rn(0.5f)));  // exact
 #pragma unroll
             for (int i = 2 * j; i < 2 * j + 2; ++i)
                 packed[i] = LAYER ? __floats2bfloat162_rn(gelu_of_twice(0.5f * sum[2 * i] + bias.x), gelu_of_twice(0.5f * sum[2 * i + 1] + bias.y))
@@ -109,7 +110,7 @@ __device__ __forceinline__ void multiply(const Tiles<Element>& tiles, const CUte
         take_registers<232>();
         const int consumer = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
         const uint32_t boxes = cs + warp * 2 * C_BOX_BYTES;
-        LeavingTile leaving(&c_map);
+        LeavingTile<> leaving(&c_map);
         tiles.each([&](int tile) {
             float sum[128];
             for (int slab = 0; slab < tiles.slabs; ++slab) {

@@ -23,22 +23,32 @@ __device__ inline int2 place_of_tile(int tile, int tiles_m, int tiles_n, int ban
     return make_int2(first + within % rows, within / rows);
 }
 
+struct PersistentLaunch {
+    cudaLaunchAttribute cluster;
+    cudaLaunchConfig_t config = {};
+    int clusters_at_once = 0;  // that the GPU holds
+
+    template <class... Parameters>
+    PersistentLaunch(void (*kernel)(Parameters...), int cluster_blocks, int threads, int shared_bytes) {
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim = {unsigned(cluster_blocks), 1, 1};
+        config.gridDim = dim3(cluster_blocks);
+        config.blockDim = dim3(threads);
+        config.dynamicSmemBytes = shared_bytes;
+        config.attrs = &cluster;
+        config.numAttrs = 1;
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+        CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters_at_once, kernel, &config));
+    }
+    PersistentLaunch(const PersistentLaunch&) = delete;
+    PersistentLaunch& operator=(const PersistentLaunch&) = delete;
+};
+
 // As many clusters as the GPU holds at once, but no more than there are tiles for.
 template <class... Parameters, class... Arguments>
 void launch_persistent(void (*kernel)(Parameters...), int cluster_blocks, int threads, int shared_bytes, int64_t cluster_tiles,
                        Arguments... arguments) {
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {unsigned(cluster_blocks), 1, 1};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(cluster_blocks);
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = shared_bytes;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    int clusters_at_once = 0;
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters_at_once, kernel, &config));
-    config.gridDim = dim3(cluster_blocks * unsigned(std::min<int64_t>(clusters_at_once, cluster_tiles)));
-    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
+    PersistentLaunch launch(kernel, cluster_blocks, threads, shared_bytes);
+    launch.config.gridDim = dim3(cluster_blocks * unsigned(std::min<int64_t>(launch.clusters_at_once, cluster_tiles)));
+    CUDA_CHECK(cudaLaunchKernelEx(&launch.config, kernel, arguments...));
 }

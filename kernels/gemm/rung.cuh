@@ -49,7 +49,8 @@ inline dim3 grid_of_tiles(int m, int n, int tile_m, int tile_n) {
 // Describes a row-major matrix to the tensor copy engine, which will fetch boxes of this shape from it.
 // Rows must be multiples of 16 bytes. The driver's entry point is looked up, so nothing links against libcuda.
 template <class Element>
-CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_rows, int box_columns, CUtensorMapSwizzle swizzle) {
+CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_rows, int box_columns, CUtensorMapSwizzle swizzle,
+                       CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B) {
     void* encode = nullptr;
     cudaDriverEntryPointQueryResult found;
     CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found));
@@ -62,7 +63,7 @@ CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_row
     CUtensorMap map;
     const CUresult status = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
         &map, type, 2, const_cast<Element*>(matrix), extent, row_bytes, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (status != CUDA_SUCCESS) fail(CUDA_FAILED, "cuTensorMapEncodeTiled: CUresult %d", int(status));
     return map;
 }

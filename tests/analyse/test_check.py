@@ -153,7 +153,7 @@ def test_the_interval_holds_the_change_and_lies_on_its_scale(profile_of):
     limit=st.floats(0, 100),
     seed=st.integers(0, 99),
 )
-def test_what_passes_one_way_is_no_regression_the_other_way_round_unless_it_got_worse(
+def test_a_pair_and_its_mirror_image_are_never_both_regressions(
     profile_of, middle, change, noise, limit, seed
 ):
     """A pair and its mirror image are never both regressions, and a looser limit never fails more."""
@@ -224,7 +224,7 @@ def test_a_recording_without_a_duration_is_an_error(make_run):
         check(*profiles)
 
 
-def test_what_compare_calls_a_trifle_of_its_whole_does_not_make_a_check_unclear(profile_of):
+def test_a_change_that_is_trifling_beside_its_whole_does_not_make_a_check_unclear(profile_of):
     """Two conflicts or none in a million wavefronts: chance, which no number of launches would settle."""
     conflicts, wavefronts = (BY_NAME[f"shared_load_{what}"].ncu[0] for what in ("conflicts", "wavefronts"))
     limit = Threshold(BY_NAME["shared_load_conflicts"], "rise", 10.0)

@@ -112,7 +112,7 @@ def noisy_processes(random_: random.Random) -> list[list[float]]:
     return [[random_.gauss(centre, 2) for _ in range(5)] for centre in centres]
 
 
-def test_what_the_source_has_now_is_marked_and_compared_unless_it_is_the_best() -> None:
+def test_the_point_of_the_source_is_marked_and_compared_unless_it_is_the_best() -> None:
     sweep = sweep_of(point(A, FINAL_A), point(B, FINAL_B))
     best = derive_tuning(sweep, current=A)
     assert (best.best.is_current, best.current) == (True, None)
@@ -134,7 +134,7 @@ def test_a_value_is_worth_what_its_best_point_is() -> None:
     assert (unroll.name, unroll.worth_pct) == ("UNROLL", pytest.approx(20))
 
 
-def test_what_is_not_correct_never_wins_and_its_reasons_are_counted() -> None:
+def test_an_incorrect_point_never_wins_and_the_reasons_are_counted() -> None:
     fast = SweptPoint(0, B, "wrong", "off by one", repeats=repeats("screen", [1.0]))
     excluded = [SweptPoint(0, {"TILE": tile}, "excluded", "spills") for tile in (16, 32, 64)]
     finding = derive_tuning(sweep_of(fast, point(A, FINAL_A), *excluded))

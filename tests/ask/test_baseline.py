@@ -37,7 +37,7 @@ def test_pairs_stand_in_the_order_that_people_count_in(made, made_elsewhere):
     assert [after.manifest.name for _, after in pairs] == ["gemm-1", "gemm-9", "gemm-10"]
 
 
-def test_what_has_no_counterpart_is_named(made, made_elsewhere):
+def test_recordings_without_a_counterpart_are_named(made, made_elsewhere):
     for one in (made, made_elsewhere):
         one.profile("both", 100.0)
     made.profile("new", 100.0)
@@ -68,7 +68,7 @@ def test_a_pattern_leaves_out_the_runs_without_such_a_kernel(made, made_elsewher
         pair_stores(made_elsewhere.store, made.store, kernel_name="three")
 
 
-def test_what_the_baseline_has_on_another_gpu_alone_is_not_missed(made, made_elsewhere):
+def test_a_recording_that_the_baseline_has_only_on_another_gpu_is_not_missing(made, made_elsewhere):
     for one in (made, made_elsewhere):
         one.profile("both", 100.0, gpus=["A"])
     made_elsewhere.profile("elsewhere", 100.0, gpus=["B"])
@@ -76,7 +76,7 @@ def test_what_the_baseline_has_on_another_gpu_alone_is_not_missed(made, made_els
     assert pair_stores(made_elsewhere.store, made.store).missing == ["elsewhere, m=4096"]
 
 
-def test_where_one_side_alone_has_more_nothing_was_renamed(made, made_elsewhere):
+def test_no_renaming_is_suggested_when_only_one_side_has_more_recordings(made, made_elsewhere):
     for one in (made, made_elsewhere):
         one.profile("both", 100.0)
     made.profile("new", 100.0)

@@ -107,7 +107,7 @@ def test_a_rung_recorded_only_with_other_presets_is_missing_with_their_names(mad
     assert str(not_found.value).endswith(whys[2].removeprefix("no run"))
 
 
-def test_what_may_not_be_compared_is_a_step_with_its_reason(made, made_ladder):
+def test_a_step_between_runs_that_cannot_be_compared_gives_the_reason(made, made_ladder):
     made.profile("made-1", 100.0, ncu_version="2024.1")
     made.profile("made-2", 90.0, ncu_version="2026.1")
     (step,) = derive_ladder_sheet(find_climb(made.store, made_ladder)).steps

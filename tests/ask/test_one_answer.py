@@ -73,7 +73,7 @@ def asked(request, recorded, prof_here):
 # compare
 
 
-def test_what_changed_is_the_same_on_the_command_line_over_mcp_in_python_and_on_the_page(asked):
+def test_the_command_mcp_python_and_the_page_give_the_same_comparison(asked):
     printed = asked.verb("compare", asked.before, asked.after, "--full")
     (pair,) = asked.page_of_both().pairs
     assert asked.tool("compare", before=asked.before, after=asked.after) == printed

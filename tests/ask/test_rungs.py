@@ -46,7 +46,7 @@ def test_the_workload_that_most_rungs_share_is_taken(made, draw):
     assert len(rungs) == 2
 
 
-def test_of_equally_common_workloads_the_newest_counts(made, draw):
+def test_the_newest_of_equally_common_workloads_is_chosen(made, draw):
     for size in (4096, 1024, 2048):
         for rung in (1, 2):
             made.profile(f"made-{rung}", 100.0, workload={"m": size}, program=str(size))
@@ -157,7 +157,7 @@ def test_the_only_kernel_of_a_run_is_meant_whatever_it_is_called(made, draw):
     assert draw()[1][0].profile.kernel == "renamed"
 
 
-def test_of_several_kernels_the_ladders_expression_chooses(made, draw, make_run):
+def test_the_ladders_expression_chooses_one_kernel_of_several(made, draw, make_run):
     make_run({"kernel": "kernel_1"}, {"kernel": "memset"}, name="made-1", root=made.store.root)
     assert draw()[1][0].profile.kernel == "kernel_1"
 

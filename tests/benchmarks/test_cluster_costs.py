@@ -160,7 +160,7 @@ def test_bytes_there_and_back(pool, megabytes: int) -> None:
 
 
 @pytest.mark.parametrize("runs", [0, 10_000, 100_000])
-def test_what_a_result_holds_and_what_its_commit_takes(many, tmp_path, runs: int) -> None:
+def test_a_result_is_committed_within_a_second_beside_many_runs(many, tmp_path, runs: int) -> None:
     """Times the way from bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
     store = RunStore(tmp_path / "source")
     assert {one.status for one in ingest_reports(many, store, IngestOptions())} == {"stored"}

@@ -216,7 +216,7 @@ def test_a_shadow_shows_that_there_is_more_until_there_is_not(look_at):
         assert edge() == paper, scheme
 
 
-def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(look_at):
+def test_a_wide_window_clips_no_table_and_hints_at_no_more(look_at):
     page = look_at("#9-14", width=1440)
     box = box_of(page, "Counters: metric")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0

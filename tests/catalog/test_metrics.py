@@ -145,7 +145,7 @@ def test_a_recording_of_the_default_preset_has_every_metric_that_it_asked_for(re
         assert {name for name in missing if not name.endswith("_width_bits")} == set()
 
 
-def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(recorded):
+def test_the_textbook_kernels_lack_only_metrics_that_their_sections_do_not_collect(recorded):
     """Three sections and three metrics: no shared-memory counters, no clock, no occupancy."""
     missing = {
         "cycles", "sm_frequency_hz", "alu_pipe_pct", "tensor_pipe_pct", "dram_bytes_read", "dram_bytes_written",

@@ -66,7 +66,7 @@ def test_no_pattern_takes_exponential_time(pattern: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_matched_is_refused_with_the_reason(pattern: str, reason: str) -> None:
+def test_a_pattern_that_cannot_be_matched_is_refused_with_the_reason(pattern: str, reason: str) -> None:
     for refuse in (check_pattern, lambda one: search_names(one, NAMES), lambda one: search_names(one, [])):
         with pytest.raises(ValueError, match="regular expression") as refused:
             refuse(pattern)
@@ -87,7 +87,7 @@ def test_common_patterns_of_ladders_are_checked_without_loading_pyarrow() -> Non
     assert result.stdout == "False\n"
 
 
-def test_what_a_person_types_ignores_case_unless_it_holds_a_capital():
+def test_a_typed_pattern_ignores_case_unless_it_holds_a_capital():
     names = ["cunn_SoftMaxForwardReg", "softmax", "Gemm<1>"]
     for pattern, found in [
         ("softmax", names[:2]),

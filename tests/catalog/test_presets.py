@@ -152,7 +152,7 @@ def test_without_anything_more_it_is_the_preset_itself() -> None:
     assert preset.with_more(["WarpStateStats"], [], None) is preset
 
 
-def test_what_is_added_by_hand_is_required_and_its_cost_unknown() -> None:
+def test_metrics_added_by_hand_are_required_and_make_the_number_of_passes_unknown() -> None:
     more = find_preset("four-way").with_more(["SourceCounters"], ["dram_bytes_read", "lts__x.sum"], "basic")
     assert more.name == "four-way"
     assert more.passes is None

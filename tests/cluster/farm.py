@@ -173,7 +173,7 @@ def worker_pids(host: subprocess.Popen[bytes]) -> list[int]:
         if entry.name.isdecimal():
             with suppress(OSError):
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if parent == host.pid and b"spawn_main" in (entry / "cmdline").read_bytes():
+                if parent == host.pid and forked.is_spawned(int(entry.name)):
                     found.append(int(entry.name))
     return sorted(found)
 

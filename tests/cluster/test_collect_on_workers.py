@@ -121,9 +121,7 @@ def test_a_program_of_the_user_runs_where_the_worker_stands(farm: Farm, prof_on)
     assert Path(farm.calls[0]["folder"]) in (farm.folder / "h0", farm.folder / "h1")
 
 
-def test_what_a_script_reads_travels_when_its_ladder_names_it_and_must_be_there_otherwise(
-    farm: Farm, prof_on
-) -> None:
+def test_files_that_a_ladder_names_travel_to_the_worker_and_others_must_be_there(farm: Farm, prof_on) -> None:
     folder = farm.client / "kernels" / "scripts"
     folder.mkdir()
     (folder / "rung.py").write_text("import common")

@@ -94,7 +94,9 @@ def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
 )
-def test_what_stands_in_the_way_is_one_line(farm: Farm, words: list[str], code: int, said: str) -> None:
+def test_a_worker_that_cannot_start_says_why_in_one_line(
+    farm: Farm, words: list[str], code: int, said: str
+) -> None:
     done = refused(farm, *words)
     assert done.returncode == code
     assert said in done.stderr.splitlines()[0]

@@ -13,7 +13,7 @@ import pytest
         ("compare", "2", "3", "--ladder", "copy"),
     ],
 )
-def test_what_is_printed_does_not_depend_on_the_folder(prof_here, recorded, tmp_path, words):
+def test_the_output_does_not_depend_on_the_working_folder(prof_here, recorded, tmp_path, words):
     there, here = (
         prof_here("--runs", recorded.root, *words, cwd=folder) for folder in (tmp_path, recorded.root)
     )
@@ -32,7 +32,7 @@ def test_a_current_folder_that_no_longer_exists_is_no_bug(prof_here, tmp_path, m
     assert result.stderr.startswith("prof: the current folder no longer exists\n")
 
 
-def test_what_needs_no_folder_is_printed_without_one(prof_here, tmp_path, monkeypatch):
+def test_a_command_that_needs_no_folder_works_in_a_folder_that_is_gone(prof_here, tmp_path, monkeypatch):
     folder = tmp_path / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)

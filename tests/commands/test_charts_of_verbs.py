@@ -66,7 +66,7 @@ def test_timings_alone_are_drawn_too(shipped, shipped_runs, tmp_path):
     ]  # fmt: skip
 
 
-def test_of_several_kernels_one_is_drawn(prof_here, store, tmp_path):
+def test_a_chart_is_drawn_only_when_one_of_several_kernels_is_named(prof_here, store, tmp_path):
     path = tmp_path / "one.json"
     refused = prof_here("--runs", store.root, "show", "several", "--chart", path)
     assert refused.returncode == 32

@@ -735,7 +735,7 @@ def test_a_removal_is_accepted_with_its_reason(record, check, tmp_path):
     assert "nothing calls it any more" in cases["old, m=4096"].find("skipped").get("message")
 
 
-def test_what_is_removed_later_is_not_accepted_with_it(record, check):
+def test_accepting_a_removed_recording_does_not_accept_later_removals(record, check):
     for name in ("kept", "older", "old"):
         record("main", name)
     for name in ("kept", "old"):

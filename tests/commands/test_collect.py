@@ -219,7 +219,7 @@ def test_with_cwd_it_runs_where_it_is_told_to(here: Here) -> None:
     assert str(here.folder / "build" / "compiled" / "sm_90" / "03_rung3") in call["words"]
 
 
-def test_where_the_project_means_another_gpu_the_next_command_names_this_one(here: Here) -> None:
+def test_the_next_command_names_this_gpu_when_the_project_means_another(here: Here) -> None:
     (here.folder / "prof.toml").write_text('gpu = "a100"\n')
     done = here.collect("--name", "mine", "--processes", 1, "--", "./mine")
     assert done.stderr.splitlines()[-1] == "next: prof show mine --gpu H200"
@@ -248,7 +248,7 @@ def test_a_program_that_launches_less_than_nobody_asked_for_is_fine(here: Here) 
     assert here.collect("--name", "mine", "--processes", 1, "--launches", 5, "--", "./mine").returncode == 66
 
 
-def test_what_is_timed_and_verified_stands_in_the_sheet(here: Here) -> None:
+def test_the_sheet_holds_the_times_of_a_verified_kernel(here: Here) -> None:
     done = here.collect(
         "--ladder", "scripts", "--kernel", 1, "--launches", 2, "--processes", 1, "--format", "json"
     )
@@ -420,7 +420,7 @@ def test_the_old_name_of_processes_still_works_and_says_so(here: Here) -> None:
         (["--kernel", "1", "--cwd", "nowhere"], "--cwd"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(here: Here, words: list[str], told: str) -> None:
+def test_a_command_line_without_a_clear_meaning_is_refused(here: Here, words: list[str], told: str) -> None:
     done = here.collect("--ladder", "scripts", *words)
     assert done.returncode == 2
     assert told in done.stderr

@@ -119,7 +119,7 @@ def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
     assert progress.remaining_s(clock.now) == 1 + 10
 
 
-def test_what_was_kept_by_an_earlier_call_says_nothing_of_how_long_it_takes(told) -> None:
+def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(told) -> None:
     """It ends at once, without a line."""
     progress, clock, take = told
     for step in steps(FIVE):
@@ -135,7 +135,7 @@ def test_time_as_a_clock_shows_it(seconds: float, text: str) -> None:
     assert clock(seconds) == text
 
 
-def test_what_a_lost_worker_had_begun_is_to_be_done_again(told) -> None:
+def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told) -> None:
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)

@@ -45,7 +45,7 @@ def test_the_summary_says_what_became_of_the_files(root, prof_here):
     assert (folders(root), len(RunStore(root).ids())) == (0, FEW)
 
 
-def test_what_is_packed_is_not_packed_again(root, prof_here):
+def test_packed_runs_are_not_packed_again(root, prof_here):
     prof_here("--runs", root, "compact")
     again = prof_here("--runs", root, "compact")
     assert again.stdout == f"{root}: nothing to pack: 0 runs in folders of their own, 1 pack\n"
@@ -93,7 +93,7 @@ def test_the_summary_for_a_program(root, prof_here):
     assert (row["packs_replaced"], row["damaged"]) == (0, 0)
 
 
-def test_where_there_are_no_runs_there_is_nothing_to_pack(prof_here, tmp_path):
+def test_a_project_without_runs_has_nothing_to_pack(prof_here, tmp_path):
     result = prof_here("compact", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (
         0, f"{tmp_path}/runs: nothing to pack: 0 runs in folders of their own, 0 packs\n",

@@ -52,7 +52,7 @@ def test_the_table_shows_the_climb_from_top_to_bottom(compare):
     assert page.count("✓") == 4
 
 
-def test_what_means_nothing_for_two_kernels_is_not_printed(compare):
+def test_the_four_way_confirmation_is_left_out_where_it_means_nothing(compare):
     assert "four-way" not in compare("1", "2", "--ladder", "relu", "--full").stdout
     (found,) = [json.loads(compare("1", "2", "--ladder", "relu", "--format", "json").stdout)["confirmations"]]
     assert found == []
@@ -67,7 +67,7 @@ def test_swapped_the_first_is_faster_and_the_bounds_stay_in_order(compare):
     assert low < speedup["ratio"] < high < 1
 
 
-def test_what_is_not_shown_is_counted_and_full_shows_it(compare):
+def test_the_short_comparison_counts_the_metrics_that_full_shows(compare):
     short, full = compare("5", "6").stdout, compare("5", "6", "--full").stdout
     assert "more with --full" in short
     assert "more with --full" not in full

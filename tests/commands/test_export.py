@@ -23,7 +23,7 @@ def test_each_process_of_a_collected_run_gives_its_report_back(
     ]
 
 
-def test_what_is_written_can_be_read_again(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+def test_exported_reports_can_be_read_again(prof_here, recorded: RunStore, tmp_path: Path) -> None:
     prof_here("--runs", recorded.root, "export", "6", "-o", tmp_path)
 
     done = prof_here(

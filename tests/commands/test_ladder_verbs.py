@@ -76,7 +76,7 @@ def test_verify_distinguishes_right_from_wrong(prof_here, here) -> None:
     assert "size=128" in right.stdout
 
 
-def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
+def test_kernels_verified_before_ctrl_c_are_shown(here) -> None:
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     path.write_text(
         LADDER.replace(
@@ -97,7 +97,7 @@ def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
     assert "only 1 of 2 were verified" in told
 
 
-def test_what_was_verified_before_the_gpu_went_away_is_shown(prof_here, here) -> None:
+def test_kernels_verified_before_the_gpu_went_away_are_shown(prof_here, here) -> None:
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     gone = "sys.exit('no CUDA-capable device is detected' if sys.argv[1] == '2' else 0)"
     path.write_text(LADDER.replace("sys.exit(4 * (sys.argv[1] == '2'))", gone))
@@ -158,7 +158,7 @@ def compiled(here) -> dict[str, Any]:
     return here
 
 
-def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof_here, compiled) -> None:
+def test_kernels_that_could_not_be_built_are_labelled_failed_or_unavailable(prof_here, compiled) -> None:
     done = prof_here("build", "--ladder", "compiled", **compiled)
     assert done.returncode == 53, done.stderr
     told = done.stderr.splitlines()
@@ -310,7 +310,7 @@ def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format:
     assert bool(done.stdout) == (format == "json")
 
 
-def test_what_only_a_profile_holds_wants_one(prof_here, here) -> None:
+def test_a_question_that_needs_a_profile_is_refused_when_only_times_are_stored(prof_here, here) -> None:
     prof_here("time", "--ladder", "scripts", **here)
     assert "unprofiled" in prof_here("show", "1", "--ladder", "scripts", **here).stdout
     assert (

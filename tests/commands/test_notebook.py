@@ -233,7 +233,7 @@ def test_one_rung_is_too_few_and_the_missing_ones_are_named(in_mine, mine):
     assert not (mine / "mine.ipynb").exists()
 
 
-def test_what_was_written_into_one_is_not_written_over(in_mine, mine):
+def test_a_notebook_that_exists_is_not_written_over(in_mine, mine):
     (mine / "mine.ipynb").write_text("my own words")
     refused = in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb")
     assert refused.returncode == 82

@@ -46,13 +46,13 @@ def test_reports_need_no_folder_of_runs(prof_here, reports, tmp_path):
     assert prof_here("--runs", tmp_path / "none", *words).returncode == 0
 
 
-def test_what_records_makes_the_folder(prof_here, reports, tmp_path):
+def test_a_verb_that_records_makes_the_folder_of_runs(prof_here, reports, tmp_path):
     new = tmp_path / "new" / "runs"
     assert prof_here("--runs", new, "ingest", reports / "graph.ncu-rep").returncode == 0
     assert prof_here("--runs", new, "list").returncode == 0
 
 
-def test_what_was_done_is_said_on_lines_of_its_own_unless_quiet(capsys):
+def test_a_verb_says_what_it_did_on_lines_of_its_own_unless_quiet(capsys):
     VerbSettings().say("", "next: prof show \x1b")
     VerbSettings(quiet=True).say("nothing")
     assert capsys.readouterr().err == "\nnext: prof show \\x1b\n"

@@ -87,7 +87,7 @@ def test_two_that_were_measured_differently_are_refused_and_among_several_their_
     )
 
 
-def test_of_several_recordings_the_page_opens_with_how_much_faster_the_last_is(report):
+def test_the_page_of_several_recordings_opens_with_how_much_faster_the_last_is(report):
     """They are versions to compare, and no parts of a whole: their times are not added up."""
     _, page = report("3", "4", "5", "6")
     assert "<h1>4 recordings: 3 shared → … → 6 vectorized</h1>" in page
@@ -109,7 +109,7 @@ def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_so
     assert headings(page) == ["scale"]
 
 
-def test_of_several_kernels_those_are_compared_that_both_have(report, reports):
+def test_the_page_compares_the_kernels_that_both_reports_have(report, reports):
     result, page = report(reports / "several.ncu-rep", reports / "several.ncu-rep")
     assert result.stderr.endswith(": 6 kernels, 3 comparisons\n")
     assert anchors(page)[1:4] == ["1-4", "2-5", "3-6"]
@@ -236,7 +236,7 @@ def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
         (["gone.ncu-rep"], 11),
     ],
 )
-def test_what_cannot_be_read_or_compared_ends_as_elsewhere_and_writes_nothing(
+def test_recordings_that_cannot_be_read_or_compared_end_as_elsewhere_and_write_no_page(
     report, shipped_runs, tmp_path, arguments, code
 ):
     result, page = report(*arguments, runs=shipped_runs.root)

@@ -47,7 +47,7 @@ def test_two_kernels_are_named_as_everywhere(shipped, sources, kind):
     assert all(sentence in result.stdout for sentence in STORY)
 
 
-def test_of_several_kernels_the_one_that_takes_most_of_the_time_is_shown(shipped, reports):
+def test_sass_shows_the_kernel_that_takes_most_of_the_time(shipped, reports):
     page = shipped(reports / "several.ncu-rep").stdout
     assert page.startswith(f"kernel  {reports / 'several.ncu-rep'}: offset(float *, float)")
     assert "caution: this kernel takes most of the time; -k PATTERN chooses 2 others" in " ".join(

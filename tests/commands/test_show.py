@@ -75,7 +75,15 @@ def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_prof
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
-def test_of_several_sizes_the_newest_is_shown_and_the_others_are_listed(prof_here, sized, tmp_path):
+def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(shipped):
+    """Each element of three matrices once: a third of what device memory moves, on the same sheet."""
+    sheet = shipped("show", "6").stdout
+    assert re.search(r"^memory +Memory Throughput 20\d\.\d GB/s", sheet, re.M)
+    assert re.search(r"^useful bytes +63\.\d+ GB/s$", sheet, re.M)
+    assert "traffic" not in sheet
+
+
+def test_show_takes_the_newest_of_several_sizes_and_lists_the_others(prof_here, sized, tmp_path):
     _, of_2048, *_ = sized(1024, 2048, 1024, 8192)
     show = ("--runs", tmp_path, "show")
     told = prof_here(*show, "gemm-9")

@@ -214,7 +214,7 @@ def test_the_same_is_not_measured_again_and_its_best_is_written_on_request(place
     assert place.timed() == timed
 
 
-def test_what_is_stored_is_shown_drawn_and_applied_where_there_is_no_gpu(place: Place) -> None:
+def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place: Place) -> None:
     measured = finding_of(place.tune("--format", "json"))
     for tool in ("nvcc", "nvidia-smi"):
         (place.folder / "bin" / tool).unlink()
@@ -271,7 +271,7 @@ def test_obstacles_are_reported_before_anything_is_compiled(place: Place) -> Non
     assert list(place.sweeps.root.glob("*")) == []
 
 
-def test_where_no_point_works_nothing_is_stored(place: Place) -> None:
+def test_no_sweep_is_stored_when_no_point_works(place: Place) -> None:
     place.source.write_text(SOURCE.replace("check*) exit 0", "check*) exit 4"))
     os.utime(place.source, (1, 1))
     done = place.tune()

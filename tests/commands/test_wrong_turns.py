@@ -35,7 +35,7 @@ import pytest
         ("pull gemm-6", "prof export gemm-6"),
     ],
 )
-def test_what_was_meant_is_said(prof_here, typed, hint):
+def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr

@@ -92,7 +92,7 @@ def backwards(sheet, roofline):
     return replace(sheet, ladder=ladder, rungs=stalls, steps=steps), replace(roofline, points=points)
 
 
-def test_what_the_ladder_asserts_fails_on_another_ladder(monkeypatch, code_of):
+def test_every_assertion_of_the_ladder_notebook_fails_on_another_ladder(monkeypatch, code_of):
     """Each cell that asserts something, on the ladder upside down, after those before it without their assertions."""
     runs = profiler.open_runs(ROOT / "runs")
     sheet, roofline = backwards(profiler.ladder("gemm", runs), profiler.roofline("gemm", runs))

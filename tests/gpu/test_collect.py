@@ -153,7 +153,7 @@ def test_their_reports_name_nobodys_home(pair: list[Run]) -> None:
         assert Path(run.manifest.program).parent.name.startswith("prof-")
 
 
-def test_what_is_collected_already_is_skipped(pair: list[Run], collect: Collect) -> None:
+def test_a_kernel_that_is_collected_already_is_skipped(pair: list[Run], collect: Collect) -> None:
     done = collect(*PAIR, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert [(row["status"], row["run_id"]) for row in json.loads(done.stdout)] == [

@@ -111,13 +111,12 @@ def test_one_launch_of_many_with_other_bits_is_caught(planted: Planted) -> None:
     assert (done.returncode, json.loads(done.stdout)["different_bytes"] > 0) == (WRONG, True)
 
 
+@pytest.mark.parametrize("number", [14, 20])
 @pytest.mark.parametrize("shape", [(4096, 4096, 4096), (3000, 2000, 1500), (128, 128, 65536)])
-def test_a_thousand_launches_of_stream_k_leave_the_same_bits(
-    tmp_path_factory, shape: tuple[int, int, int]
-) -> None:
-    """Its blocks hand partial sums to each other by flags in memory."""
+def test_a_thousand_launches_leave_the_same_bits(number: int, shape: tuple[int, int, int]) -> None:
+    """The blocks of these rungs hand partial sums to each other by flags in memory."""
     ladder = read_ladder(ROOT / "kernels/gemm/ladder.toml")
-    (built,) = build_kernels(ladder, [ladder.kernel(14)], find_gpu().arch, find_toolchain())
+    (built,) = build_kernels(ladder, [ladder.kernel(number)], find_gpu().arch, find_toolchain())
     words = [word for axis, extent in zip("mnk", shape, strict=True) for word in (f"--{axis}", str(extent))]
     command = [built.binary, "--mode", "repeat", "--launches", "1000", "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -38,7 +38,7 @@ def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Cod
     assert [f"{code.kernel} uses local memory" for code in local] == []
 
 
-def test_what_is_recorded_was_made_of_these_sources(compiler: Compiler) -> None:
+def test_the_recorded_machine_code_was_compiled_from_these_sources(compiler: Compiler) -> None:
     """A rung that has changed is compiled as long as this test fails, so that nothing is said of code that is no more."""
     ladders = {path.parent.name: read_ladder(path) for path in KERNELS.glob("*/ladder.toml")}
     by_itself = alone(ladders["gemm"], ladders["gemm"].kernel(9), SUITE_ARCHITECTURE)

@@ -15,7 +15,7 @@ TAIL = {32}  # bits: what no vector covers
 @pytest.mark.parametrize(
     ("number", "width_bits"), [(1, {32}), (2, {128} | TAIL), (3, {128} | TAIL), (4, {128} | TAIL)]
 )
-def test_how_wide_a_rung_reads_and_writes(
+def test_a_rung_loads_and_stores_with_its_stated_width(
     machine_code: MachineCode, number: int, width_bits: set[int]
 ) -> None:
     code = machine_code("gelu", number)

@@ -6,15 +6,18 @@ ladder's text is wrong however fast it runs.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kernels.conftest import hot_loop as find_hot_loop
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.kernels.conftest import Code, MachineCode
+    from tests.kernels.conftest import Code, Instruction, MachineCode
 
 FMA_PER_K_STEP = 64  # a thread's 8 x 8 elements
 TENSOR = {"HMMA", "HGMMA", "UTCHMMA"}
@@ -168,3 +171,57 @@ def test_rung_19_multiplies_in_tiles_of_two_widths(rung, arch: str) -> None:
         "HGMMA.64x128x16.F32.BF16",
         "HGMMA.64x256x16.F32.BF16",
     }
+
+
+def count_bank_conflicts(loop: list[Instruction]) -> int:
+    """Counts the FMAs that read two registers of one bank, of those that the one before did not leave in the same place."""
+    conflicts, kept = 0, set()
+    for one in loop:
+        places = list(enumerate(re.findall(r"\bR\d+(?:\.reuse)?", one.operands)))
+        if one.name == "FFMA":
+            names = {(place, name.removesuffix(".reuse")) for place, name in places[1:]}
+            read = {name for _, name in names - kept}
+            conflicts += len({int(name[1:]) % 2 for name in read}) < len(read)
+        kept = {(place, name.removesuffix(".reuse")) for place, name in places if name.endswith(".reuse")}
+    return conflicts
+
+
+@hopper
+def test_rung_20_has_little_more_than_half_of_rung_14s_conflicts_of_register_banks(rung, arch: str) -> None:
+    whole_tiles_of_64_x_128 = r"Li64ELi128E.*FitE?0E"
+    before, after = (
+        find_hot_loop(rung(number, arch).only(whole_tiles_of_64_x_128).function, {"FFMA"})
+        for number in (14, 20)
+    )
+    work = [
+        Counter(one.opcode for one in loop if one.opcode in {"FFMA", "LDS.128"}) for loop in (before, after)
+    ]
+    assert work == [{"FFMA": 1024, "LDS.128": 64}] * 2
+    assert count_bank_conflicts(after) <= 0.6 * count_bank_conflicts(before)
+
+
+@hopper
+def test_rung_20_lays_the_sums_of_each_tile_down_once(rung, arch: str) -> None:
+    tiles = {"Li16ELi256E": 4 * 8, "Li64ELi128E": 8 * 8, "Li128ELi128E": 8 * 16}  # and a thread's elements
+    for tile, elements in tiles.items():
+        code = rung(20, arch).only(tile)
+        kernels = len(code.functions)
+        assert kernels == 3  # for whole tiles, wide ones and any
+        assert code.opcodes["STS.128"] == kernels * (elements // 4 + 1)  # one more by those who add up
+
+
+@hopper
+def test_rung_21_multiplies_in_tiles_of_four_widths_and_counts_its_sharers(rung, arch: str) -> None:
+    code = rung(21, arch)
+    assert {name for name in code.opcodes if name.startswith("HGMMA")} == {
+        "HGMMA.64x128x16.F32.BF16",
+        "HGMMA.64x192x16.F32.BF16",  # alone, and with 128 columns more
+        "HGMMA.64x256x16.F32.BF16",
+    }
+    assert any(name.startswith("ATOMG") for name in code.opcodes)
+
+
+@hopper
+def test_rung_22_multiplies_narrow_tiles_by_narrow_products(rung, arch: str) -> None:
+    assert "HGMMA.64x240x16.F32.BF16" in rung(22, arch).opcodes
+    assert "HGMMA.64x240x16.F32.BF16" not in rung(21, arch).opcodes

@@ -13,7 +13,7 @@ EDGES = {16}  # bits: what no vector covers
 
 
 @pytest.mark.parametrize(("number", "width_bits"), [(1, {16}), (2, {32} | EDGES), (3, {128} | EDGES)])
-def test_how_wide_a_rung_reads_and_writes(
+def test_a_rung_loads_and_stores_with_its_stated_width(
     machine_code: MachineCode, number: int, width_bits: set[int]
 ) -> None:
     code = machine_code("relu-fp16", number)

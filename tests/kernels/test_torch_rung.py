@@ -79,7 +79,7 @@ def test_a_seed_that_is_not_given_is_drawn(rung) -> None:
     ["", "--mode tune", "--mode time --n", "--mode time --n -1", "--mode time --n 1.5", "--mode time --repeats 0",
      "--mode time 7", "--mode time --n=x", "--mode time --N 4"],
 )  # fmt: skip
-def test_what_is_no_command_line_is_refused_as_such(rung, words: str, capsys) -> None:
+def test_an_invalid_command_line_is_refused_as_a_usage_error(rung, words: str, capsys) -> None:
     with pytest.raises(SystemExit) as caught:
         rung.parse_options(words.split())
     assert caught.value.code == rung.USAGE

@@ -41,7 +41,7 @@ def test_a_kernel_is_collected_once(far):
     assert not (far.store.local / UNFINISHED_FOLDER).exists()
 
 
-def test_what_was_recorded_before_a_failure_is_kept_on_this_machine(far):
+def test_reports_recorded_before_a_failure_are_kept_on_this_machine(far):
     far.replay("four-way", "unknown-section")
     far.plan = replace(far.plan, processes=2)
     (failed,) = collected(far, far.rung(1))

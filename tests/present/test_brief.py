@@ -177,7 +177,7 @@ def test_with_one_launch_a_side_nothing_is_certain_and_possible_changes_are_stil
 # Nothing is silently gone
 
 
-def test_what_is_left_out_is_counted(pairs):
+def test_the_short_form_counts_what_it_leaves_out(pairs):
     for whole, small in pairs:
         missing = {
             "opcodes": (whole.instructions.opcodes, small.instructions.opcodes),
@@ -190,7 +190,7 @@ def test_what_is_left_out_is_counted(pairs):
         assert len(small.metrics) + told == len(whole.metrics)
 
 
-def test_what_is_kept_says_what_the_whole_says(pairs):
+def test_the_short_form_keeps_the_verdicts_and_figures_of_the_whole(pairs):
     for whole, small in pairs:
         deltas = {delta.name: delta for delta in whole.metrics}
         for delta in small.metrics:
@@ -200,7 +200,7 @@ def test_what_is_kept_says_what_the_whole_says(pairs):
         assert [one.cause for one in small.causes] == [one.cause for one in whole.causes][: len(small.causes)]
 
 
-def test_what_matters_most_is_there_for_every_pair(pairs):
+def test_the_short_form_of_every_pair_holds_the_headline_and_the_first_causes(pairs):
     for whole, small in pairs:
         recorded = [name for name in HEADLINE if any(one.name == name for one in whole.metrics)]
         assert [one.name for one in small.metrics][: len(recorded)] == recorded
@@ -221,7 +221,7 @@ def test_a_ladder_of_ten_rungs_stands_whole_in_the_short_form(climb):
         assert (rung.verdict, rung.binding) == (whole.verdict, whole.binding)
 
 
-def test_of_many_rungs_those_that_changed_most_stay_in_order(climb):
+def test_the_short_form_of_many_rungs_keeps_their_order_and_counts_the_others(climb):
     many = replace(
         climb,
         kernels=[replace(one, kernel=100 * turn + one.kernel) for turn in range(9) for one in climb.kernels],
@@ -251,7 +251,7 @@ def test_a_short_ladder_keeps_the_reference_the_first_rung_and_the_fastest_first
     assert set(told) == {0, 1, *(one.kernel for one in by_time[: len(told) - 2])}
 
 
-def test_of_many_kernels_the_slowest_come_first(store):
+def test_the_short_form_of_many_kernels_lists_the_slowest_first(store):
     run = store.find("several", "gemm")
     sheets = [derive_sheet(run, profile_kernel(run, one.name), False) for one in run.manifest.kernels]
     small = brief(RecordingOverview(run, sheets, None).finding)
@@ -265,7 +265,7 @@ def test_of_many_kernels_the_slowest_come_first(store):
     assert len(times) == 3
 
 
-def test_of_many_runs_the_newest_stay(recorded):
+def test_the_short_form_of_many_runs_keeps_the_newest(recorded):
     whole = derive_listing(recorded, None, name_filter("gemm*", "gemm"), every=True)
     small = brief(replace(whole, runs=whole.runs * 5))
     assert max(run["recorded"] for run in whole.runs) in {run["recorded"] for run in small.runs}
@@ -311,12 +311,12 @@ def test_an_entry_that_does_not_fit_is_no_reason_to_stop():
     assert (small.books, small.prices) == ([], {"short": 0.5})
 
 
-def test_what_fits_is_whole_and_counts_nothing():
+def test_a_finding_that_fits_stays_whole_and_counts_nothing_as_left_out():
     whole = Shelf(TITLES, {"title 0": 1.5}, notes=["a", "b"])
     assert brief(whole) == whole
 
 
-def test_what_is_of_no_importance_and_what_has_no_rank_are_left_out_of_a_large_room():
+def test_unimportant_and_unranked_items_are_left_out_even_where_there_is_room():
     small = brief(Shelf([], notes=["idle", "telling"], scraps=["a", "b"]))
     assert (small.notes, small.scraps) == (["telling"], [])
     assert small.left_out == {"notes": 1, "scraps": 2}

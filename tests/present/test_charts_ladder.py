@@ -430,7 +430,7 @@ def test_the_title_says_who_comes_closest_and_the_subtitle_what_is_missing():
     assert subtitle[1:] == ["not measured: l2", "without 3: not timed without the profiler"]
 
 
-def test_what_has_no_ceiling_is_said_to_have_none(rows_of):
+def test_the_roofline_says_that_a_points_ceiling_is_not_known(rows_of):
     unknown = replace(FULL, points=[point(1, 2.0, 500.0, pct=None, under=None)], missing=["bf16"])
     assert "not known" in {row.get("label") for row in rows_of(charts.roofline_chart(unknown))}
     assert "missing: bf16" in title_of(charts.roofline_chart(unknown))
@@ -509,7 +509,7 @@ def test_lines_without_their_text_are_shown_by_file_and_number(rows_of):
     ]
 
 
-def test_what_is_too_little_for_a_row_is_counted():
+def test_the_chart_counts_the_source_lines_that_are_too_small_for_a_row():
     chart = charts.source_lines_chart(made_lines(*[100.0] * 14, *[0.001] * 6))
     assert "8 lines with less left out" in chart.to_dict()["title"]["subtitle"][0]
 

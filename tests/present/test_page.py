@@ -365,7 +365,7 @@ def test_the_title_is_beside_the_picture_so_that_it_wraps(pictures, compared):
         assert picture.title not in picture.svg
 
 
-def test_what_holds_nothing_to_draw_is_no_picture(make_run):
+def test_a_chart_with_nothing_to_draw_makes_no_picture(make_run):
     run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}})
     profile = profile_kernel(run, "k")
     assert draw("waterfall_chart", compare_profiles(profile, profile)) is None

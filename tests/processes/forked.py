@@ -3,6 +3,9 @@
 `Popen` and `run` take what `subprocess`'s do. The process is a child of the one that starts it and has its own arguments,
 environment, folder, streams and session; only /proc shows another command line. Where an interpreter would start otherwise for
 what it was asked, an ordinary process is started.
+
+The processes that `multiprocessing` spawns in them are forked too: readers of reports, and the workers that a nanny of Dask starts.
+In a process of the tests, `spawned()` says so. /proc shows `spawn_main` as their name.
 """
 
 from __future__ import annotations
@@ -14,17 +17,22 @@ import gc
 import importlib
 import json
 import os
+import platform
 import runpy
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import types
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from glob import glob
+from itertools import pairwise
+from multiprocessing import util
+from pathlib import Path
 from typing import Any, NamedTuple
 
 # What takes most of the time of most processes.
@@ -34,10 +42,17 @@ _IMPORTED = (
     "profiler.cli", "profiler.commands.reading.mcp", "profiler.commands.measuring.collect", "profiler.commands.measuring.tune",
     "profiler.commands.reading.report", "profiler.commands.storing.ingest", "profiler.commands.storing.worker",
     "profiler.measure.devices.on_cluster", "profiler.store.ingest.on_workers",
+    "profiler.store.reports.extract", "profiler.store.reports.contained_reader",
 )  # fmt: skip
+# Whoever is asked for one of these may spawn processes. It is forked together with an origin of its own, which takes 7 ms.
+_SPAWNING = {
+    "check", "collect", "compare", "ingest", "mcp", "notebook", "report", "sass", "show", "tune", "worker",
+}  # fmt: skip
 # What pytest has to be told there: it complains that it cannot rewrite the assertions of plugins that are imported already.
 PYTEST = ("-m", "pytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
-_SUBREAPER = 36  # Linux's PR_SET_CHILD_SUBREAPER
+_SET_NAME = 15  # Linux's PR_SET_NAME
+_CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}, 0x8000  # its call by architecture, and a flag
+_SPAWNED = b"spawn_main"
 _READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON")  # variables that the loader and an interpreter read
 _SET_LATER = (
     "LD_LIBRARY_PATH",
@@ -47,6 +62,13 @@ _SET_LATER = (
 _LEFT_BEHIND = (
     "PYTHONHASHSEED",
 )  # a nanny of Dask sets it in the process that starts it, and no test needs it
+# So the libraries that are imported start no thread of their own.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+_MAY_BE_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)  # which is inherited; others are not
+
+UNFORKED = {"PROF_TESTS_UNFORKED": "1"}  # the environment of a process that spawns others as ever
+_origins: list[_Origin] = []  # one, from when it is needed first
+_generations = 0  # of processes that this one may spawn, if it was forked
 
 
 class Popen(subprocess.Popen[Any]):
@@ -59,9 +81,8 @@ class Popen(subprocess.Popen[Any]):
         if not (plain and ours and _is_forkable(words, environment)):
             super()._execute_child(*parts)  # private: all of `subprocess` but the start is wanted as it is
             return
-        job = _Job([os.fspath(word) for word in words[1:]], os.path.abspath(cwd or "."), environment, leads)
-        streams = (pipes[0], pipes[3], pipes[5])
-        self.pid = _origin().fork(job, [default if fd == -1 else fd for default, fd in enumerate(streams)])
+        streams = [default if fd == -1 else fd for default, fd in enumerate((pipes[0], pipes[3], pipes[5]))]
+        self.pid = _fork(words, os.path.abspath(cwd or "."), environment, dict(enumerate(streams)), leads)
         self._child_created = True
         self._close_pipe_fds(*pipes)
 
@@ -86,11 +107,69 @@ def run(
     return done
 
 
+@contextmanager
+def spawned() -> Iterator[None]:
+    """Processes that `multiprocessing` spawns in here are forked."""
+    plain = util.spawnv_passfds
+    util.spawnv_passfds = partial(_spawn, plain)
+    try:
+        yield
+    finally:
+        util.spawnv_passfds = plain
+
+
+def _spawn(plain: Callable[..., int], program: Any, words: Sequence[Any], descriptors: Sequence[int]) -> int:
+    # Python hands -B on from a process that was told so by a variable, which the tests take away.
+    texts = [text for text in map(os.fsdecode, words) if text != "-B"]
+    environment = dict(os.environ)
+    as_ever = UNFORKED.items() <= environment.items() or "--multiprocessing-fork" not in texts
+    if not as_ever and _is_forkable(texts, environment):
+        with open(os.devnull, "r+b", buffering=0) as nowhere:
+            given = {fd: fd if _is_open(fd) else nowhere.fileno() for fd in (0, 1, 2, *descriptors)}
+            return _fork(texts, os.getcwd(), environment, given, leads=False)
+    return plain(program, words, descriptors)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def is_spawned(pid: int) -> bool:
+    """Returns whether `multiprocessing` has spawned this process, or would have, were it not forked."""
+    try:
+        name, words = (Path("/proc", str(pid), what).read_bytes() for what in ("comm", "cmdline"))
+    except OSError:  # it has ended
+        return False
+    return name.strip() == _SPAWNED or _SPAWNED in words
+
+
 class _Job(NamedTuple):
     words: list[str]  # after the interpreter
     folder: str
     environment: dict[str, str]
+    places: list[int]  # the numbers of the descriptors that it is given
     leads: bool  # a session of its own
+    generations: int  # of processes that it may spawn: with a nanny of Dask, workers and their readers
+    blocked: list[int]  # signals
+    ignored: list[int]
+
+
+def _fork(
+    words: Sequence[Any], folder: str, environment: dict[str, str], descriptors: Mapping[int, int], leads: bool
+) -> int:  # fmt: skip
+    """Returns the process's id; `descriptors` are those that it is given, by their numbers there."""
+    after = [os.fspath(word) for word in words[1:]]
+    nanny = "worker" in after and "--no-nanny" not in after
+    most = 0 if UNFORKED.items() <= environment.items() else 2 if nanny else 1
+    generations = max(_generations - 1, most if _SPAWNING.intersection(after) else 0)
+    blocked = [int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, ())]
+    ignored = [int(one) for one in _MAY_BE_IGNORED if signal.getsignal(one) is signal.SIG_IGN]
+    job = _Job(after, folder, environment, list(descriptors), leads, generations, blocked, ignored)
+    return _origin().fork(job, list(descriptors.values()))
 
 
 def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
@@ -99,7 +178,7 @@ def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
     first = os.fspath(words[1])
     if os.geteuid() != os.getuid() or (first.startswith("-") and first not in ("-c", "-m")):
         return False
-    started = _origin().environment
+    started = _origin().started_with
     read = {name for name in environment.keys() | started.keys() if name.startswith(_READ_AT_START)}
     return all(
         environment.get(name) == started.get(name) for name in read.difference(_SET_LATER, _LEFT_BEHIND)
@@ -109,43 +188,46 @@ def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
 class _Origin:
     """The process that others are forked from."""
 
-    def __init__(self) -> None:
-        self.environment = dict(os.environ)
+    def __init__(
+        self, pid: int, asked: socket.socket, started_with: Mapping[str, str], wait: Callable[[], object]
+    ) -> None:
+        self.pid, self.started_with, self._socket, self._wait = pid, started_with, asked, wait
         self._lock = threading.Lock()
-        self._socket, theirs = socket.socketpair()
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        command = [sys.executable, __file__, str(theirs.fileno())]
-        self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment
-        )
-        theirs.close()
 
-    def fork(self, job: _Job, streams: list[int]) -> int:
-        """Returns the process's id. Its parent has ended at once, so that it became a child of this process."""
+    def fork(self, job: _Job, descriptors: list[int]) -> int:
+        """Returns the id of the process, which is a child of this one."""
         with self._lock, tempfile.TemporaryFile() as request:
             request.write(json.dumps(job).encode("utf-8", "surrogateescape"))
             request.seek(0)
-            _adopt(True)
-            try:
-                socket.send_fds(self._socket, [b"?"], [request.fileno(), *streams])
-                return int(self._socket.recv(32))
-            finally:
-                _adopt(False)
+            socket.send_fds(self._socket, [b"?"], [request.fileno(), *descriptors])
+            return int(self._socket.recv(32))
 
     def end(self) -> None:
         self._socket.close()
-        self._process.wait()
+        self._wait()
 
 
-@cache
+def origin_pid() -> int:
+    """Returns the process that this one's are forked from."""
+    return _origin().pid
+
+
 def _origin() -> _Origin:
-    made = _Origin()
+    if not _origins:
+        _origins.append(_start_origin())
+    return _origins[0]
+
+
+def _start_origin() -> _Origin:
+    ours, theirs = socket.socketpair()
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= _ONE_THREAD
+    command = [sys.executable, __file__, str(theirs.fileno())]
+    process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
+    theirs.close()
+    made = _Origin(process.pid, ours, dict(os.environ), process.wait)
     atexit.register(made.end)
     return made
-
-
-def _adopt(orphans: bool) -> None:
-    ctypes.CDLL(None).prctl(_SUBREAPER, int(orphans), 0, 0, 0)
 
 
 # In the process that others are forked from
@@ -157,41 +239,54 @@ def _serve(asked: socket.socket) -> _Job:
         message, descriptors, *_ = socket.recv_fds(asked, 1, 64)
         if not message:
             os._exit(0)
-        heard, says = os.pipe()
-        between = os.fork()
-        if between == 0:
-            between = os.getpid()
-            child = os.fork()
-            if child == 0:
-                while os.getppid() == between:
-                    time.sleep(0.0005)
-                with os.fdopen(descriptors[0], "rb", closefd=False) as request:
-                    job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
-                _keep(descriptors[1:])
-                return job
-            os.write(says, str(child).encode())
-            os._exit(0)
-        os.close(says)
-        os.waitpid(between, 0)
-        asked.sendall(os.read(heard, 32))
-        for descriptor in (heard, *descriptors):
+        if (pid := _fork_beside()) == 0:
+            with os.fdopen(descriptors[0], "rb", closefd=False) as request:
+                job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
+            asked.detach()  # its number may be that of another descriptor now
+            _keep(dict(zip(job.places, descriptors[1:], strict=True)))
+            return job
+        asked.sendall(str(pid).encode())
+        for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _keep(streams: Sequence[int]) -> None:
-    """Leaves the three streams open, under their usual numbers, and nothing else."""
-    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 3) for descriptor in streams]
-    for number, descriptor in enumerate(moved):
+def _fork_beside() -> int:
+    """Forks as `os.fork` does, but makes a child of this process's parent, which has asked for it.
+
+    The C library is not told. That does no harm in a process of one thread.
+    """
+    python, system = ctypes.pythonapi, ctypes.PyDLL(None, use_errno=True)
+    python.PyOS_BeforeFork()
+    pid = system.syscall(_CLONE[platform.machine()], _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    after = python.PyOS_AfterFork_Child if pid == 0 else python.PyOS_AfterFork_Parent
+    after()
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), "cannot fork")
+    return int(pid)
+
+
+def _keep(descriptors: Mapping[int, int]) -> None:
+    """Leaves these descriptors open, under the numbers that they shall have, and nothing else."""
+    numbers = sorted(descriptors)
+    moved = {number: fcntl.fcntl(descriptors[number], fcntl.F_DUPFD, numbers[-1] + 1) for number in numbers}
+    for number, descriptor in moved.items():
         os.dup2(descriptor, number)
-    os.closerange(3, 1 << 16)
+    for before, after in pairwise([*numbers, 1 << 16]):
+        os.closerange(before + 1, after)
 
 
 def _become(job: _Job) -> None:
     """Sets what an interpreter sets when it starts."""
     if job.leads:
         os.setsid()
+    for number in job.ignored:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, job.blocked)
+    ctypes.CDLL(None).prctl(
+        _SET_NAME, _SPAWNED if "--multiprocessing-fork" in job.words else b"python", 0, 0, 0
+    )
     os.chdir(job.folder)
-    known_places = os.environ.get("LD_LIBRARY_PATH", "")
+    known_places, known_to_dask = os.environ.get("LD_LIBRARY_PATH", ""), _of_dask(os.environ)
     os.environ.clear()
     os.environ.update(job.environment)
     tempfile.tempdir = None
@@ -203,8 +298,33 @@ def _become(job: _Job) -> None:
         for library in (one for place in places.split(":") for one in glob(f"{place}/*.so*")):
             ctypes.CDLL(library)
     importlib.invalidate_caches()
-    sys.modules["dask.config"].refresh()
-    gc.enable()
+    if _of_dask(job.environment) != known_to_dask:
+        sys.modules["dask.config"].refresh()  # reading it takes 6 ms
+
+
+def _of_dask(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith("DASK_")}
+
+
+def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
+    """Makes this process two: the one that was asked for, and one from which what it spawns is forked.
+
+    Returns what there is to do in each process that is forked from the second, and None in the first.
+    """
+    global _generations  # noqa: PLW0603 - it is this process's own
+    ours, theirs = socket.socketpair()
+    if (pid := os.fork()) == 0:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        _keep({0: nowhere, 1: nowhere, 2: nowhere, 3: theirs.fileno()})
+        theirs.detach()
+        ours.detach()
+        ctypes.CDLL(None).prctl(_SET_NAME, b"origin", 0, 0, 0)
+        return _serve(socket.socket(fileno=3))
+    theirs.close()
+    _generations = job.generations
+    _origins[:] = [_Origin(pid, ours, started_with, lambda: None)]
+    util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
+    return None
 
 
 def _open_streams() -> None:
@@ -235,13 +355,21 @@ def _main(words: list[str]) -> None:
 
 if __name__ == "__main__":
     gc.disable()
+    _started_with = dict(os.environ)
     for _name in _IMPORTED:
         importlib.import_module(_name)
+    ctypes.CDLL(
+        str(sys.modules["profiler.store.reports.contained_reader"]._SECOND_LIBRARY)
+    )  # private: as a reader does
     gc.freeze()
-    _job = _serve(socket.socket(fileno=int(sys.argv[1])))
-    _become(_job)
+    _job: _Job | None = _serve(socket.socket(fileno=int(sys.argv[1])))
+    while _job is not None:
+        _mine = _job
+        _become(_mine)
+        _job = _split(_mine, _started_with) if _mine.generations else None
+    gc.enable()
     try:
-        _main(_job.words)
+        _main(_mine.words)
         _code = 0
     except SystemExit as _end:
         if not isinstance(_end.code, int | None):

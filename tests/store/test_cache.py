@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "prof" / "made"
 
 
-def test_what_was_kept_is_found_by_its_key_in_another_process_too():
+def test_cached_data_is_found_by_its_key_in_another_process_too():
     Cache("made", 10_000).put("key", b"data")
     assert Cache("made", 10_000).get("key") == b"data"
     assert Cache("made", 10_000).get("another key") is None
@@ -57,7 +57,7 @@ def test_the_cache_stays_within_its_limit_and_keeps_what_was_used_last(folder):
     assert cache.get("0") is None
 
 
-def test_what_is_larger_than_the_cache_is_not_kept(folder):
+def test_data_larger_than_the_cache_is_not_kept(folder):
     Cache("made", 1_000).put("key", b"x" * 2_000)
     assert not folder.exists()
 

@@ -279,7 +279,7 @@ def test_an_upload_that_never_ended_is_set_aside_once_nobody_can_be_at_it(loose,
     assert system.exists(f"{prefix}/damaged/{run_id}/metrics.parquet")
 
 
-def test_what_killed_processes_left_is_swept_and_what_living_ones_use_is_not(loose, temporary):
+def test_the_remains_of_killed_processes_are_swept_and_folders_in_use_are_not(loose, temporary):
     dead = loose.root / STAGING_FOLDER / "dead"
     (dead / "1").mkdir(parents=True)
     (dead / "owner").touch()
@@ -342,9 +342,7 @@ def test_a_claim_that_its_client_has_removed_meanwhile_is_left_alone(monkeypatch
 
 @pytest.mark.parametrize("form", ["loose", "packed"])
 @pytest.mark.parametrize("file", ["*.json", "metrics.parquet", "**/*.zst"])
-def test_what_the_system_does_not_let_prof_read_is_listed_and_stays(
-    form, file, request, open_folder, as_nobody
-):
+def test_a_file_that_prof_may_not_read_is_listed_and_stays(form, file, request, open_folder, as_nobody):
     """A disk that fails, or missing rights, say nothing about a run."""
     store = RunStore(open_folder / "runs")
     shutil.copytree(request.getfixturevalue(form).root, store.root)

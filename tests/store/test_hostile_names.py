@@ -495,7 +495,7 @@ def test_a_link_beside_the_runs_leads_no_command_out_of_them(
         assert f"{path}: a link is there" in done.stderr
 
 
-def test_what_is_no_folder_among_unfinished_work_is_removed_and_not_waited_for(runs, tmp_path, prof_here):
+def test_pipes_links_and_files_among_unfinished_work_are_removed_without_waiting(runs, tmp_path, prof_here):
     """Removing a folder opens it first, and whoever opens a pipe waits while all others wait for the lock."""
     (tmp_path / "elsewhere" / "folder").mkdir(parents=True)
     staging = runs / ".staging"

@@ -32,7 +32,7 @@ def sweeps(tmp_path: Path) -> SweepStore:
     return SweepStore(tmp_path / "runs")
 
 
-def test_what_is_committed_is_read_back(sweeps: SweepStore) -> None:
+def test_a_committed_sweep_is_read_back(sweeps: SweepStore) -> None:
     run_id = sweeps.commit(MEASURED)
     assert run_id.startswith("20260102t000000z-made-7-tune-")
     stored = sweeps.open(run_id)

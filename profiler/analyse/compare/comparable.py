@@ -26,6 +26,7 @@ from profiler.text import first_of, short_gpu
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
 _SECTIONS = "the sections recorded"
+_ITSELF = "both sides are the same recording: nothing can differ"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
 _SAME_SESSION_HOURS = 2
@@ -91,6 +92,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
     sections = _unlike_sections(before, after) if _have_durations(before, after) else []
     cautions = [
+        *([_ITSELF] if _is_itself(before, after) else []),
         *_grid_cautions(before, after),
         *(f"{one}; only what both sides have is compared" for one in sections),
         *_precision_cautions(before, after),
@@ -109,6 +111,12 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
             one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
+
+
+def _is_itself(before: Profile, after: Profile) -> bool:
+    """Returns whether both sides are the same launches of the same reports, under whatever name."""
+    sides = [(one.manifest.sha256, one.kernel, one.numbers) for one in (before, after)]
+    return sides[0] == sides[1]
 
 
 def other_work(before: Profile, after: Profile) -> str:
@@ -331,9 +339,10 @@ def peaks_text(before: Profile, after: Profile) -> str:
     if not both:
         return ""
     busiest = max(both, key=lambda name: max(one[name], other[name]))
+    here, there = f"{one[busiest]:.0f} %", f"{other[busiest]:.0f} %"
+    where = f"on {short_gpu(before.gpu)} and {there} on {short_gpu(after.gpu)}"
     return (
-        f"{_RESOURCES[busiest]} {one[busiest]:.0f} % busy on {short_gpu(before.gpu)} and "
-        f"{other[busiest]:.0f} % on {short_gpu(after.gpu)}, of each GPU's own peak."
+        f"{_RESOURCES[busiest]} {here} busy {'on both' if here == there else where}, of each GPU's own peak."
     )
 
 

@@ -6,6 +6,7 @@ what the time is a product of.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
@@ -44,17 +45,17 @@ _NOTABLE_PCT = 5.0
 _TOO_MUCH = {"shared_conflicts": ("Extra passes for bank conflicts", "bank-conflicts")}
 # What a factor says where it makes the second side faster, and slower.
 _FACTORS = {
-    "instructions": ("{:,.0f} % fewer instructions run", "{:,.0f} % more instructions run"),
-    "wait_per_issue": ("waits between instructions are {:,.0f} % shorter", "waits between instructions are {:,.0f} % longer"),
-    "warps_in_use": ("{:,.0f} % more warps are in use", "{:,.0f} % fewer warps are in use"),
-    "tensor_work": ("the tensor pipe has work for {:,.0f} % fewer cycles", "the tensor pipe has work for {:,.0f} % more cycles"),
-    "tensor_pipe_pct": ("the tensor pipe is {:,.0f} % busier", "the tensor pipe is {:,.0f} % less busy"),
-    "sm_active": ("SMs are {:,.0f} % more active", "SMs are {:,.0f} % less active"),
-    "clock": ("the clock is {:,.0f} % faster", "the clock is {:,.0f} % slower"),
-    "bandwidth": ("the bandwidth is {:,.0f} % higher", "the bandwidth is {:,.0f} % lower"),
-    "moved_per_useful_byte": ("{:,.0f} % fewer bytes move for the same data", "{:,.0f} % more bytes move for the same data"),
-    "useful_bytes": ("there is {:,.0f} % less data", "there is {:,.0f} % more data"),
-    "bytes_moved": ("{:,.0f} % fewer bytes move", "{:,.0f} % more bytes move"),
+    "instructions": ("{} % fewer instructions run", "{} % more instructions run"),
+    "wait_per_issue": ("waits between instructions are {} % shorter", "waits between instructions are {} % longer"),
+    "warps_in_use": ("{} % more warps are in use", "{} % fewer warps are in use"),
+    "tensor_work": ("the tensor pipe has work for {} % fewer cycles", "the tensor pipe has work for {} % more cycles"),
+    "tensor_pipe_pct": ("the tensor pipe is {} % busier", "the tensor pipe is {} % less busy"),
+    "sm_active": ("SMs are {} % more active", "SMs are {} % less active"),
+    "clock": ("the clock is {} % faster", "the clock is {} % slower"),
+    "bandwidth": ("the bandwidth is {} % higher", "the bandwidth is {} % lower"),
+    "moved_per_useful_byte": ("{} % fewer bytes move for the same data", "{} % more bytes move for the same data"),
+    "useful_bytes": ("there is {} % less data", "there is {} % more data"),
+    "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move"),
 }  # fmt: skip
 
 
@@ -349,7 +350,13 @@ def _factor_text(factor: Factor) -> str:
     if factor.before <= 0:
         return factor.name
     change = 100 * abs(factor.after / factor.before - 1)
-    return (faster if factor.ratio > 1 else slower).format(change)
+    return (faster if factor.ratio > 1 else slower).format(_whole_percent(change))
+
+
+def _whole_percent(change: float) -> str:
+    """Returns a change in whole percent; of nearly all, with a decimal, because 100 % fewer would be none at all."""
+    nearly_all = change < 100 and round(change) == 100
+    return f"{math.floor(10 * change) / 10:.1f}" if nearly_all else f"{change:,.0f}"
 
 
 def _loads(instructions: Instructions) -> str:

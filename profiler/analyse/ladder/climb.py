@@ -185,7 +185,7 @@ _MOST_STEPS = 3
 
 
 def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
-    """Returns the rung that comes furthest: against the reference of the first, or else the fastest.
+    """Returns the rung that comes furthest: against the reference of the first, or else the fastest. It may be the first itself.
 
     All rungs on the way to it have that reference. One that leaves for another precision and comes back climbed elsewhere.
     """
@@ -199,7 +199,10 @@ def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
         for rung in climbed
         if all((one.reference, one.basis) == (first.reference, first.basis) for one in path_to(rungs, rung))
     ]
-    return max(alike or climbed, key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)))
+    return max(
+        [first, *alike] if alike else climbed,
+        key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)),
+    )
 
 
 def headline_of_ladder(
@@ -240,6 +243,8 @@ def _what(path: Sequence[RungFinding]) -> str:
 
 def _why(path: Sequence[RungFinding]) -> str:
     """Returns the largest steps of the path and those that cost time; steps that change the reference do not count."""
+    if len(path) == 1:
+        return f"No later rung {'with this reference ' if path[0].reference else ''}does better."
     steps = [rung for before, rung in pairwise(path) if rung.speedup and rung.reference == before.reference]
     ratios = {rung.kernel: rung.speedup.ratio for rung in steps if rung.speedup}
     better = sorted((one for one in steps if one.verdict == "better"), key=lambda one: -ratios[one.kernel])

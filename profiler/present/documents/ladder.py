@@ -61,9 +61,10 @@ def _columns(finding: ladder.LadderFinding) -> list[doc.Column]:
     counters = [one.column for one in counter_columns(finding)]
     binding = [doc.Column("binding", folds=True)] if _has_binding(finding) else []
     fixed = [doc.Column("rung", "number"), doc.Column("name"), doc.Column("time", "duration")]
+    reference = [doc.Column("% ref", "tenths")] if _has_reference(finding) else []
     best = [doc.Column("% best", "tenths")] if _has_best(finding) else []
     step = doc.Column("step", "ratio", judges=True)
-    return [*fixed, *work, doc.Column("% ref", "tenths"), *best, step, *counters, *binding]
+    return [*fixed, *work, *reference, *best, step, *counters, *binding]
 
 
 def _values(rung: ladder.RungFinding, finding: ladder.LadderFinding) -> list[doc.Cell]:
@@ -71,12 +72,16 @@ def _values(rung: ladder.RungFinding, finding: ladder.LadderFinding) -> list[doc
     values: list[doc.Cell] = [doc.Linked(rung.kernel, own), doc.Linked(rung.name, own), _time(rung, finding)]
     values += [_work(rung, finding)] if _has_work(finding) else []
     values += [
-        rung.reference_pct,
+        *([rung.reference_pct] if _has_reference(finding) else []),
         *([rung.best_pct] if _has_best(finding) else []),
         doc.Linked(_step(rung), pair),
     ]
     values += [one.value(rung) for one in counter_columns(finding)]
     return [*values, _binding(rung)] if _has_binding(finding) else values
+
+
+def _has_reference(finding: ladder.LadderFinding) -> bool:
+    return any(rung.reference_pct is not None for rung in finding.kernels)
 
 
 def _has_best(finding: ladder.LadderFinding) -> bool:

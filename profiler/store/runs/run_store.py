@@ -183,7 +183,7 @@ class RunStore:
             if named := [run_id for run_id in ids if run_id.name == name]:
                 return self.open(named[-1])
         # 2 is a kernel, not the start of a year.
-        is_start = len(reference) >= _DATE_DIGITS or not reference.isdecimal()
+        is_start = len(reference) >= _DATE_DIGITS
         starting = [run_id for run_id in ids if is_start and str(run_id).startswith(reference)]
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
             return self.open(starting[0])

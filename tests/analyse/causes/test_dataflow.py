@@ -52,7 +52,7 @@ def test_an_address_that_was_changed_between_is_not_the_same():
     assert find_repeated_loads(evidence) == []
 
 
-def test_what_is_stored_to_shared_memory_is_used_by_the_whole_block():
+def test_a_load_that_is_stored_to_shared_memory_feeds_shared_memory():
     evidence = evidence_of("LDG.E R4, [R2.64]", "STS [R8], R4", "LDG.E R5, [R2.64+0x4]", "FADD R6, R6, R5")
     assert feeds_shared_memory(evidence, evidence.sites[0])
     assert not feeds_shared_memory(evidence, evidence.sites[2])

@@ -127,7 +127,7 @@ def test_blocks_that_load_the_same_data_are_named_if_device_memory_delivers_it_a
         ("UTMALDG.2D [UR8], [UR4]", 0.0, []),  # of any size
     ],
 )
-def test_what_other_accesses_may_have_asked_device_memory_for_is_theirs(more, sectors, found):
+def test_bytes_that_other_accesses_may_have_read_are_not_blamed_on_redundant_loads(more, sectors, found):
     lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
     facts = {
         3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
@@ -526,7 +526,7 @@ def test_without_lines_a_division_is_what_follows_its_first_conversion():
 
 
 @pytest.mark.parametrize(("executed", "part"), [(100.0, True), (101.0, False)])
-def test_what_runs_more_often_than_a_division_on_its_line_is_no_part_of_it(executed, part):
+def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no_part_of_it(executed, part):
     """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
     evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]")
     on_one_line = [replace(site.instruction, line=1) for site in evidence.sites]
@@ -562,7 +562,7 @@ def test_without_lines_a_function_takes_the_arithmetic_near_it_alone():
     assert candidate.evidence["special_pct"] == 100
 
 
-def test_what_does_not_change_in_a_loop_is_computed_once_too_often():
+def test_an_instruction_whose_inputs_do_not_change_in_a_loop_is_redundant():
     lines = [("MOV R9, RZ", 1), ("MUFU.SIN R4, R5", 100), ("FADD R6, R6, R4", 100), (LOOP, 100)]
     (candidate,) = instructions.detect_redundant_instructions(evidence_of(*lines))
     assert [site.opcode for site in candidate.weights] == ["MUFU.SIN"]
@@ -623,7 +623,7 @@ def issue_of_fp64(*lines, **more):
         ("IMAD R4, R4, R5, R6", -1 / 3, {"alu": -2 * 2 * 0.2 / 3 / 0.1}),
     ],
 )
-def test_what_was_loaded_could_be_a_float_and_what_was_computed_takes_instructions_to_become_one(
+def test_removing_a_conversion_is_free_for_a_loaded_value_and_costs_instructions_for_a_computed_one(
     made, issue, added
 ):
     """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
@@ -775,7 +775,7 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
 
 
 @pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
-def test_where_lanes_are_not_counted_for_each_instruction_a_predicate_costs_slots_and_no_waiting(
+def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_each_instruction(
     counted, waits, slots
 ):
     """A warp that passes an access by waits for nothing there, and a mean does not say whether whole warps do.

@@ -51,7 +51,7 @@ def test_sectors_too_many_reach_l2_even_where_l1_has_time():
     assert sectors == 18.0
 
 
-def test_what_spilled_registers_bring_to_l2_is_no_excess_of_loads():
+def test_l2_sectors_of_spilled_registers_are_not_counted_as_excess_of_loads():
     load, spill = estimated(LOAD, "STL [R1], R4", l1_cycles_per_access=2.0, l2_sectors=800.0, l1_hit_pct=0.0)
     assert (load, spill) == (4.0, 4.0)
 

@@ -24,7 +24,7 @@ def place_of(*lines: str):
     return place.file, place.line
 
 
-def test_what_a_header_computes_stands_at_the_code_that_its_operands_come_from():
+def test_code_of_a_header_is_placed_where_its_operands_come_from():
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4") == ("made.cu", 1)
 
 

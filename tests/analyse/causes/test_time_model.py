@@ -56,7 +56,7 @@ def test_a_kernel_without_a_busy_unit_shrinks_as_the_life_of_each_warp_does():
     assert model.saved(Effect(waits={"branch_resolving": 1.0})) == pytest.approx(0.8 * 0.25)
 
 
-def test_what_the_busiest_unit_needs_is_no_part_of_what_is_saved():
+def test_savings_leave_the_time_that_the_busiest_unit_needs():
     model = TimeModel({"dram": 0.6}, {"long_scoreboard": 1.0})
     assert model.saved(Effect(waits={"long_scoreboard": 1.0})) == pytest.approx(0.4)
 

@@ -39,6 +39,6 @@ def test_the_share_of_l1_is_of_the_elapsed_time_and_so_is_that_of_shared_memory_
     assert shares == pytest.approx([40, 4, 25])
 
 
-def test_what_was_not_recorded_and_a_share_of_nothing_are_left_out(figures_of):
+def test_shares_that_were_not_recorded_and_shares_of_nothing_are_left_out(figures_of):
     assert "active_pct" not in figures_of(issue_active_pct=0.0, issue_rate=0.0)
     assert "empty_pct" not in figures_of(issue_active_pct=40.0)

@@ -68,7 +68,7 @@ def test_turning_the_sides_round_pairs_as_much(before, after):
     assert count_pairs(align(before, after, alike)) == count_pairs(align(after, before, alike))
 
 
-def test_what_is_very_long_is_aligned_in_bounded_time_and_stays_complete():
+def test_very_long_listings_are_aligned_in_bounded_time_and_stay_complete():
     before, after = list("abcdef" * 700), list("abcdef" * 500)
     pairs = align(before, after, alike)
     assert [one for one, _ in pairs if one is not None] == before
@@ -158,7 +158,7 @@ def test_another_route_to_the_same_end_counts_as_one_family():
     ]
 
 
-def test_what_one_side_lacks_keeps_its_place():
+def test_an_opcode_that_one_side_lacks_keeps_its_place():
     assert texts(align_counts(counts(LDS=1, FFMA=1), counts(MUFU_EX2=1, LDS=1, SHFL_BFLY=1, FFMA=1))) == [
         (None, "MUFU.EX2"),
         ("LDS", "LDS"),

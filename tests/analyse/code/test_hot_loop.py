@@ -74,7 +74,7 @@ def test_a_square_tile_of_eight_makes_four_fmas_for_each_element_however_it_is_l
 
 
 @pytest.mark.parametrize(("name", "instructions"), [("gemm_5", 81), ("gemm_6", 76)])
-def test_what_an_fma_costs(store, name, instructions):
+def test_the_sheet_states_how_many_instructions_an_fma_costs(store, name, instructions):
     sheet = sheet_of(store, name)
     assert sheet.instructions == instructions
     assert sheet.instructions_per_fma == instructions / 64
@@ -117,7 +117,7 @@ def test_the_hot_loop_of_every_rung_makes_all_of_its_multiplications(recorded, n
         (9, 64, 64 / 16, 64 / 4),
     ],
 )
-def test_how_many_fmas_a_rung_makes_of_what_it_reads_from_shared_memory(
+def test_the_sheet_counts_the_fmas_for_each_element_and_load_of_shared_memory(
     recorded, number, accumulators, fmas_per_element, fmas_per_load
 ):
     sheet, profile = sheet_of(recorded, str(number)), profile_of(recorded, str(number))
@@ -213,7 +213,7 @@ def test_loads_that_never_act_are_shown_as_such_and_load_nothing(store):
     assert (sheet.shared.loads, sheet.shared.words) == (1, 4)
 
 
-def test_what_a_load_of_unknown_width_reads_is_not_known_of_all_of_them(store):
+def test_one_load_of_unknown_width_makes_the_bytes_of_all_loads_unknown(store):
     lines = [
         (10, "LDSM.8.MT1616.2 R4, [R2]"),
         (10, "LDS R8, [R3]"),
@@ -290,6 +290,6 @@ def test_a_recording_without_machine_code_is_an_error_that_says_how_to_get_it(ma
         read_counted_code(profile_kernel(make_run({"kernel": "k"}), "k"))
 
 
-def test_of_several_functions_the_one_with_the_most_work_is_shown():
+def test_the_function_with_the_most_work_is_shown():
     small, large = made((8, "NOP"), (8, "EXIT")), made((8, "NOP"), (8, "NOP"), (8, "EXIT"))
     assert find_region(Code((small, large), 1, 1)).body == large

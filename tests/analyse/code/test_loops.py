@@ -111,7 +111,7 @@ def test_each_nested_loop_owns_the_work_that_no_loop_inside_it_owns():
     assert hot_span(*NESTED) == (inner.start, inner.end)
 
 
-def test_what_two_overlapping_loops_share_is_left_out_of_the_one_around_them_once():
+def test_the_loop_around_two_overlapping_loops_leaves_out_their_common_part_once():
     targets = [None, None, None, "0x10", "0x20", "0x0"]
     outer, *overlapping = find_loops(
         function(*((8, f"BRA {target}" if target else "IADD3 R0, R0, 0x1, RZ") for target in targets))

@@ -70,7 +70,7 @@ def test_a_kernel_beside_itself_is_unchanged(pair):
     assert all(one.endswith(", unchanged") for one in sentences([pair[0], pair[0]]))
 
 
-def test_of_whole_functions_the_shared_loads_are_compared(pair):
+def test_a_comparison_of_whole_functions_compares_their_shared_loads(pair):
     assert sentences(pair, whole=True) == [
         "shared loads: 32,768 LDS + 8,192 LDS.128 -> 16,384 LDS.128 per warp"
     ]
@@ -174,7 +174,7 @@ def test_the_json_is_small_and_follows_its_schema(store, names):
     assert json.loads(text)["schema_version"] == 1
 
 
-def test_what_is_left_out_of_the_json_is_plumbing(rungs):
+def test_the_json_leaves_out_only_plumbing_opcodes(rungs):
     for sheet, profile in zip(view_machine_code(rungs).finding.kernels, rungs, strict=True):
         every = derive_loop_sheet(profile, read_counted_code(profile)).opcodes
         left_out = [one for one in every if one not in sheet.opcodes]

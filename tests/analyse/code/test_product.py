@@ -202,7 +202,7 @@ def test_scaling_the_result_does_not_hide_it():
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 1)])
-def test_where_no_two_neighbours_are_stored_nothing_is_named(rows, columns):
+def test_no_operand_is_named_when_no_two_neighbours_are_stored(rows, columns):
     product = trace_product(listing(outer_product(rows, columns)))
     assert product.operands
     assert product.find_a(stored(rows, columns)) is None

@@ -38,6 +38,6 @@ def test_instructions_that_read_other_banks_make_up_for_each_other():
     assert cycles_of("FADD R0, R2, R0", "FADD R1, R3, R1") == [(1, 1)] * 2
 
 
-def test_what_the_instruction_before_read_in_the_same_place_is_kept():
+def test_an_operand_that_the_instruction_before_read_in_the_same_place_is_not_read_again():
     assert cycles_of("FFMA R0, R2, R4, R0", "FFMA R6, R2, R8, R6") == [(2.5, 1.25)] * 2
     assert cycles_of("FFMA R0, R2, R4, R0", "FFMA R6, R8, R2, R6") == [(3, 1.5)] * 2  # in another place

@@ -103,7 +103,7 @@ def test_a_register_holds_what_was_written_last_and_remembers_from_where():
     assert held == {"R8": {(0, 0)}, "R9": {(1, 0)}, "R10": {(0, 0)}}
 
 
-def test_what_may_not_have_been_written_may_still_be_there():
+def test_a_register_may_keep_its_old_value_after_a_predicated_write():
     assert values_at_the_end("LDS R8, [R2]", "@P0 LDS R8, [R3]")["R8"] == {(0, 0), (1, 0)}
 
 

@@ -139,7 +139,7 @@ def test_a_stall_that_vanishes_or_appears_has_a_finite_share(attributed):
     assert math.prod(stall.ratio for stall in found.stalls) == pytest.approx(5.0 / 3.5)
 
 
-def test_what_the_stalls_leave_of_the_latency_is_shown(attributed):
+def test_latency_that_no_stall_explains_is_shown(attributed):
     found, _ = attributed(issuing(), {**issuing(), "stall_wait": 1.2})
     (rest,) = (stall for stall in found.stalls if stall.name == UNATTRIBUTED)
     assert (rest.before, rest.after) == (pytest.approx(0), pytest.approx(-0.2))
@@ -356,7 +356,7 @@ def test_cycles_and_duration_are_a_measured_clock_as_well(make_run):
         ({"memory_pct": 60.0, "tensor_pipe_pct": 50.0}, {"memory_pct": 30.0}, "bytes"),
     ],
 )
-def test_what_binds_the_slower_side_decides_on_the_view(attributed, slower, faster, view):
+def test_the_limit_of_the_slower_side_decides_which_view_is_shown(attributed, slower, faster, view):
     both = issuing(issue_active_pct=20.0)
     before = {**both, **moving(read=9e8, **slower)}
     after = {**both, **moving(**faster)}
@@ -418,14 +418,14 @@ def test_bytes_moved_and_bandwidth_are_found_again(attributed):
     assert found.closure_error_pct == pytest.approx(0, abs=1e-9)
 
 
-def test_what_the_bandwidth_follows_is_said_where_accesses_widen(attributed, recorded):
+def test_a_wider_access_is_named_as_the_reason_for_more_bandwidth(attributed, recorded):
     runs = [recorded.find(number, "copy") for number in "12"]
     found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
     assert "a load brings 64 bits instead of 32" in found.bandwidth_from
     assert attributed(moving(), moving(gb_per_s=3600.0))[0].bandwidth_from == ""
 
 
-def test_where_the_copy_engine_brings_the_data_the_width_of_loads_explains_nothing(shipped_runs):
+def test_the_width_of_loads_explains_nothing_when_the_copy_engine_brings_the_data(shipped_runs):
     runs = [shipped_runs.find(number, "rmsnorm") for number in "23"]
     found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
     assert found.bandwidth_from == ""

@@ -78,7 +78,7 @@ def test_a_profile_and_timings_are_compared_by_the_time_that_both_have(made):
     assert compare_pair(before, after).speedup.ratio == pytest.approx(2.0, rel=0.01)
 
 
-def test_how_ncu_was_set_and_how_often_it_looked_say_nothing_of_times(made):
+def test_a_comparison_of_times_does_not_warn_about_settings_and_launches_of_ncu(made):
     profiled = {"clock_control": "base", "cache_control": "none", "workload": {"m": 4096}}
     made.profile("made-1", 200.0, timings=[100.0, 101.0], **profiled)
     made.time("made", 1, 50.0, 50.5)

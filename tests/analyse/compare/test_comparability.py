@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import msgspec
 import pytest
 
 import profiler
+from profiler.analyse.compare.comparable import peaks_text
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
@@ -97,6 +97,16 @@ def test_another_number_of_threads_may_be_another_problem_unless_its_size_or_ari
     assert [one.shape.grid[:2] for one in (found.before, found.after)] == [(8, 8), grid]
 
 
+def test_a_recording_that_is_compared_with_itself_is_called_so(store):
+    run = store.find("several", "gemm")
+    scale, offset = (profile_kernel(run, f"{name}(float *, float)") for name in ("scale", "offset"))
+    said = "both sides are the same recording: nothing can differ"
+    assert said in compare_profiles(scale, scale).comparable.warnings
+    assert said not in compare_profiles(scale, offset).comparable.warnings
+    by_numbers = [profile_kernel(run, scale.kernel, {number}) for number in scale.numbers[:2]]
+    assert said not in compare_profiles(*by_numbers).comparable.warnings
+
+
 def test_two_that_did_not_record_the_same_are_compared_in_what_both_have(pair):
     found = compare_profiles(*pair({}, {"sections": ["SpeedOfLight", "WarpStateStats"]}))
     assert found.comparable.ok
@@ -137,7 +147,7 @@ def test_several_differences_are_all_named_at_once(pair):
         ({}, {"sections": []}, "the sections recorded"),
     ],
 )
-def test_what_a_recording_does_not_say_is_a_caution_and_no_refusal(pair, launch, fields, what):
+def test_a_fact_that_was_not_recorded_gives_a_caution_and_no_refusal(pair, launch, fields, what):
     comparable = compare_profiles(*pair(launch, fields)).comparable
     assert comparable.ok is True
     assert comparable.warnings == [f"not recorded, and may differ: {what}"]
@@ -207,31 +217,52 @@ def cautioned_for_precision(ladder, runs):
     return [rung.kernel for rung in rungs if any("precision differs" in told for told in rung.warnings)]
 
 
+@pytest.mark.parametrize(
+    ("busy_pct", "said"),
+    [
+        (52.0, "The FMA pipe is 52 % busy on both, of each GPU's own peak."),
+        (74.0, "The FMA pipe is 52 % busy on H200 and 74 % on H100, of each GPU's own peak."),
+    ],
+)
+def test_how_near_each_gpu_came_to_its_peak_is_said_once_where_it_is_the_same(make_run, busy_pct, said):
+    sides = [
+        profile_kernel(
+            make_run({"kernel": "k", "gpu": gpu, "metrics": {BY_NAME["fma_pipe_pct"].ncu[0]: value}}), "k"
+        )
+        for gpu, value in (("NVIDIA H200", 52.0), ("NVIDIA H100", busy_pct))
+    ]
+    assert peaks_text(*sides) == said
+
+
 def _of_processes(make_run, processes, **fields):
     launches = ({"kernel": "k", "process": one, "metrics": {CLOCK: 1e9}} for one in processes)
     return profile_kernel(make_run(*launches, **fields), "k")
 
 
 def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_processes_differ(make_run):
-    single, several = (_of_processes(make_run, one, name=f"run-{len(one)}") for one in ([0, 0], [0, 1, 2]))
+    single, single_again, several, several_again = (
+        _of_processes(make_run, one, name=f"run-{number}")
+        for number, one in enumerate(([0, 0], [0, 0], [0, 1, 2], [0, 1, 2]))
+    )
     sentence = "profiled in one process; intervals leave out how processes differ"
-    assert compare_profiles(several, several).comparable.warnings == []
-    assert compare_profiles(single, single).comparable.warnings == [f"both sides: {sentence}"]
+    assert compare_profiles(several, several_again).comparable.warnings == []
+    assert compare_profiles(single, single_again).comparable.warnings == [f"both sides: {sentence}"]
     assert compare_profiles(single, several).comparable.warnings == [f"{single.label}: {sentence}"]
     assert compare_profiles(several, single).comparable.warnings == [f"{single.label}: {sentence}"]
 
 
 def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_run):
-    timed = _of_processes(make_run, [0, 1], timings=[90.0, 91.0])
-    (warning,) = compare_profiles(timed, timed).comparable.warnings
+    timed, again = (
+        _of_processes(make_run, [0, 1], timings=[90.0, 91.0], name=name) for name in ("timed", "again")
+    )
+    (warning,) = compare_profiles(timed, again).comparable.warnings
     assert warning == "both sides: timed in one process; intervals leave out how processes differ"
     assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []
 
 
 def test_recordings_of_another_day_are_a_caution_since_no_interval_covers_the_machine(make_run):
-    made = _of_processes(make_run, [0, 1])
     noon, later, other_day, unknown = (
-        replace(made, manifest=msgspec.structs.replace(made.manifest, recorded=time))
+        _of_processes(make_run, [0, 1], recorded=time)
         for time in (
             "2026-01-01T12:00:00Z",
             "2026-01-01T13:30:00Z",

@@ -65,7 +65,7 @@ def test_the_factor_that_explains_most_is_a_main_one_though_no_sentence_has_word
     assert [one.name for one in main_factors(attribution)] == ["cycles", "clock"]
 
 
-def test_what_changed_most_is_said_before_what_works_against_it():
+def test_the_headline_names_the_largest_change_before_changes_against_it():
     work, pipe = ("tensor_work", 2.1, 1.1, 200.0, 100.0), ("tensor_pipe_pct", 0.95, -0.1, 92.0, 88.0)
     assert why(work, pipe) == (
         "The tensor pipe has work for 50 % fewer cycles, although the tensor pipe is 4 % less busy."
@@ -76,6 +76,13 @@ def test_what_changed_most_is_said_before_what_works_against_it():
     assert why(("instructions", 2.5, 1.2, 5e6, 2e6), ("wait_per_issue", 0.1, -0.2, 1.0, 11.0)) == (
         "60 % fewer instructions run, although waits between instructions are 1,000 % longer."
     )
+
+
+def test_nearly_all_is_not_said_to_be_all():
+    """Hardly any instruction is left; that is not the same as none."""
+    assert why(("instructions", 450.0, 1.0, 5e6, 11_111.0)) == "99.7 % fewer instructions run."
+    assert why(("instructions", 50_000.0, 1.0, 5e6, 100.0)) == "99.9 % fewer instructions run."
+    assert why(("instructions", 167.0, 1.0, 5e6, 30_000.0)) == "99 % fewer instructions run."
 
 
 def diagnosed(duration_ns: float, **saves_pct: float) -> Diagnosis:
@@ -125,7 +132,7 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
         (0.5, "Although it is slower, narrow-accesses went away. barriers (20 % -> 8 %) shrank."),
     ],
 )
-def test_what_went_explains_a_faster_side_and_is_only_mentioned_of_a_slower_one(ratio, said):
+def test_a_cause_that_went_away_explains_a_faster_side_and_is_only_mentioned_for_a_slower_one(ratio, said):
     narrow = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
     changed = ChangedCauses(gone=[narrow], less=[CauseChange("barriers", 20.0, 8.0)])
     speedup = Speedup(ratio, None, "profiled")
@@ -212,13 +219,13 @@ NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
 CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
 
 
-def test_what_works_against_a_change_does_not_explain_it():
+def test_a_change_that_works_against_the_speedup_does_not_explain_it():
     assert "clock" not in said_of(2.0, ChangedCauses(), [CLOCK]).why
     said = said_of(2.0, ChangedCauses(gone=[NARROW]), [CLOCK]).why
     assert said == "narrow-accesses went away. Against that, the clock is 5 % slower."
 
 
-def test_what_came_with_a_faster_side_is_said_after_what_made_it_faster():
+def test_a_cause_that_grew_is_named_after_the_cause_that_made_the_side_faster():
     grew = CauseChange("barriers", 6.0, 13.0)
     said = said_of(2.0, ChangedCauses(gone=[NARROW], more=[grew])).why
     assert said == "narrow-accesses went away. Against that, barriers (6 % -> 13 %) grew."
@@ -226,14 +233,14 @@ def test_what_came_with_a_faster_side_is_said_after_what_made_it_faster():
     assert said == "barriers (6 % -> 13 %) grew. Against that, narrow-accesses went away."
 
 
-def test_where_both_take_the_same_time_nothing_is_explained_and_what_changed_is_still_said():
+def test_equal_times_are_not_explained_but_changed_causes_are_still_named():
     same = said_of(1.0, ChangedCauses(), [CLOCK], ci=(1.0, 1.0)).why
     assert same == "There is nothing to explain: the times are as good as the same."
     said = said_of(0.999, ChangedCauses(gone=[NARROW]), [CLOCK], ci=(0.99, 1.01)).why
     assert said == f"{same} Even so, narrow-accesses went away."
 
 
-def test_what_no_counter_shows_is_neither_gone_nor_new_nor_unchanged():
+def test_a_cause_without_counters_is_neither_gone_nor_new_nor_unchanged():
     seen, unseen = diagnosed(100.0, barriers=30), Diagnosis([], [], 100.0, can_look=False)
     for sides in ((seen, unseen), (unseen, seen), (unseen, unseen)):
         changed = compare_causes(*sides)

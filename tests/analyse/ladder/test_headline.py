@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.findings import Speedup
 from profiler.analyse.ladder.climb import furthest_rung, headline_of_ladder
@@ -53,6 +55,19 @@ def test_a_rung_that_was_reached_over_another_reference_is_no_part_of_the_climb(
 def test_a_ladder_whose_rungs_are_compared_in_a_circle_is_followed_once_around():
     ahead = rung(1, 40.0, 3, 0.1)
     assert headline([ahead, TILES, WORSE]).why.startswith("The largest gains on the way: k2 (rung 2) 10x.")
+
+
+def test_a_first_rung_that_no_other_passes_is_the_one_to_work_on():
+    """A slower variant that came after it would be the wrong one to improve."""
+    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
+    nothing = {"reference": "", "reference_pct": None}
+    first, slower = rung(1, 4.0, None, **nothing), rung(2, 5.0, 1, 0.8, **nothing)
+    said = headline([first, slower, rung(3, 6.0, 2, 0.83, **nothing)], [cause])
+    assert said.what == "k1 (rung 1) takes 4.000 ms."
+    assert said.why == "No later rung does better."
+    assert said.next.startswith("k1 (rung 1), barriers: Wait less.")
+    assert headline([TILES, WORSE]).why == "No later rung with this reference does better."
+    assert furthest_rung([first, replace(slower, duration_ns=3e6)]).kernel == 2
 
 
 def test_a_ladder_of_one_rung_has_no_headline():

@@ -143,7 +143,7 @@ def test_a_published_difference_of_less_than_a_percent_is_none(ideas_of, time_us
     assert (one.claim, one.verdict, one.story) == (claim, "same", story)
 
 
-def test_what_the_ladder_expects_is_the_claim_and_the_figures_stand_beside_it(ideas_of):
+def test_the_claim_is_what_the_ladder_expects_and_the_published_ratio_stands_beside_it(ideas_of):
     figures = ({"published": (published(gbytes_per_s=rate),)} for rate in (178.0, 180.0))
     before, after = figures
     one = ideas_of({1: 100.0, 2: 80.0}, {1: before, 2: {**after, "expects": "same"}})[2]
@@ -151,7 +151,7 @@ def test_what_the_ladder_expects_is_the_claim_and_the_figures_stand_beside_it(id
     assert one.published.ratio == pytest.approx(180 / 178)
 
 
-def test_what_is_expected_is_of_the_rung_right_before_and_of_no_other(ideas_of):
+def test_an_expectation_applies_only_to_the_step_from_the_rung_right_before(ideas_of):
     """Rung 2 has no runs: of the step from 1 to 3 nothing was claimed."""
     said = {3: {"expects": "slower"}}
     assert ideas_of({1: 100.0, 3: 90.0}, said)[3].story == "not published"

@@ -259,7 +259,7 @@ def test_repeats_that_were_interrupted_turn_no_step(made, made_ladder):
     assert one.verdict == row["verdict"] == one.delta["duration_ns"].verdict != "better"
 
 
-def test_where_one_side_was_only_profiled_profiles_are_compared(made, made_ladder):
+def test_a_step_compares_profiles_when_one_side_was_only_profiled(made, made_ladder):
     made.profile("made-1", *around(100.0), workload={"m": 4096})
     made.profile("made-2", *around(50.0), workload={"m": 4096})
     made.time("made", 2, *around(10.0))
@@ -404,7 +404,7 @@ def test_the_steps_of_the_recorded_ladder_add_up(recorded_climb, last):
     )
 
 
-def test_what_a_step_says_is_what_a_comparison_says(recorded, recorded_climb):
+def test_a_step_has_the_same_figures_as_a_comparison(recorded, recorded_climb):
     """The same figures as `prof compare`, under the same names."""
     from profiler.analyse.compare.compare import compare_profiles
     from profiler.analyse.recording.profile import profile_kernel

@@ -86,7 +86,9 @@ def test_many_stand_under_the_arithmetic_that_they_are_made_in(measured, made_la
     assert point.ceiling_pct == pytest.approx(50)
 
 
-def test_where_l2_was_counted_it_may_be_what_binds(measured, made_ladder, ceilings_ladder):
+def test_the_l2_can_be_the_ceiling_of_a_point_when_its_traffic_was_counted(
+    measured, made_ladder, ceilings_ladder
+):
     """4 operations for each byte through L2, at 400 GB/s, are fewer than 16 for each of device memory at 100."""
     rung(measured, 1, 10.0, read=512.0, l2=FLOPS / 4)
     found = roofline(measured, made_ladder, ceilings_ladder)
@@ -155,7 +157,7 @@ def test_the_highest_of_several_workloads_is_the_ceiling(measured, ceilings_ladd
     assert found.value == 8000
 
 
-def test_of_one_workload_the_newest_counts(measured, ceilings_ladder):
+def test_the_newest_measurement_of_a_ceiling_counts(measured, ceilings_ladder):
     measured.time("ceilings", 1, 40.0, workload={"n": 1000})
     (found,) = [one for one in find_ceilings(measured.store, ceilings_ladder, GPU) if one.name == "dram"]
     assert found.value == 50
@@ -170,7 +172,7 @@ def test_under_the_profiler_alone_there_is_no_ceiling(made, ceilings_ladder):
     assert find_ceilings(made.store, ceilings_ladder, GPU) == []
 
 
-def test_what_was_not_measured_is_named_as_missing(measured, made_ladder, ceilings_ladder):
+def test_a_ceiling_that_was_not_measured_is_named_as_missing(measured, made_ladder, ceilings_ladder):
     """Under some ceilings alone, how much is attainable is not known: nothing is said of it."""
     rung(measured, 1, 8.192, read=64.0, opcode="HGMMA.64x256x16.F32.BF16")
     found = roofline(measured, made_ladder, ceilings_ladder)

@@ -34,7 +34,7 @@ def doubts_of(make_run):
         ("inst_executed", (-1.0,), "inst_executed -1 inst in 1 of 1 launches"),
     ],
 )
-def test_what_cannot_be_is_named_with_its_worst_value(doubts_of, name, values, said):
+def test_an_impossible_value_is_named_with_its_worst_launch(doubts_of, name, values, said):
     assert doubts_of(name, *values) == [f"made: suspicious, and shown as recorded: {said}"]
 
 
@@ -48,7 +48,7 @@ def test_what_cannot_be_is_named_with_its_worst_value(doubts_of, name, values, s
         ("sm_frequency_hz", (0.0,)),
     ],
 )
-def test_what_can_be_is_left_in_peace(doubts_of, name, values):
+def test_a_possible_value_raises_no_doubt(doubts_of, name, values):
     assert doubts_of(name, *values) == []
 
 

@@ -55,7 +55,7 @@ def test_a_rule_speaks_for_one_launch(make_run):
     assert [rule.message for rule in sheet.rules] == ["52.1 %", "b"]
 
 
-def test_what_is_left_out_is_counted(make_run):
+def test_rules_that_are_left_out_are_counted(make_run):
     sheet, _, text = sheet_of(make_run, *[(0, "A", f"finding {n}", float(n), None) for n in range(100)])
     assert len(sheet.rules) + sheet.rules_left_out == 100
     assert sheet.rules[0].message == "finding 99"

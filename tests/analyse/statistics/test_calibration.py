@@ -432,7 +432,7 @@ def taken(profile, launches=None):
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 5.0)
 
 
-def test_what_a_comparison_sees_of_a_change():
+def test_a_comparison_finds_large_changes_and_ignores_those_too_small_to_matter():
     seen = _power("3x5 3x5", noise=0.3, between=0.5, trials=120)
     assert seen[0.0] <= RATE
     assert seen[0.5] <= RATE  # below what matters

@@ -119,7 +119,7 @@ def test_a_utilisation_is_never_called_better(before, after):
 # Among many
 
 
-def test_what_is_sure_alone_is_unclear_among_many_that_did_not_change():
+def test_a_change_is_unclear_when_many_metrics_were_compared_and_the_others_did_not_change():
     verdicts = judged({"stall_wait": A_CHANGE_OF_P_2_PCT, **dict.fromkeys(OTHERS, NO_CHANGE)})
     assert verdicts["stall_wait"] == ("unclear", "among_many")
 
@@ -140,12 +140,12 @@ def test_neither_is_the_headline_by_what_was_not_asked_for():
     assert {verdicts[name][0] for name in changed} <= set(DIFFERENT)
 
 
-def test_what_was_asked_for_is_judged_with_the_headline():
+def test_a_metric_that_was_asked_for_is_judged_with_the_headline_metrics():
     recorded = {"stall_wait": A_CHANGE_OF_P_2_PCT, **dict.fromkeys(OTHERS, NO_CHANGE)}
     assert judged(recorded, wanted=["stall_wait"])["stall_wait"] == ("worse", "")
 
 
-def test_what_is_certain_does_not_lower_the_bar_for_what_is_not():
+def test_exact_changes_do_not_make_an_uncertain_change_significant():
     """Counts that differ exactly were not found by chance: they excuse no false discovery."""
     exact = {name: ([1000] * 5, [2000] * 5) for name in OTHERS[:20]}
     noise = dict.fromkeys(OTHERS[20:], NO_CHANGE)

@@ -221,9 +221,7 @@ def test_one_kernel_on_two_gpus_is_a_question_of_its_own(find):
     assert found["speedup"]["ratio"] == pytest.approx(1 / SLOWER)
     headline = found["headline"]
     assert headline["what"].startswith("gemm 6 on H100 80GB HBM3 takes 1.250x as long as gemm 6 on H200 (")
-    assert headline["why"].endswith(
-        "Issue slots are 72 % busy on H200 and 72 % on H100 80GB HBM3, of each GPU's own peak."
-    )
+    assert headline["why"].endswith("Issue slots are 72 % busy on both, of each GPU's own peak.")
     assert (found["causes_gone"], found["causes_new"]) == ([], [])
     assert find("compare", "6", "6", "--gpu", "h200", "--gpu", "h100") == found
 

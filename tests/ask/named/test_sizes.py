@@ -91,7 +91,7 @@ def test_if_a_profile_is_needed_the_sizes_that_have_one_are_listed(shipped):
     assert "`prof collect --kernel 5 --size 2048`" in told.stderr
 
 
-def test_what_launches_no_kernel_is_not_to_be_profiled(shipped):
+def test_the_hint_to_profile_is_left_out_for_a_rung_that_launches_no_kernel(shipped):
     told = shipped("sass", "0", "--ladder", "copy").stderr
     assert "It launches no kernel of its own" in told
     assert "prof collect" not in told
@@ -214,7 +214,7 @@ def test_if_every_run_is_damaged_the_error_is_about_the_newest(timed):
     assert newest in told.stderr
 
 
-def test_of_many_damaged_runs_the_first_are_named_and_the_rest_counted(timed, tmp_path):
+def test_a_long_list_of_damaged_runs_names_the_first_and_counts_the_rest(timed, tmp_path):
     for day in range(23, 28):
         (tmp_path / f"202611{day}t000000z-gemm-5-timed-0123456789ab").mkdir()
     *told, more = timed("show", "5", "--size", "2048").stderr.splitlines()[:4]
@@ -347,6 +347,6 @@ def test_a_profile_that_was_timed_stands_beside_timings(shipped):
     assert "for copy 0: only the times" in found["comparable"]["warnings"][0]
 
 
-def test_what_only_a_profile_has_is_not_answered_with_times(shipped):
+def test_a_question_about_a_profile_is_refused_when_only_times_are_stored(shipped):
     for asked in (["--metric", "waves"], ["--kernel-name", "gemm"], ["--all"]):
         assert shipped("compare", "5", "6", "--size", "2048", *asked).returncode == 25

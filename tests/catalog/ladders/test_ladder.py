@@ -100,7 +100,7 @@ def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file: Path) ->
     assert (memcpy.regex, set(memcpy.commands)) == ("memcpy", {"time"})
 
 
-def test_what_else_a_program_reads_is_named_from_the_ladders_folder(ladder_file: Path) -> None:
+def test_a_ladder_names_further_sources_relative_to_its_folder(ladder_file: Path) -> None:
     for name in ("train.py", "model.py", "../data.py", "../../elsewhere.py"):
         (ladder_file.parent / name).write_text("")
     ladder_file.write_text(GOOD.replace("skip = 3", 'sources = ["model.py", "../data.py"]'))
@@ -246,7 +246,7 @@ def test_no_kernels_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a = " + b"[" * 5000, b"\n" * 5000, b"", b"\x00"])
-def test_what_is_no_ladder_file_at_all(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_holds_no_ladder_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ladder.toml"
     path.write_bytes(content)
     with pytest.raises(LadderInvalid):

@@ -90,7 +90,7 @@ def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung: Target, tmp_pat
     assert words[words.index("--launch-count") + 1] == words[words.index("--launches") + 1] == "3"
 
 
-def test_what_the_ladder_names_itself_is_its_own_affair(rung: Target, tmp_path: Path) -> None:
+def test_a_path_that_the_ladders_command_names_stays_absolute(rung: Target, tmp_path: Path) -> None:
     """A path in a rung's command must stay absolute, or it would lead nowhere."""
     assert rung.job is not None
     scratch = tmp_path / "scratch"
@@ -196,7 +196,7 @@ def test_any_program_keeps_its_folder_and_its_words(tmp_path: Path, monkeypatch)
     assert prepared.report == tmp_path / "scratch" / "report.ncu-rep"
 
 
-def test_what_one_would_type_has_no_scratch_in_it(rung: Target) -> None:
+def test_the_command_to_type_names_no_scratch_folder(rung: Target) -> None:
     assert rung.job is not None
     words = typed_command(rung, NCU, DEFAULT)
     assert words[words.index("--export") + 1 :][:2] == ["made-6.ncu-rep", str(rung.job.binary)]
@@ -234,7 +234,7 @@ def test_whatever_is_no_file_is_just_a_word(tmp_path: Path, word: str) -> None:
     assert program_provenance(mine("sh", "-c", word), Provenance(), tmp_path).sources == {}
 
 
-def test_what_cannot_be_read_is_not_hashed(tmp_path: Path) -> None:
+def test_a_source_that_cannot_be_read_is_not_hashed(tmp_path: Path) -> None:
     path = tmp_path / "secret.py"
     path.write_text("")
     path.chmod(0)
@@ -301,7 +301,7 @@ def test_words_cannot_run_into_each_other() -> None:
     assert key(mine("a", "\udcff")) != key(mine("a", "\udcfe"))
 
 
-def test_of_ranges_the_programs_launches_count(rung: Target) -> None:
+def test_the_number_of_launches_is_part_of_the_key_in_range_replay(rung: Target) -> None:
     assert rung.job is not None
     ranges = replace(DEFAULT, replay="range")
     three, four = (rung_target(rung.job, None, launches, ranges) for launches in (3, 4))

@@ -43,7 +43,7 @@ def with_metric(collecting, name: str):
         ("interrupted", 3, errors.NcuFailed, 68, "    ==PROF== Report: /tmp/prof/interrupted.ncu-rep"),
     ],
 )  # fmt: skip
-def test_what_ncu_says_and_does_not_say(
+def test_every_failure_of_ncu_becomes_its_own_error(
     collecting, transcript: str, launches: int, error: type, code: int, last_line: str
 ) -> None:
     collecting.replay(transcript)
@@ -97,7 +97,9 @@ def test_a_metric_of_the_preset_that_this_gpu_lacks_is_noted_and_no_failure(coll
         (6, errors.DeviceMemoryFull, 58),
     ],
 )
-def test_what_verification_finds_is_not_profiled(collecting, kernel: int, error: type, code: int) -> None:
+def test_a_kernel_that_fails_verification_is_not_profiled(
+    collecting, kernel: int, error: type, code: int
+) -> None:
     failure = collecting.error(collecting.rung(kernel), verify=True)
 
     assert (type(failure), failure.exit_code) == (error, code)
@@ -186,7 +188,7 @@ def test_a_reading_that_fails_is_reported_too(collecting) -> None:
 
 
 @pytest.mark.parametrize("transcript", ["counters-refused", "counters-busy"])
-def test_what_meets_every_kernel_ends_all(collecting, transcript: str) -> None:
+def test_a_failure_that_every_kernel_would_meet_ends_the_collection(collecting, transcript: str) -> None:
     collecting.replay("four-way", transcript)
     with pytest.raises((errors.CountersRefused, errors.CountersBusy)):
         collecting.collect([collecting.rung(1), collecting.rung(2)], processes=2)
@@ -292,7 +294,7 @@ def test_one_prof_at_a_time_has_a_collection(collecting) -> None:
     assert collecting.calls == []
 
 
-def test_what_a_kill_left_of_a_committed_run_is_swept(collecting) -> None:
+def test_the_unfinished_parts_of_a_committed_run_are_swept(collecting) -> None:
     """As if prof was killed after it committed the run and before it discarded the parts."""
     collecting.collect([collecting.rung(1)], resume=True)
     key = Collection(collecting.plan, collecting.rung(1), collecting.store).key

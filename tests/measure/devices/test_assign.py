@@ -175,7 +175,7 @@ def test_the_runs_are_the_same_whatever_the_number_of_gpus(
     assert len(runs[1]) == 4
 
 
-def test_what_is_fatal_on_one_gpu_ends_the_other_at_once(collecting, spread, fleet) -> None:
+def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fleet) -> None:
     """Otherwise the other GPU would profile for five more seconds, three times."""
     collecting.replay("hung", "counters-refused", pace=1)
     plan = replace(collecting.plan, processes=3)
@@ -254,7 +254,7 @@ class Successors(HostFleet):
         return super().workers()[:1]
 
 
-def test_what_a_lost_worker_had_begun_starts_over_on_another_gpu(collecting, spread, fleet) -> None:
+def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(collecting, spread, fleet) -> None:
     """Kernels that are compared with each other still stay on one GPU."""
     group = [collecting.rung(1), collecting.rung(2)]
     workers = Successors(fleet(2).devices)

@@ -47,7 +47,7 @@ def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by)
         assert [len(group) for group in groups] == [1] * len(sizes)
 
 
-def test_what_takes_longest_goes_first_so_that_the_last_to_end_is_short(rungs) -> None:
+def test_the_longest_groups_go_first_so_that_the_last_to_end_is_short(rungs) -> None:
     groups = group_targets(rungs([1, 2, 2, 2, 4, 3]), "workloads")
     assert [[target.job.values["size"] for target in group] for group in groups] == [[2, 2, 2], [4], [3], [1]]
 

@@ -92,7 +92,7 @@ def test_a_refusal_fails_with_what_to_do(machine: Machine, script, exit_code: in
 
 
 @pytest.mark.parametrize("daemon", ["nv-hostengine", "dcgm-exporter"])
-def test_what_holds_the_counters_is_named(machine: Machine, script, daemon: str) -> None:
+def test_the_daemon_that_holds_the_counters_is_named(machine: Machine, script, daemon: str) -> None:
     start_process(machine, daemon)
     script("ncu", answering(BUSY, 1))
 

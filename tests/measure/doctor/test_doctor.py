@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.errors import ReportDamaged
@@ -71,7 +72,7 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
     assert {verdict.state for verdict in derive_readiness(checks)} == {"ok"}
 
 
-def test_what_failed_outweighs_what_is_missing() -> None:
+def test_a_failed_check_outweighs_a_missing_tool() -> None:
     checks = [
         HealthCheck("GPU", "measuring", "ok", ""),
         HealthCheck("ncu", "measuring", "missing", ""),
@@ -218,6 +219,8 @@ def test_a_library_that_does_not_load_is_reported_in_its_own_words(
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
     monkeypatch.syspath_prepend(tmp_path)  # of the process that reads, here one that starts anew
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name, value in forked.UNFORKED.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr("profiler.store.reports.sandbox.Sandbox", Sandbox)
 
     check = check_reader(reports / "graph.ncu-rep" if with_report else None)
@@ -243,7 +246,7 @@ def test_a_library_that_does_not_load_is_reported_in_its_own_words(
         ),
     ],
 )
-def test_what_the_reader_cannot_be_kept_from_is_said(files: bool, calls: bool, found: str) -> None:
+def test_the_rights_that_the_reader_cannot_be_denied_are_named(files: bool, calls: bool, found: str) -> None:
     check = judge_containment(files=files, calls=calls)
 
     assert (check.state, check.found) == ("warn", found)

@@ -131,7 +131,7 @@ def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, report
     assert str(tmp_path / ".pending") in left.remedy
 
 
-def test_what_a_finished_collection_leaves_is_nothing(tmp_path: Path, reports: Path) -> None:
+def test_a_finished_collection_leaves_nothing_behind(tmp_path: Path, reports: Path) -> None:
     with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
         pending.keep_report(0, reports / "graph.ncu-rep")
         pending.discard()
@@ -141,7 +141,7 @@ def test_what_a_finished_collection_leaves_is_nothing(tmp_path: Path, reports: P
     )
 
 
-def test_of_many_leftovers_a_few_are_named(tmp_path: Path) -> None:
+def test_a_long_list_of_leftovers_names_the_first_and_counts_the_rest(tmp_path: Path) -> None:
     for key in "abcde":
         (tmp_path / ".pending" / key).mkdir(parents=True)
 

@@ -227,12 +227,12 @@ print(sorted(found.chart().to_dict()["encoding"]))
         ),
     ],
 )
-def test_what_cannot_be_measured_is_one_message_and_nothing_stored(measuring, call, message):
+def test_a_function_that_cannot_be_measured_gives_one_message_and_stores_nothing(measuring, call, message):
     failed = measuring.error(f"prof.measure({call}, {BRIEF})")
     assert message in re.sub(r"after \d s\b", "after 0 s", failed), "or after as long as a busy machine takes"
 
 
-def test_what_a_function_prints_is_not_taken_for_its_times(measuring):
+def test_the_output_of_a_function_is_not_taken_for_its_times(measuring):
     found = measuring.run(f"print(prof.measure(chatty, x, profile=False, {BRIEF}).ns)\n")
     assert found.stdout.splitlines()[-1] == "1000.0", found.stderr
 

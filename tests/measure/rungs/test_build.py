@@ -396,7 +396,7 @@ def test_the_real_compiler_builds_a_program(ladder: Ladder) -> None:
     assert build(ladder, toolchain, [1])[1].status == "unchanged"
 
 
-def test_what_ptxas_says() -> None:
+def test_resources_are_parsed_from_the_messages_of_ptxas() -> None:
     messages = """
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '_Z1av' for 'sm_90a'

@@ -93,11 +93,11 @@ def test_a_script_finds_what_its_ladder_names(job, tmp_path: Path) -> None:
     assert done.stdout == "common\nshared\n"
 
 
-def test_what_nobody_named_cannot_travel(job) -> None:
+def test_a_script_whose_ladder_does_not_name_its_files_cannot_travel(job) -> None:
     assert list_job_files(job(3)) is None
 
 
-def test_what_lies_outside_of_the_ladders_cannot_either(job, tmp_path: Path) -> None:
+def test_a_file_outside_of_the_ladders_folders_cannot_travel(job, tmp_path: Path) -> None:
     """Such a file would be written outside of the worker's folder."""
     one = job(2)
     outside = tmp_path / "outside.py"
@@ -138,7 +138,7 @@ def test_the_other_rungs_do_not_travel(job) -> None:
     assert len(pickle.dumps(slim)) < len(pickle.dumps(one))
 
 
-def test_how_far_ncu_is_arrives_as_it_was_sent() -> None:
+def test_the_progress_of_ncu_arrives_as_it_was_sent() -> None:
     transcript = Transcript()
     transcript.feed('==PROF== Profiling "k": 0%....50%....100% - 14 passes\n==PROF== Profiling "k": 0%..')
     told = decode_transcript(encode_transcript(transcript))

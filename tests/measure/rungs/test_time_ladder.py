@@ -175,7 +175,7 @@ def test_the_commit_and_whether_the_tree_differs(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("git")
-def test_what_prof_writes_does_not_make_the_tree_differ(
+def test_files_that_prof_writes_do_not_count_as_changes_of_the_git_tree(
     ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.com"]

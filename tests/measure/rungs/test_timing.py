@@ -46,7 +46,7 @@ def test_the_repeats_and_the_reference(job) -> None:
     assert timed.facts.reference == "the best"
 
 
-def test_what_ran_it_may_be_told(job) -> None:
+def test_a_program_may_state_its_runtime(job) -> None:
     lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
     timed = parse_timings(job("works"), finished(*lines))
     assert (timed.facts.reference, timed.facts.runtime) == (None, "PyTorch 2.11.0")
@@ -141,7 +141,9 @@ FAILURES: list[tuple[str, type[ProfError], str]] = [
 
 
 @pytest.mark.parametrize(("what", "error", "message"), FAILURES, ids=[what for what, *_ in FAILURES])
-def test_what_a_program_may_do_instead(job, what: str, error: type[ProfError], message: str) -> None:
+def test_every_failure_of_a_timed_program_becomes_its_own_error(
+    job, what: str, error: type[ProfError], message: str
+) -> None:
     with pytest.raises(error) as caught:
         time_kernel(job(what), timeout_s=60)
     assert message in caught.value.message

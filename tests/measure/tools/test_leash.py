@@ -180,7 +180,7 @@ def test_a_program_is_found_from_the_folder_that_it_starts_in(tmp_path: Path) ->
     assert run(["./mine"], timeout_s=10, folder=tmp_path, leash=True).stdout == "here\n"
 
 
-def test_what_the_kernel_refuses_to_start_says_so(tmp_path: Path) -> None:
+def test_a_program_that_the_system_refuses_to_start_says_so(tmp_path: Path) -> None:
     program = tmp_path / "text"
     program.write_text("no program")
     program.chmod(0o755)

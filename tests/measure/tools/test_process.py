@@ -34,7 +34,7 @@ def _gone(pid: int) -> bool:
     return not _alive(pid)
 
 
-def test_what_it_said_and_how_it_ended(tmp_path: Path) -> None:
+def test_a_finished_process_has_its_output_and_exit_code(tmp_path: Path) -> None:
     code = "import sys, os; print(os.getcwd()); print(os.environ['X'], file=sys.stderr); sys.exit(3)"
     finished = run(python(code), timeout_s=30, folder=tmp_path, environment={"X": "y"})
     assert (finished.exit_code, finished.stdout, finished.stderr) == (3, f"{tmp_path}\n", "y\n")
@@ -107,7 +107,7 @@ def test_output_without_end_is_ended() -> None:
 
 
 @pytest.mark.parametrize("program", ["/nonexistent/program", "/etc/passwd", "/", "a\0b", ""])
-def test_what_cannot_be_started(program: str) -> None:
+def test_a_program_that_cannot_be_started_is_reported_as_not_found(program: str) -> None:
     with pytest.raises(ToolNotFound, match="cannot be started"):
         run([program], timeout_s=5)
 

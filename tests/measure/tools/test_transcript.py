@@ -93,7 +93,7 @@ def test_the_fraction_of_a_launch_grows_with_every_dot() -> None:
 
 
 @given(name=st.sampled_from(NAMES), cuts=st.data())
-def test_where_the_pieces_are_cut_does_not_matter(name: str, cuts: st.DataObject) -> None:
+def test_a_transcript_reads_the_same_however_its_pieces_are_cut(name: str, cuts: st.DataObject) -> None:
     text = finished(name).stdout
     places = sorted(cuts.draw(st.sets(st.integers(0, len(text)), max_size=20)))
     pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
@@ -104,7 +104,7 @@ def test_where_the_pieces_are_cut_does_not_matter(name: str, cuts: st.DataObject
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([PROGRESS, "0%", ".", "50%", "100% - 3 passes", "\n", "mine: ", "a" * 9]), max_size=30))  # fmt: skip
-def test_what_is_mixed_into_its_lines_is_cut_anywhere_too(parts: list[str]) -> None:
+def test_a_transcript_mixed_with_other_output_reads_the_same_however_it_is_cut(parts: list[str]) -> None:
     whole, apart = fed("".join(parts)), fed(*parts)
 
     assert whole.finished == apart.finished <= apart.launches
@@ -202,7 +202,7 @@ def test_ncu_killed_from_outside_is_reported() -> None:
     assert "ended by SIGKILL" in failure.message
 
 
-def test_of_many_kernels_a_dozen_are_listed() -> None:
+def test_a_long_list_of_launched_kernels_names_a_dozen_and_counts_the_rest() -> None:
     listing = "\n".join(f"{number}. void k{number}()" for number in range(1, 31))
     said = ended(f"==WARNING== No kernels were profiled.\nAvailable Kernels:\n{listing}\n")
     failure = recording_error("mine", said, None, 1)

@@ -51,13 +51,13 @@ def test_a_source_is_the_same_whatever_its_defaults() -> None:
         ("#define TILE 8\n#define TILE 16\n", "2 times"),
     ],
 )
-def test_what_is_not_one_whole_number_is_refused(source: str, times: str) -> None:
+def test_a_default_that_is_not_one_whole_number_is_refused(source: str, times: str) -> None:
     with pytest.raises(DefaultsNotFound, match=rf"defines TILE as a whole number {times}"):
         read_defaults(source, ["TILE"])
 
 
 @pytest.mark.parametrize("kernel", [one for one in GEMM.kernels if one.sweep], ids=str)
-def test_what_a_shipped_rung_has_now_is_a_point_that_its_sweep_allows(kernel) -> None:
+def test_the_defaults_of_a_shipped_rung_are_a_point_that_its_sweep_allows(kernel) -> None:
     current = read_defaults(kernel.source.read_text(), kernel.sweep.parameters)
     assert current in list(kernel.sweep.grid())
     assert kernel.sweep.broken({**GEMM.workload.parameters, **current, "spill_bytes": 0}) is None

@@ -70,7 +70,7 @@ def test_a_limit_keeps_what_the_source_has_now(seed: int) -> None:
     assert len(every.points) == ALLOWED
 
 
-def test_what_the_source_has_now_is_tried_also_where_no_list_names_it() -> None:
+def test_the_point_of_the_source_is_tried_even_when_no_list_names_it() -> None:
     outside = {"TILE": 3, "UNROLL": 1}
     assert outside in choose_points(SWEEP, {"n": 64}, outside, None, 1).points
     forbidden = {"TILE": 3, "UNROLL": 16}
@@ -153,7 +153,7 @@ def test_a_point_that_breaks_a_constraint_once_compiled_says_by_what() -> None:
         ("    killed", "kernel 7 does not compile (exit code 2)"),
     ],
 )  # fmt: skip
-def test_what_does_not_compile_says_why_in_one_line(said: str, reason: str) -> None:
+def test_a_point_that_does_not_compile_gives_the_reason_in_one_line(said: str, reason: str) -> None:
     error = BuildFailed("kernel 7 does not compile (exit code 2)", details=["  nvcc -Werror tile.cu", said])
     point = judge_built(SWEEP, {"n": 64}, candidate(error=error))
     assert (point.status, point.reason, point.registers) == ("uncompiled", reason, None)

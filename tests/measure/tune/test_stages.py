@@ -134,7 +134,7 @@ def test_the_finalists_take_turns(place: Place) -> None:
     assert [sorted(turns[at : at + 2]) for at in (0, 2, 4)] == [[1, 2]] * 3
 
 
-def test_what_the_source_has_now_goes_all_the_way_however_slow(place: Place) -> None:
+def test_the_point_of_the_source_passes_through_all_stages_however_slow_it_is(place: Place) -> None:
     points = place.run({1: (1000, ""), 2: (1010, ""), 3: (1020, ""), 4: (5000, "")}, current=4)
     assert stages(points[4]) == {"screen": 2, "full": 3, "final": 6}
 
@@ -165,7 +165,7 @@ def test_one_that_fails_late_is_not_tried_further(place: Place) -> None:
     assert stages(points[3]) == {"screen": 2, "full": 3, "final": 6}
 
 
-def test_where_none_works_nothing_is_timed_further(place: Place) -> None:
+def test_no_point_is_timed_further_when_none_works(place: Place) -> None:
     points = place.run({1: (1, "wrong"), 2: (1, "fails")})
     assert {one.status for one in points.values()} == {"wrong", "failed"}
 
@@ -175,7 +175,7 @@ def test_a_machine_without_a_gpu_ends_it(place: Place) -> None:
         place.run({1: (1000, "gpuless")})
 
 
-def test_what_was_measured_is_not_measured_again(place: Place) -> None:
+def test_points_that_were_measured_are_not_measured_again(place: Place) -> None:
     points = {1: (1000, ""), 2: (1010, "wrong"), 3: (1020, "")}
     first = place.run(points)
     calls, place.told = place.calls(), []

@@ -85,7 +85,7 @@ def test_the_sentence_names_what_became_faster_slower_or_neither():
     )
 
 
-def test_what_the_factors_miss_is_a_factor_itself():
+def test_the_speedup_that_no_factor_explains_is_shown_as_a_factor():
     assert speedup_sentence(attribution_of(1.5, 1.2, 1.0, 1.0, closure_error_pct=5.0)).endswith(
         "1.00x clock x 0.95x not accounted for"
     )
@@ -156,6 +156,14 @@ def test_the_rest_of_the_stalls_is_summed_and_full_shows_each(gemm, page):
     ]
     assert all(f"    {one.name} " in full for one in stalls)
     assert "others" not in full
+
+
+def test_instructions_are_said_to_be_those_of_one_scheduler(gemm, page):
+    """The table of metrics, on the same screen, counts those of the whole GPU."""
+    said = "instructions: of one scheduler, on average"
+    assert said in page(gemm.attribution).splitlines()
+    bytes_alone = attribution_of(2.0, 1.0, names=("bytes_moved", "bandwidth"), clock=None, view="bytes")
+    assert said not in page(bytes_alone)
 
 
 def test_a_dispatch_stall_that_counts_is_explained(recorded, page):
@@ -241,7 +249,7 @@ def test_stalls_that_are_left_out_are_named(gemm, page):
     assert "left out" not in page(gemm.attribution)
 
 
-def test_what_is_missing_is_named_with_the_preset_and_the_options_that_bring_it(page):
+def test_missing_metrics_are_named_with_the_preset_and_the_options_that_record_them(page):
     missing = [
         MissingMetric("issue_rate", "before"),
         MissingMetric("issue_rate", "after"),

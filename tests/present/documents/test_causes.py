@@ -126,7 +126,7 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     assert "no source lines" not in text_of()
 
 
-def test_what_could_not_be_seen_is_named_with_the_preset_that_records_it():
+def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it():
     page = flat(text_of(unseen=["where warps wait"]))
     assert page.endswith(
         "not recorded: where warps wait. `prof collect --preset source` records it, and so does `ncu --set full --import-source yes`."

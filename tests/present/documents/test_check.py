@@ -75,7 +75,7 @@ def test_the_line_counts_each_outcome_and_refused_recordings_apart():
     assert row.split() == ["broken", "not", "comparable"], "a recording is no kernel"
 
 
-def test_what_failed_comes_first_and_the_time_explains_nothing_else():
+def test_the_headline_names_the_check_that_failed_before_the_time():
     registers = metric("regression", metric="registers", unit="register", before=40.0, after=122.0, change_pct=205.0, ci_pct=(205.0, 205.0), limit_pct=0.0)  # fmt: skip
     one = pair("regression", checks=[metric("passed", verdict="better"), registers])
     assert derive_finding([one], []).headline.what.startswith(
@@ -265,7 +265,7 @@ def test_a_run_held_against_itself_is_skipped():
     assert len(other) == 0
 
 
-def test_what_only_one_side_has_is_a_case_of_its_own():
+def test_a_recording_that_only_one_side_has_is_a_case_of_its_own():
     finding = derive_finding([pair()], [], gone=["x: k"], missing=["lost"], new=["added"])
     assert finding.outcome == "unclear"
     tags = {

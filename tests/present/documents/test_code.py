@@ -65,7 +65,7 @@ def test_the_heading_says_which_loop_and_how_much_of_the_kernel_it_is(view):
     assert lines[2].startswith("after   gemm 6")
 
 
-def test_what_to_be_careful_about_is_said(store):
+def test_the_heading_cautions_that_launches_differ(store):
     assert "caution: grid, block, registers or shared memory differ in 3 ways" in heading_text(
         view_of(store, "triton_add_full")
     )
@@ -88,7 +88,7 @@ def test_the_figures_stand_beside_each_other(view):
     assert rows["FMAs per shared element of 4 bytes"] == ["4", "4"]
 
 
-def test_where_tensor_cores_multiply_no_figure_is_about_the_fmas_of_a_thread(store):
+def test_a_kernel_on_tensor_cores_shows_no_figure_about_fmas(store):
     view = view_of(store, "triton_matmul")
     assert "MMA" in counts_text(view)
     assert view.finding.kernels[0].is_tensor
@@ -126,7 +126,7 @@ def test_operands_that_cannot_be_named_are_not(recorded):
     assert "the other: 2 LDS.128 per k-step" in text
 
 
-def test_what_is_no_whole_access_is_not_drawn(recorded):
+def test_loads_are_not_drawn_when_a_step_holds_a_fraction_of_an_access(recorded):
     view = view_of(recorded, "3", "4")
     assert loads_text(view) == (
         "both operands: 1 LDS + 0.25 LDS.128 for 1 FMA -> 1 LDS + 2 LDS.128 for 8 FMAs per k-step"
@@ -209,7 +209,7 @@ def test_samples_are_shown_where_they_were_taken(shipped_runs):
     assert sum(shares) == pytest.approx(200, abs=1)
 
 
-def test_where_samples_fall_is_said_beside_them(shipped_runs, view):
+def test_sampled_code_explains_on_which_instruction_a_sample_falls(shipped_runs, view):
     said = "A sample falls on the instruction that waits, not on the load that it waits for."
     document = code_document(view_of(shipped_runs, "gemm-5-source"))
     texts = [document_text(document, Window(width=200)), document_markdown(document)]

@@ -66,7 +66,7 @@ def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_ru
     assert row["run_id"] == "20260101t000000z-gemm-6-" + str(row["run_id"])[-12:]
 
 
-def test_what_was_not_measured_stays_empty(make_run) -> None:
+def test_a_row_leaves_figures_empty_that_were_not_measured(make_run) -> None:
     run = make_run({"kernel": "k"}, name="mine", workload=None)
     row = row_of(run)
     for name in ("unprofiled_ns", "gflops", "reference_pct", "profiled_ns", "fma_pipe_pct"):

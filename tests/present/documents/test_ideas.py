@@ -97,7 +97,7 @@ def test_long_ideas_are_folded_into_the_window(width):
         ({"published": PublishedStep("GPU", 0.5, "time_us"), "claim": "slower"}, "0.5000x on GPU"),
     ],
 )
-def test_what_is_claimed_is_the_published_ratio_or_else_the_claim(fields, cell):
+def test_the_claim_shows_the_published_ratio_or_else_the_expected_direction(fields, cell):
     (row,) = rows(in_markdown(finding(idea(**fields))))
     assert row[4] == cell
 

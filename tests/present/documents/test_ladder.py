@@ -80,6 +80,12 @@ def test_every_rung_is_one_row_below_what_all_share():
     assert "43,205" in rows[0]
 
 
+def test_a_ladder_without_a_reference_has_no_column_for_it():
+    alone = [rung(number, reference="", reference_pct=None) for number in (1, 2)]
+    assert "% ref" not in table_of(text(ladder(*alone)))[0]
+    assert "% ref" in table_of(text(ladder(*alone, rung(3))))[0]
+
+
 @pytest.mark.parametrize("width", [80, 90, 100, 120])
 def test_it_fits_the_window_and_keeps_time_percentage_and_what_binds(width):
     steps = [stepped(number, 12.345, "unclear", issue_active_pct=(1.0, "changed")) for number in range(1, 12)]
@@ -162,7 +168,7 @@ def test_times_of_the_profiler_are_marked_as_such():
     assert "*" not in "".join(table_of(page))
 
 
-def test_where_some_were_timed_the_others_are_marked():
+def test_times_under_the_profiler_are_marked_when_other_rungs_were_timed():
     page = text(ladder(rung(1), rung(2, basis="profiled")))
     first, second = table_of(page)[1:]
     assert "3.181 ms " in first
@@ -196,7 +202,7 @@ def test_other_workloads_that_are_stored_are_named():
     assert page.endswith("also stored: NVIDIA H200, m=1024; NVIDIA A100, m=4096")
 
 
-def test_of_many_other_workloads_the_first_are_named_and_the_rest_counted():
+def test_a_long_list_of_other_workloads_names_the_first_and_counts_the_rest():
     page = text(ladder(rung(1)), others=[f"NVIDIA H200, m={size}" for size in range(20)])
     assert page.endswith("NVIDIA H200, m=5; and 14 more")
     assert "m=6" not in page
@@ -263,14 +269,14 @@ def test_a_rung_that_was_only_timed_has_empty_cells_beside_others():
     assert [cell(finding, title) for title in ("DRAM", "L1 hit", "inst/B", "width", "binding")] == [""] * 5
 
 
-def test_what_binds_one_kernel_of_several_is_marked_as_its_part():
+def test_the_limit_of_one_kernel_of_a_step_is_marked_as_its_part():
     part = msgspec.structs.replace(moved(), is_part_of_step=True)
     assert cell(moving(part), "binding") == "hbm bound (its part)"
     assert cell(moving(msgspec.structs.replace(part, binding=None), moved(2)), "binding") == ""
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 140])
-def test_what_the_article_judges_by_gives_way_from_the_right_and_time_never(width):
+def test_a_narrow_window_drops_columns_from_the_right_and_never_the_time(width):
     finding = moving(*(moved(number) for number in range(1, 9)))
     page = text(finding, width)
     header = table_of(page)[0]

@@ -24,7 +24,7 @@ def test_the_five_figures_are_called_as_nsight_compute_calls_them():
     }
 
 
-def test_what_was_not_recorded_is_left_out():
+def test_facts_about_memory_leave_out_metrics_that_were_not_recorded():
     assert facts() == {}
     assert facts(registers=32.0) == {}
     assert facts(max_bandwidth_pct=50.0) == {"memory": "Max Bandwidth 50.0 %"}

@@ -68,7 +68,7 @@ def test_a_point_is_written_as_one_would_say_it() -> None:
     assert settings_text(CURRENT) == "BM=64 BK=8"
 
 
-def test_what_was_tried_comes_before_what_was_found(sweep: StoredSweep) -> None:
+def test_a_sweep_lists_what_it_tried_before_what_it_found(sweep: StoredSweep) -> None:
     lines = tried_lines(derive_tuning(sweep))
     assert lines[0] == "gemm 7 on NVIDIA H200, m=n=64"
     assert lines[1] == "6 combinations, 5 within the constraints; 4 are correct"

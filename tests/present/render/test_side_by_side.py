@@ -38,7 +38,7 @@ def page(width=None, colour=False, titles=("gemm 5", "gemm 6"), stretches=STRETC
     return render_sides(CodeBlock(titles, COLUMNS, stretches), colour, width)
 
 
-def test_what_belongs_together_is_on_one_line():
+def test_rows_that_belong_together_are_on_one_line():
     lines = page().splitlines()
     assert lines[0].split() == ["gemm", "5", "│", "gemm", "6"]
     assert lines[3].split() == ["2,097,152", "2", "LDS.128", "61", "│", "2,097,152", "4", "LDS.128", "64"]
@@ -55,7 +55,7 @@ def test_columns_give_way_in_order_and_numbers_stay_whole():
     assert max(map(len, narrow.splitlines())) <= 70
 
 
-def test_where_both_do_not_fit_one_follows_the_other_with_all_its_columns_and_no_gaps():
+def test_two_sides_too_wide_for_the_window_follow_each_other_with_all_columns_and_no_gaps():
     first, second = page(width=50).split("\n\n")
     assert [line.split() for line in first.splitlines()] == [
         ["gemm", "5"],

@@ -70,7 +70,7 @@ def test_an_object_that_holds_no_other_is_one_line_of_json():
     ]
 
 
-def test_what_json_cannot_hold_becomes_null():
+def test_infinite_numbers_and_nan_become_null_in_json():
     encoded = to_json({"a": math.nan, "b": [math.inf, (-math.inf, 1.5)]})
     assert json.loads(encoded, parse_constant=pytest.fail) == {"a": None, "b": [None, [None, 1.5]]}
 

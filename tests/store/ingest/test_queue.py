@@ -65,7 +65,7 @@ def test_reports_of_unknown_size_are_shared_out_by_their_number() -> None:
     assert len(batches[0]) == 25
 
 
-def test_what_a_lost_worker_had_goes_alone_and_after_all_others() -> None:
+def test_the_reports_of_a_lost_worker_go_alone_and_after_all_others() -> None:
     queue = ReportQueue(reports_of(*[5, 5], *[1] * 20))
     lost = queue.take(drivers=1)
     assert len(lost) > 1

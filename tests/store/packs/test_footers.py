@@ -94,6 +94,6 @@ def test_other_columns_do_not_fit(recorded):
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet file at all", b"PAR1\xff\xff\xff\x7fPAR1", b"PAR1\x1f\x01\0\0\0PAR1"])  # fmt: skip
-def test_what_is_no_parquet_file_is_refused(data):
+def test_data_that_is_no_parquet_file_is_refused(data):
     with pytest.raises(ValueError, match=r"Parquet|footer"):
         read_footer(data)

@@ -245,7 +245,7 @@ def test_a_pack_that_is_full_is_closed(store):
     assert contents(after.place.root) == before
 
 
-def test_what_is_packed_well_is_not_packed_again(store):
+def test_well_packed_runs_are_not_packed_again(store):
     after = packed(store)
     files = stored_files(after.place)
     plan = plan_packs(after)
@@ -322,7 +322,7 @@ def test_whoever_found_a_run_in_a_pack_that_gave_way_reads_on(make_runs):
     assert reader.open(reader.ids()[1]).table("metrics").num_rows == 1
 
 
-def test_what_is_committed_meanwhile_is_neither_lost_nor_packed(store, recorded, tmp_path):
+def test_a_run_that_is_committed_during_packing_is_neither_lost_nor_packed(store, recorded, tmp_path):
     source = recorded.find("textbook-5", "gemm")
     before = contents(store.place.root)
 
@@ -439,7 +439,7 @@ def test_rows_come_in_the_order_of_the_runs_wherever_these_lie(store, make_runs,
     assert "name-10" in there
 
 
-def test_what_a_killed_upload_of_a_pack_left_is_removed_a_day_later(make_runs):
+def test_the_remains_of_a_killed_upload_of_a_pack_are_removed_a_day_later(make_runs):
     store = at_url(make_runs(FEW), f"memory://packed-{next(NAMES)}")
     old, young = "pack-20260101t000000z-0123456789ab", "pack-99990101t000000z-0123456789ab"
     for name in (old, young):

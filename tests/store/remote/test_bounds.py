@@ -276,7 +276,7 @@ def test_a_bucket_lists_names_with_the_same_start_on_every_page(s3):
     assert place.files("20261122") == {}
 
 
-def test_what_is_read_at_once_is_bounded_together(s3, monkeypatch):
+def test_the_bytes_that_are_read_at_once_are_bounded_together(s3, monkeypatch):
     """A thousand files, each below the bound of one, would fill the memory. Each may still be read alone."""
     monkeypatch.setattr(objects, "MOST_HELD_BYTES", MOST)
     url, names = s3(), [f"{RUN}/{number}.parquet" for number in range(150)]

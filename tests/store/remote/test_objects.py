@@ -199,7 +199,7 @@ def test_reports_are_ingested_into_a_bucket_once(url, reports, prof_here):
     assert len(RunStore(url).ids()) == 1
 
 
-def test_what_has_no_manifest_is_no_run_and_does_not_hinder_the_next_upload(url, source):
+def test_files_without_a_manifest_are_no_run_and_do_not_hinder_the_next_upload(url, source):
     place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     for path in source.path.iterdir():
         if path.name != MANIFEST_FILE:
@@ -209,7 +209,7 @@ def test_what_has_no_manifest_is_no_run_and_does_not_hinder_the_next_upload(url,
     RunStore(url).open(RunStore(url).ids()[0]).verify()
 
 
-def test_what_another_version_of_prof_left_is_not_overwritten_and_not_believed(url, source):
+def test_files_of_another_version_of_prof_are_neither_overwritten_nor_believed(url, source):
     """It may be at work this moment, so that its manifest comes later: both sets of files stay as written."""
     place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     taken = f"{source.manifest.run_id}/metrics.parquet"

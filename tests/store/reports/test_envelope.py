@@ -142,7 +142,9 @@ def test_a_hole_in_the_middle_is_refused() -> None:
         (GRAPH[:10], ReportEmpty, "holds no launches"),
     ],
 )
-def test_what_is_no_report_says_why(data: bytes, error: type[ReportError], reason: str) -> None:
+def test_a_file_that_is_no_report_is_refused_with_the_reason(
+    data: bytes, error: type[ReportError], reason: str
+) -> None:
     with pytest.raises(error, match=reason) as caught:
         read_envelope(data, "some.ncu-rep")
 

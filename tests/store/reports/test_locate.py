@@ -38,7 +38,7 @@ def test_a_folder_is_searched_to_the_bottom(memory) -> None:
     assert found("memory://bucket/deep/") == ["memory://bucket/deep/er/b.ncu-rep.zst"]
 
 
-def test_what_is_hidden_or_stored_already_is_not_found_below_a_folder(memory) -> None:
+def test_hidden_and_stored_reports_are_not_found_below_a_folder(memory) -> None:
     put(memory, ".trash/a.ncu-rep", "runs/.staging/1/b.ncu-rep.zst", "c.ncu-rep")
     put(memory, "runs/20260101t000000z-gemm-0123456789ab/report.ncu-rep.zst")
     put(memory, "runs/pack-20260101t000000z-0123456789ab/reports/0123.ncu-rep.zst")
@@ -91,7 +91,7 @@ def test_each_report_is_there_once_with_its_size(memory, tmp_path: Path) -> None
         ("gs://bucket/x", RemoteNotInstalled, "gs://bucket/x: its file system is not installed: "),
     ],
 )  # fmt: skip
-def test_what_cannot_be_looked_at_is_in_the_list_and_says_why_when_it_is_read(
+def test_a_place_that_cannot_be_opened_is_listed_and_gives_the_reason_when_it_is_read(
     memory, tmp_path: Path, place: str, error: type[Exception], message: str
 ) -> None:
     (report,) = find_reports([place])
@@ -155,7 +155,7 @@ def test_a_size_that_no_listing_has_is_requested(memory, tmp_path: Path) -> None
         ("https://[::1]:80/a@b.ncu-rep", "https://[::1]:80/a@b.ncu-rep"),
     ],
 )
-def test_what_is_shown_of_a_url_holds_no_secret(url: str, public: str) -> None:
+def test_the_public_form_of_a_url_holds_no_secret(url: str, public: str) -> None:
     assert is_url(url)
     assert public_url(url) == public
     assert str(RemoteReport(url)) == public

@@ -47,7 +47,7 @@ def test_a_home_directory_is_found(report, tmp_path: Path, text: bytes, home: st
 @pytest.mark.parametrize(
     "text", [b"/rootfs/lib/a.so", b"/root.cu", b"/home/ /Users/\0", b"/homes/a", b"root/x"]
 )
-def test_what_only_looks_like_one_is_not(report, text: bytes) -> None:
+def test_a_path_that_only_looks_like_a_home_directory_is_not_reported(report, text: bytes) -> None:
     assert find_home_directories(report(text)) == []
 
 
@@ -70,7 +70,7 @@ def test_one_across_the_end_of_a_chunk_is_found_whole(tmp_path: Path, offset: in
     assert find_home_directories(path) == ["/home/somebody"]
 
 
-def test_what_cannot_be_read_is_an_error(reports: Path, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_read_is_an_error(reports: Path, tmp_path: Path) -> None:
     packed = tmp_path / "report.ncu-rep.zst"
     pack_report(reports / "graph.ncu-rep", packed)
     packed.write_bytes(packed.read_bytes()[:-50])

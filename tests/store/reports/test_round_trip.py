@@ -208,7 +208,7 @@ def test_they_agree_on_the_values_too(run: Run) -> None:
     assert table.column("value").null_count == run.to_pandas("metrics")["value"].isna().sum()
 
 
-def test_what_is_missing_is_null_and_never_zero(store: RunStore) -> None:
+def test_missing_values_are_null_and_never_zero(store: RunStore) -> None:
     """Textual metrics, and names that ncu accepted but could not measure."""
     seen = Counter()
     for name in NAMES:
@@ -290,7 +290,7 @@ def test_no_sample_is_lost_between_the_stall_reasons_and_the_instructions(run: R
         }
 
 
-def test_where_nothing_was_counted_the_counts_are_null(store: RunStore) -> None:
+def test_counts_are_null_when_nothing_was_counted(store: RunStore) -> None:
     for name in ("graph", "range", "hostile", "processes", "pm_sampling"):
         run = store.find(name, ladder="gemm")
         assert set(columns(run, "instructions", "executed", "samples", "stalls")) == {(None, None, None)}

@@ -105,7 +105,7 @@ main()
 """
 
 
-def test_what_was_left_out_is_said_wherever_the_run_is_shown(reports, prof, tmp_path) -> None:
+def test_every_command_that_shows_a_run_says_what_was_left_out_of_it(reports, prof, tmp_path) -> None:
     report = reports / "graph.ncu-rep"
     command = [sys.executable, "-c", INGEST_WITH_A_CRASH, "--runs", tmp_path, "ingest", report]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}

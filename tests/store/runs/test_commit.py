@@ -81,7 +81,7 @@ def test_the_runs_are_listed_again_only_where_another_changed_the_folder(
 
 
 @pytest.mark.parametrize("step_ns", [100, 4_000_000, 1_000_000_000])
-def test_where_times_are_coarse_the_commit_of_another_is_seen_all_the_same(
+def test_coarse_file_times_do_not_hide_the_commit_of_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ns: int
 ) -> None:
     utime = os.utime
@@ -115,7 +115,7 @@ def commit_all(root: Path, count: int, name: str) -> None:
             staging.commit(prepared(staging, run_id(number, name)), run_id(number, name))
 
 
-def test_what_a_living_process_stages_is_left_alone_and_what_a_dead_one_left_is_swept(tmp_path: Path) -> None:
+def test_staged_files_of_a_living_process_stay_and_those_of_a_dead_one_are_swept(tmp_path: Path) -> None:
     dead = tmp_path / STAGING_FOLDER / "dead"
     (dead / "1").mkdir(parents=True)
     (dead / "owner").touch()

@@ -90,7 +90,7 @@ def test_a_copy_under_another_name_has_its_own_name_and_path(kept, mine):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
-def test_what_was_changed_in_the_cache_is_read_again(kept, reads, mine, share):
+def test_a_report_is_read_again_when_its_cached_copy_was_changed(kept, reads, mine, share):
     first = open_report(mine)
     (file,) = kept()
     data = bytearray(file.read_bytes())
@@ -117,7 +117,7 @@ def test_a_failure_is_not_kept(kept, mine):
             open_report(mine)
 
 
-def test_how_far_reading_is_counts_the_launches(kept, mine):
+def test_the_progress_of_reading_counts_the_launches(kept, mine):
     seen = []
     open_reports([mine], seen.append)
     assert seen[-1] == "", "the line is removed at the end"

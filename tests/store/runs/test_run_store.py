@@ -86,6 +86,13 @@ def test_a_number_longer_than_any_kernels_is_just_not_there(make_run, tmp_path: 
         RunStore(tmp_path).find("9" * 5000, ladder="gemm")
 
 
+def test_nothing_is_not_the_start_of_the_only_run(make_run, tmp_path: Path) -> None:
+    """A script's variable may be empty, and must not mean whatever is stored."""
+    make_run({"kernel": "k"}, root=tmp_path)
+    with pytest.raises(RunNotFound, match="no run of ''"):
+        RunStore(tmp_path).find("", "gemm")
+
+
 def test_an_ambiguous_start_lists_what_it_may_mean(copy: RunStore) -> None:
     with pytest.raises(RunNotFound, match="start of 2 run ids") as caught:
         copy.find("20261121t", ladder="gemm")

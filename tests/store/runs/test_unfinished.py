@@ -38,7 +38,7 @@ def report(reports: Path) -> Path:
     return reports / "graph.ncu-rep"
 
 
-def test_what_was_kept_is_there_for_the_next_call(root: Path, report: Path) -> None:
+def test_the_next_call_finds_the_parts_that_were_kept(root: Path, report: Path) -> None:
     with UnfinishedCollection(root, KEY) as unfinished:
         assert unfinished.plan(PLAN) == PLAN
         kept = unfinished.keep_report(1, report)
@@ -80,7 +80,7 @@ def test_nothing_kept_nothing_left(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_what_a_kill_left_of_a_committed_run_is_discarded(root: Path) -> None:
+def test_the_unfinished_parts_of_a_committed_run_are_discarded(root: Path) -> None:
     discard_unfinished(root, KEY)
     assert not root.exists()
     with UnfinishedCollection(root, KEY) as unfinished:
@@ -89,7 +89,7 @@ def test_what_a_kill_left_of_a_committed_run_is_discarded(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_what_another_prof_is_at_work_on_is_not_discarded(root: Path) -> None:
+def test_parts_that_another_prof_works_on_are_not_discarded(root: Path) -> None:
     with UnfinishedCollection(root, KEY) as unfinished:
         unfinished.plan(PLAN)
         discard_unfinished(root, KEY)
@@ -111,7 +111,7 @@ def test_a_report_that_is_not_what_its_name_says_is_measured_again(
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"name": 1}', b"\xff\xfe", b"null"])
-def test_what_cannot_be_read_is_not_there(root: Path, text: bytes) -> None:
+def test_parts_that_cannot_be_read_count_as_absent(root: Path, text: bytes) -> None:
     with UnfinishedCollection(root, KEY) as unfinished:
         for name in ("plan.json", "timings-0.json"):
             (unfinished.folder / name).write_bytes(text)

@@ -31,7 +31,7 @@ except SystemExit as ended:
     assert lines[-2:] == ["0", "['pyarrow']"]
 
 
-def test_what_writes_tables_and_computes_on_them_imports_none_of_them_and_numpy_is_there_for_others():
+def test_reading_and_writing_tables_imports_pyarrow_alone_and_numpy_stays_available():
     lines = said(
         "import sys\n"
         "from profiler.store.tables.arrow_alone import import_arrow_alone\n"

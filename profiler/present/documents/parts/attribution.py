@@ -43,6 +43,7 @@ _PHRASES = {
 # Factors that are sums, if they have no factors themselves, and the unit of their parts.
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
 _DISPATCH = "stall_dispatch"
+_OF_A_SCHEDULER = "instructions: of one scheduler, on average"
 _MEANING = "the split says where the time went, and does not prove what caused it"
 # Digits of the whole and of its factors, the fewest first.
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
@@ -200,6 +201,8 @@ def attribution_title(attribution: findings.Attribution) -> str:
 def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
     missing = comparison.attribution_missing
     notes = [_closure(attribution), _MEANING]
+    if any(factor.name == "instructions" for factor in attribution.factors):
+        notes.append(_OF_A_SCHEDULER)
     if attribution.bandwidth_from:
         notes.append(f"bandwidth: follows the {attribution.bandwidth_from}")
     if any(part.name == _DISPATCH and not _is_same(part.ratio) for part in attribution.stalls[:MOST_PARTS]):

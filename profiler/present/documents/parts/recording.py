@@ -213,7 +213,7 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     if timing.gflops is not None:
         rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
     if timing.gbytes_per_s is not None:
-        rows.append(("traffic", f"{number(timing.gbytes_per_s)} GB/s"))
+        rows.append(("useful bytes", f"{number(timing.gbytes_per_s)} GB/s"))
     if timing.reference_median_ns is not None and timing.reference_pct is not None:
         name = f" ({provenance.reference})" if provenance and provenance.reference else ""
         reached = f"{number(timing.reference_pct)} % of its speed reached"
