@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import instructions, lanes, launch, redundant_accesses, waiting
+from profiler.analyse.causes.detectors import (
+    global_memory,
+    instructions,
+    lanes,
+    launch,
+    redundant_accesses,
+    waiting,
+)
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import model_time
@@ -175,3 +182,34 @@ def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blo
     evidence = evidence_of(LOAD, ADD, figures={"waves": 100.0}, waits={reason: 1.0})
     (candidate,) = launch.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(
+    ("counting", "spared"),
+    [
+        ("LOP3.LUT R5, R4, 0x1, RZ, 0xc0, !PT", 3 / 4 * 5 / 45),  # of the loaded value: for each element
+        ("LOP3.LUT R5, R7, 0x1, RZ, 0xc0, !PT", 3 / 4 * 45 / 45),
+    ],
+)
+def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(counting, spared):
+    lines = (
+        "IMAD.WIDE R2, R7, 0x4, R2",
+        LOAD,
+        *[counting] * 40,
+        "IMAD.WIDE R8, R7, 0x4, R8",
+        "STG.E [R8.64], R5",
+        "EXIT",
+    )
+    whole = {"sectors": 400.0, "ideal_sectors": 400.0}
+    facts = {1: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
+    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["issue"] == pytest.approx(spared)
+
+
+@pytest.mark.parametrize(("integers", "kept"), [(0, 0.8), (30, 0.2)])
+def test_integers_on_the_fma_pipe_compute_addresses_and_hold_no_bound(integers, kept):
+    """Where loads go, the multiplications of their indices go too; those of floats stay."""
+    evidence = evidence_of(LOAD, *["FFMA R5, R4, R6, R5"] * 10, *["IMAD R2, R3, R4, R2"] * integers)
+    model = model_time(evidence.profile, {"fma_pipe_pct": 80.0}, evidence.sites, {"long_scoreboard": 1.0})
+    bound, limit = model.bound(Effect(), CAUSES["redundant-global-loads"].leaves)
+    assert (1 - bound, limit) == (pytest.approx(kept), "fma")

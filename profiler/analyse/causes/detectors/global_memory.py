@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
@@ -99,6 +99,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
     # Those of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
+    processing = find_processing(evidence)
     shrinking = (
         sites
         if computes
@@ -106,6 +107,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
             site
             for site in evidence.sites
             if site.kind not in _FOR_EACH_ELEMENT
+            and site not in processing
             and (base_of(site) in bases or not (_lies_apart(site) or _is_misaligned(site)))
         ]
     )

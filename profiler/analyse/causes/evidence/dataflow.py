@@ -213,6 +213,22 @@ def find_address_work(evidence: Evidence) -> set[Site]:
     return found
 
 
+def find_processing(evidence: Evidence) -> set[Site]:
+    """Returns the instructions that compute with loaded values, in the order in which they stand: work for each element."""
+    found: set[Site] = set()
+    for sites in evidence.by_function.values():
+        loaded: set[str] = set()
+        for site in sites:
+            reads = read_registers(site.instruction) - only_written(site.instruction)
+            of_loaded = not loaded.isdisjoint(reads | _predicates(site.instruction.text))
+            if of_loaded and site.kind not in ACCESSES:
+                found.add(site)
+            results = _results(site.instruction)
+            is_loaded = of_loaded or site.kind in ("global load", "shared load", "local")
+            loaded = loaded | results if is_loaded else loaded - results
+    return found
+
+
 def find_block_independent(evidence: Evidence) -> list[Site]:
     """Returns the code that every block runs on the same data, because it does not depend on the block.
 

@@ -96,14 +96,22 @@ def _avoidable(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str,
     """Returns the work that a bound must not count.
 
     Of device memory, that is the traffic that accesses to the same data may share after a change. Of the caches, it is
-    the sectors that no lane uses: who gives the work to other blocks also decides anew which lanes are neighbours.
+    the sectors that no lane uses: who gives the work to other blocks also decides anew which lanes are neighbours. Of
+    the FMA pipe, it is the multiplications of integers and the moves, which compute addresses.
     """
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
     touched = sum(site.sectors or 0.0 for site in sites)
     unused = sum(site.excess_sectors for site in sites) / touched if touched else 0.0
     beside_shared = 1.0 - min(1.0, figures.get("shared_of_l1_pct", 0.0) / 100)
-    return {"dram": wasted_dram(figures, loads + stores), "l2": unused, "l1": beside_shared * unused}
+    on_fma = sum(site.executed for site in sites if "fma" in site.units)
+    of_floats = sum(site.executed for site in sites if "fma" in site.units and site.kind == "fp32")
+    return {
+        "dram": wasted_dram(figures, loads + stores),
+        "l2": unused,
+        "l1": beside_shared * unused,
+        "fma": 1.0 - of_floats / on_fma if on_fma else 0.0,
+    }
 
 
 def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
