@@ -244,6 +244,8 @@ def needs() -> Callable[[str], Path]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("benchmark"):
         os.environ.pop(ONE_CORE, None)  # what is measured is what a user has
+    if item.get_closest_marker("benchmark") or item.get_closest_marker("campaign"):
+        os.environ.update(forked.UNFORKED)  # and what is killed at any moment takes as long to start
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             need(name)
