@@ -90,9 +90,10 @@ def _only(these: str, others: str) -> str:
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
+    if _is_itself(before, after):
+        return [_ITSELF, *_cautions_of_sides(before, after)]
     sections = _unlike_sections(before, after) if _have_durations(before, after) else []
     cautions = [
-        *([_ITSELF] if _is_itself(before, after) else []),
         *_grid_cautions(before, after),
         *(f"{one}; only what both sides have is compared" for one in sections),
         *_precision_cautions(before, after),
