@@ -358,9 +358,8 @@ if __name__ == "__main__":
     _started_with = dict(os.environ)
     for _name in _IMPORTED:
         importlib.import_module(_name)
-    ctypes.CDLL(
-        str(sys.modules["profiler.store.reports.contained_reader"]._SECOND_LIBRARY)
-    )  # private: as a reader does
+    # private: every reader loads this library as well, and each of them is forked from here.
+    ctypes.CDLL(str(sys.modules["profiler.store.reports.contained_reader"]._SECOND_LIBRARY))
     gc.freeze()
     _job: _Job | None = _serve(socket.socket(fileno=int(sys.argv[1])))
     while _job is not None:
