@@ -210,9 +210,10 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
             f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
         )
     ]
-    work = [(timing.gflops, "GFLOP/s"), (timing.gbytes_per_s, "GB/s of useful bytes")]
-    if done := [f"{number(rate)} {unit}" for rate, unit in work if rate is not None]:
-        rows.append(("work", ", ".join(done)))
+    if timing.gflops is not None:
+        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
+    if timing.gbytes_per_s is not None:
+        rows.append(("useful", f"{number(timing.gbytes_per_s)} GB/s"))  # the bytes that the ladder declares
     if timing.reference_median_ns is not None and timing.reference_pct is not None:
         name = f" ({provenance.reference})" if provenance and provenance.reference else ""
         reached = f"{number(timing.reference_pct)} % of its speed reached"
