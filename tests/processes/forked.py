@@ -313,6 +313,8 @@ def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
     """
     global _generations  # noqa: PLW0603 - it is this process's own
     ours, theirs = socket.socketpair()
+    # A signal to the whole group is for those that were asked for: one that ended the origin here would leave its parent without an answer.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _MAY_BE_IGNORED)
     if (pid := os.fork()) == 0:
         nowhere = os.open(os.devnull, os.O_RDWR)
         _keep({0: nowhere, 1: nowhere, 2: nowhere, 3: theirs.fileno()})
@@ -320,6 +322,7 @@ def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
         ours.detach()
         ctypes.CDLL(None).prctl(_SET_NAME, b"origin", 0, 0, 0)
         return _serve(socket.socket(fileno=3))
+    signal.pthread_sigmask(signal.SIG_SETMASK, job.blocked)
     theirs.close()
     _generations = job.generations
     _origins[:] = [_Origin(pid, ours, started_with, lambda: None)]

@@ -42,9 +42,12 @@ def spawning(tmp_path):
     )
     script = tmp_path / "script.py"
     script.write_text(
-        "import multiprocessing, os, tellers\n"
+        "import multiprocessing, os, signal, tellers\n"
         "if __name__ == '__main__':\n"
         "    os.environ['LATE'] = 'set later'\n"
+        "    if 'INTERRUPTED' in os.environ:\n"
+        "        signal.signal(signal.SIGINT, lambda *_: None)\n"
+        "        os.killpg(0, signal.SIGINT)\n"
         "    context = multiprocessing.get_context('spawn')\n"
         "    here, there = context.Pipe()\n"
         "    child = context.Process(target=tellers.tell, args=(there, 5))\n"
@@ -64,9 +67,13 @@ def spawning(tmp_path):
     return spawning
 
 
-def test_what_it_spawns_is_forked_is_its_child_and_is_given_what_a_spawned_process_is(spawning):
+def test_a_forked_process_spawns_forked_children_that_are_given_what_spawned_ones_are(spawning):
     assert spawning() == "True True set later 5 7\n"
 
 
-def test_what_it_spawns_starts_as_ever_where_that_is_asked_for(spawning):
+def test_a_forked_process_spawns_ordinary_children_where_that_is_asked_for(spawning):
     assert spawning(**forked.UNFORKED) == "False True set later 5 7\n"
+
+
+def test_a_forked_process_that_survives_an_interrupt_of_its_group_spawns_forked_children_still(spawning):
+    assert spawning(INTERRUPTED="1") == "True True set later 5 7\n"

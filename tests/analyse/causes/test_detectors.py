@@ -211,14 +211,14 @@ def test_a_store_whose_address_stays_is_overwritten_by_the_next_turn(store, foun
 
 
 @pytest.mark.parametrize(
-    "reader",
+    "access",
     [
         "MEMBAR.SC.GPU",  # `__threadfence`
         "LDG.E R7, [R8.64+0x4]",  # what the neighbour stored
     ],
 )
-def test_a_store_that_others_may_read_meanwhile_is_needed(reader):
-    assert names(redundant_accesses.detect_redundant_stores, evidence_of(*SUM, ("STG.E [R8.64], R4", 800.0), (reader, 800.0), *TURN)) == []  # fmt: skip
+def test_a_store_that_others_may_read_meanwhile_is_needed(access):
+    assert names(redundant_accesses.detect_redundant_stores, evidence_of(*SUM, ("STG.E [R8.64], R4", 800.0), (access, 800.0), *TURN)) == []  # fmt: skip
 
 
 @pytest.mark.parametrize(("acting", "found"), [(4.0, []), (8.0, ["redundant-global-stores"])])

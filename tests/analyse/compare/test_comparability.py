@@ -226,7 +226,7 @@ def cautioned_for_precision(ladder, runs):
         (74.0, "The FMA pipe is 52 % busy on H200 and 74 % on H100, of each GPU's own peak."),
     ],
 )
-def test_how_near_each_gpu_came_to_its_peak_is_said_once_where_it_is_the_same(make_run, busy_pct, said):
+def test_both_gpus_shares_of_their_peak_are_said_once_where_they_are_equal(make_run, busy_pct, said):
     sides = [
         profile_kernel(
             make_run({"kernel": "k", "gpu": gpu, "metrics": {BY_NAME["fma_pipe_pct"].ncu[0]: value}}), "k"
