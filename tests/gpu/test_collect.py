@@ -1,4 +1,4 @@
-"""`prof collect` with the real thing: a GPU, nvcc and ncu. Run them with `pytest -m gpu tests/gpu`; two minutes."""
+"""`prof collect` with the real thing: a GPU, nvcc and ncu. Run them with `pytest -m gpu tests/gpu/test_collect.py`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The ladders that are measured by the device's own copy, on a GPU: right at every size, and never faulting off their alignment.
 
-`pytest -m gpu tests/gpu/test_memory_ladders.py`; two minutes, most of which the compiler takes.
+`pytest -m gpu tests/gpu/test_memory_ladders.py`; half an hour, 35 s a ladder and test.
 """
 
 from __future__ import annotations
