@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from datetime import UTC, datetime
 from html import unescape
 
@@ -64,6 +65,16 @@ def test_plain_reports_are_numbered_in_the_order_given(report, reports, tmp_path
     assert headings(page)[1] == f"{before.name} → {after.name}"
     assert "four-way: confirmed" in page
     assert "rung" not in page.partition("<dialog")[2].partition("</dialog>")[0], "there is no ladder"
+
+
+def test_the_page_names_a_plain_report_without_its_folder(report, reports, tmp_path):
+    """A page is sent to others, who need not know how the folders of its sender are called."""
+    folder = tmp_path / "for my eyes"
+    folder.mkdir()
+    shutil.copy(reports / "gemm_6.ncu-rep", folder / "mine.ncu-rep")
+    _, page = report(folder / "mine.ncu-rep")
+    assert "not stored: mine.ncu-rep" in page
+    assert folder.name not in page
 
 
 def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_runs):

@@ -116,7 +116,7 @@ def timing_section(timing: overview.TimingSheet | None) -> doc.Section:
 
 def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
-    facts = provenance_facts(run.manifest, None if run.stored else run.path, full=full)
+    facts = provenance_facts(run.manifest, None if run.stored else run.path.name, full=full)
     hint = (
         []
         if full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.overview import SheetMetric, TimingSheet
@@ -21,11 +21,11 @@ _BRIEF = ("run", "origin", "part", "recorded", "workload", "verified", "ncu", "m
 
 
 def provenance_facts(
-    manifest: Manifest, report: Path | str | None = None, *, full: bool = True
+    manifest: Manifest, report: str | None = None, *, full: bool = True
 ) -> list[tuple[str, str]]:
     """Returns the known facts, the most interesting first: all if `full`, or only what was recorded, when, where and how.
 
-    `report` is the file of a report that was never stored.
+    `report` is the name of a report that was never stored. Its folder is left out, because pages are sent to others.
     """
     facts = manifest.provenance or Provenance()
     rows = [
