@@ -114,7 +114,8 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         document = overview.document
         last = compared[-1].answer
         step = replace(last, next="") if last else None  # the ladder's own answer says what comes next
-        sections = [headline_blocks(step), *document.sections]
+        answer, *rest = document.sections
+        sections = [answer, headline_blocks(step), *rest]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
         document = recordings_document(list(found.values()), compared, report.unrelated)
