@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from msgspec.structs import asdict
 
@@ -116,7 +117,7 @@ def timing_section(timing: overview.TimingSheet | None) -> doc.Section:
 
 def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
-    facts = provenance_facts(run.manifest, None if run.stored else run.path.name, full=full)
+    facts = provenance_facts(run.manifest, None if run.stored else PurePath(run.path).name, full=full)
     hint = (
         []
         if full
