@@ -165,9 +165,10 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
 def _exchanging(evidence: Evidence) -> dict[Site, float]:
     """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
 
-    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own, which is one of
-    several loads for each store; a single one is of another thread. Those of others come by shuffles, which the queue of shared memory takes as long for as for loads. A warp whose lanes meet in the same
-    banks accesses a column of what several warps store as rows, which no shuffle does.
+    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Where there are
+    several loads for each store, one of them loads the thread's own value; a single load reads another thread's. The values of others
+    come by shuffles, for which the queue of shared memory takes as long as for loads. If the lanes of a warp meet in the same banks,
+    they read a column of what several warps stored as rows, which no shuffle does.
     """
     loads, stores = evidence.of("shared load"), evidence.of("shared store")
     if any(_meets_in_banks(site) for site in (*loads, *stores)):
