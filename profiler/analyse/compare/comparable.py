@@ -225,9 +225,7 @@ def _time_cautions(before: Profile, after: Profile) -> list[str]:
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     """Lists what must be equal for a difference to come from the kernel: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
-    whatever_measured = [
-        (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
-    ]
+    whatever_measured = [(_THE_GPU, _gpu(before.gpu), _gpu(after.gpu))]
     if None not in (left.workload, right.workload) or not (left.arguments and right.arguments):
         whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
     if not _by_ncu(before, after):

@@ -22,12 +22,7 @@ from profiler.analyse.compare.comparable import (
     refuse_obstacles,
 )
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import (
-    ChangedCauses,
-    compare_causes,
-    headline_of_pair,
-    names_of_sides,
-)
+from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, names_of_sides
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of

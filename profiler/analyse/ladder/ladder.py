@@ -303,11 +303,7 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
     kernel: Kernel | None = rung.kernel if known else None
     if rung.timed is not None:
         timings = rung.timed.table("timings")
-        return summarise_rung(
-            kernel,
-            workload,
-            *times_of(timings),
-        )
+        return summarise_rung(kernel, workload, *times_of(timings))
     duration = rung.profile.series.get(DURATION)
     if duration is None or duration.mean <= 0:
         return None

@@ -18,11 +18,7 @@ from profiler.commands.shared.files import report_written
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
-from profiler.present.documents.check import (
-    check_document,
-    check_error_document,
-    code_check_document,
-)
+from profiler.present.documents.check import check_document, check_error_document, code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown

@@ -121,13 +121,7 @@ def _divided(change: _Change, divisor: float) -> _Change:
 
 
 def _panel(
-    name: str,
-    unit: str,
-    changes: Sequence[_Change],
-    steps: list[str],
-    verdicts: list[str],
-    *,
-    named: bool,
+    name: str, unit: str, changes: Sequence[_Change], steps: list[str], verdicts: list[str], *, named: bool
 ) -> ChartType:
     divisor, unit = style.readable_unit(unit, max(abs(one.delta) for one in changes))
     rows = list(_rows([_divided(one, divisor) for one in changes]))

@@ -14,11 +14,7 @@ from profiler.analyse.check import (
     change_of,
     value_text,
 )
-from profiler.analyse.check_summary import (
-    ITSELF,
-    names_of,
-    pair_name,
-)
+from profiler.analyse.check_summary import ITSELF, names_of, pair_name
 from profiler.analyse.code.alignment import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.present import document as doc
@@ -54,10 +50,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
     lines = list(check_lines(finding))
     several = len(finding.pairs) > 1
     rows = [
-        doc.Row(
-            (*names_of(pair, several), *limit_cells(pair, one)),
-            _TONE[outcome_of(pair, one)],
-        )
+        doc.Row((*names_of(pair, several), *limit_cells(pair, one)), _TONE[outcome_of(pair, one)])
         for pair, one in lines
     ]
     reasons = _reasons(finding)
