@@ -105,12 +105,10 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
         cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work(before, after)}")
-    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
-    if clocks[0] and clocks[1]:
-        first, second = clocks[0].mean, clocks[1].mean
-        if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
-            cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
+    first, second = before.mean("sm_frequency_hz") or 0.0, after.mean("sm_frequency_hz") or 0.0
+    if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
+        one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+        cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
 
 

@@ -304,10 +304,8 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
     if rung.timed is not None:
         timings = rung.timed.table("timings")
         return summarise_rung(kernel, workload, *times_of(timings))
-    duration = rung.profile.series.get(DURATION)
-    if duration is None or duration.mean <= 0:
-        return None
-    return summarise_rung(kernel, workload, [duration.mean], ())
+    duration_ns = rung.profile.mean(DURATION) or 0.0
+    return summarise_rung(kernel, workload, [duration_ns], ()) if duration_ns > 0 else None
 
 
 class _Reached(NamedTuple):
