@@ -148,7 +148,7 @@ def check(
         _check_machine_code(baseline, candidate, settings)
         return
     _check_choice(baseline, candidate, settings)
-    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
+    first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_kernel is not None and is_store(baseline):
         raise typer.BadParameter("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)

@@ -86,10 +86,8 @@ def compare(
         # Which of the two the answer is follows from how many kernels both sides have.
         print(json_schema((ComparisonFinding, Comparisons), "prof compare --format json"))
         return
-    if gpu and len(gpu) > 2:
-        raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
-    first_gpu, other_gpu = (*(gpu or (None,)), None)[:2]
-    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
+    first_gpu, other_gpu = options.of_each_side("--gpu", gpu)
+    first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
