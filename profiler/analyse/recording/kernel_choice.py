@@ -96,7 +96,7 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
         return pairs
     raise KernelAmbiguous(
         "it is not clear which kernel to compare",
-        details=_both(before, after, pattern),
+        details=[line for run in (before, after) for line in (run.label, *_listing(run, pattern))],
         remedy=_ONE_OF_A_FILE
         if not (before.manifest.reports and after.manifest.reports)
         else _ONE_OR_ALL
@@ -121,10 +121,6 @@ def _by_base_name(names: Iterable[str]) -> dict[str, list[str]]:
     for name in names:
         found.setdefault(base_name(name), []).append(name)
     return found
-
-
-def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
-    return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
 
 
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
