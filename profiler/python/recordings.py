@@ -117,7 +117,6 @@ class Recording(Run):
 
     @classmethod
     def of(cls, run: Run, **more: Any) -> Self:
-        """Returns the run as a recording."""
         return cls(**vars(run), **more)
 
     @property

@@ -60,7 +60,6 @@ def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
 
 
 def describe_toolchain(nvcc: Path) -> Toolchain:
-    """Returns the toolchain of this compiler."""
     version = tool_version(nvcc, r"\bV(\d+\.\d+\.\d+)")
     root = _root_of(nvcc)
     link_folder = None if (root / "lib64").is_dir() or (root / "targets").is_dir() else root / "lib"

@@ -68,7 +68,6 @@ def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequenc
 
 
 def built_document(rows: Sequence[RungRow]) -> Document:
-    """Returns a row for each rung that was built."""
     return rows_document(BUILD_HEADER, rows, _columns(BUILD_HEADER, _FIGURES_AS_TEXT))
 
 
@@ -79,7 +78,6 @@ def verified_document(rows: Sequence[RungRow]) -> Document:
 
 
 def timed_document(rows: Sequence[RungRow]) -> Document:
-    """Returns a row for each rung that was timed."""
     return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT))
 
 
