@@ -180,8 +180,7 @@ def _precision_cautions(before: Profile, after: Profile) -> list[str]:
     unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
     if unlike is None:
         return []
-    facts = [side.manifest.provenance for side in (before, after)]
-    errors = [one.relative_error if one else None for one in facts]
+    errors = [side.manifest.facts.relative_error for side in (before, after)]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
     one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
     first, second = map(str.upper, unlike)

@@ -101,7 +101,7 @@ def _uneven_launches(profile: Profile) -> list[str]:
 
 
 def _moved_clock(profile: Profile) -> list[str]:
-    clocks = profile.manifest.provenance.clocks if profile.manifest.provenance else None
+    clocks = profile.manifest.facts.clocks
     if clocks is None or clocks.sm_mhz.least >= _STEADY_CLOCK * clocks.sm_mhz.greatest:
         return []
     if clocks.sampled_s > _MOSTLY_TIMED * sum(profile.timings_ns) / 1e9:
