@@ -85,8 +85,8 @@ def rung_of(run: Run, settings: Settings) -> Kernel | None:
 
 def work_of(run: Run, settings: Settings) -> Kernel | None:
     """Returns the rung that a run measured, or a kernel with the work that the user of a function stated, or None."""
-    rung, facts = rung_of(run, settings), run.manifest.provenance
-    if rung is not None or facts is None or not (facts.bytes or facts.flops):
+    rung, facts = rung_of(run, settings), run.manifest.facts
+    if rung is not None or not (facts.bytes or facts.flops):
         return rung
     stated = (parse_expression(str(work)) if work else None for work in (facts.flops, facts.bytes))
     flops, moved = stated

@@ -274,10 +274,9 @@ def _same_program(timed: Manifest, profiled: Manifest) -> bool:
 
     No two outputs of nvcc are alike, so a program that was built again has another binary.
     """
-    facts = timed.provenance, profiled.provenance
-    if facts[0] is None or facts[1] is None or not (facts[0].binary_sha256 and facts[1].binary_sha256):
+    facts = timed.facts, profiled.facts
+    binaries = {one.binary_sha256 for one in facts}
+    if None in binaries or len(binaries) == 1:
         return True
-    if facts[0].binary_sha256 == facts[1].binary_sha256:
-        return True
-    made_of = [(one.sources, one.build_flags, one.nvcc_version) for one in facts if one and one.sources]
+    made_of = [(one.sources, one.build_flags, one.nvcc_version) for one in facts if one.sources]
     return len(made_of) == 2 and made_of[0] == made_of[1]

@@ -103,11 +103,11 @@ KernelNamesOption = Annotated[
 ]
 
 
-def kernel_of_each_side(kernel_name: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Returns the pattern of --kernel-name, and that of the second side if it was given twice."""
-    if kernel_name and len(kernel_name) > 2:
-        raise typer.BadParameter("give -k at most twice: for both sides, or one for each")
-    first, other = (*(kernel_name or (None,)), None)[:2]
+def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
+    """Returns the value of an option, and that of the second side if it was given twice."""
+    if values and len(values) > 2:
+        raise typer.BadParameter(f"give {option} at most twice: for both sides, or one for each")
+    first, other = (*(values or (None,)), None)[:2]
     return first, other
 
 

@@ -244,10 +244,7 @@ def _closure(attribution: findings.Attribution) -> str:
 def lack_lines(missing: Sequence[findings.MissingMetric]) -> list[str]:
     if not missing:
         return []
-    return [
-        f"attribution: not possible; zero or not recorded: {_names(missing)}",
-        _remedy(missing),
-    ]
+    return [f"attribution: not possible; zero or not recorded: {_names(missing)}", _remedy(missing)]
 
 
 def _names(missing: Sequence[findings.MissingMetric]) -> str:
