@@ -491,12 +491,35 @@ _LINES = """cells => cells.map((cell) => {
 })"""
 
 
+# The tables of the view that are wider than their box, with everything open.
+_TOO_WIDE = """() => {
+  for (const details of document.querySelectorAll(".current details")) details.open = true;
+  const boxes = [...document.querySelectorAll(".current .scroll")].filter((one) => one.scrollWidth > one.clientWidth);
+  return boxes.map((one) => one.ariaLabel);
+}"""
+
+
+@pytest.mark.parametrize("width", [900, 1024, 1100, 1280])
+def test_no_table_needs_to_be_scrolled_in_half_a_window(open_page, ladder_page, width):
+    page = open_page(ladder_page, width=width)
+    for anchor in ("ladder", "6", "13", "5-6", "9-14"):
+        page.evaluate("anchor => { location.hash = anchor; }", anchor)
+        expect(page.locator(".view.current")).to_have_id(anchor)
+        assert page.evaluate(_TOO_WIDE) == [], anchor
+
+
+def test_a_table_too_wide_for_a_small_window_scrolls_in_its_own_box(look_at):
+    page = look_at("#9-14", width=640)
+    assert "Counters: metric" in page.evaluate(_TOO_WIDE)
+    assert page.evaluate("document.documentElement.scrollWidth") == 640
+
+
 def test_the_table_of_a_ladder_fits_a_desk_and_a_small_screen(open_page, write_page):
     """A ladder that moves bytes has the widest, with the width of each access."""
     page = open_page(write_page("rmsnorm", "--ladder", "rmsnorm"))
     box = page.locator(".current .scroll").first
     expect(box.locator("th", has_text="binding")).to_have_count(1)
-    for width in (1024, 1280, 1400):
+    for width in (900, 1024, 1280, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0, width
         lines = box.locator("tbody tr > :not(:last-child)").evaluate_all(_LINES)
