@@ -48,6 +48,13 @@ def ladder_name(settings: Settings) -> str:
     return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
 
 
+def ladder_meant(name: str, settings: Settings) -> str:
+    """Returns how to name a ladder whose name was given for a run; "" for the name of no ladder."""
+    if name not in known_ladders(*settings.ladder_places):
+        return ""
+    return f"'{name}' is a ladder: `prof ladder --ladder {name}` shows it, and with `--ladder {name}` a number means one of its rungs."
+
+
 def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
     """Refuses a ladder given with --ladder that has neither a file nor runs, even if the question does not need it."""
     if not settings.ladder_given:

@@ -14,7 +14,7 @@ import msgspec
 
 from profiler.analyse.recording.kernel_choice import nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
-from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
@@ -115,6 +115,8 @@ def _meant_instead(reference: str, settings: Settings) -> str:
             for file in files_in(folder)
         ]
         return f"Give a report by its path: {first_of(names, _MOST_NAMED)}." if names else ""
+    if hint := ladder_meant(reference, settings):
+        return hint
     path = Path(reference)
     if path.is_dir() and (ids := settings.open_store(path).ids()):
         return (

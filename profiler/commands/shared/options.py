@@ -222,12 +222,12 @@ def settings_of(
     from profiler.store.remote.places import location_of
 
     outer = context.obj if isinstance(context.obj, Given) else Given()
-    chosen, where = ladder or outer.ladder, runs or outer.runs
+    chosen, where = outer.ladder if ladder is None else ladder, runs or outer.runs
     return VerbSettings(
         runs=location_of(where) if where else None,
         note=cache(_print_note),  # each remark once
         progress=_keep_silent if outer.quiet else status_line(),
-        ladder=chosen or DEFAULT_LADDER,
+        ladder=DEFAULT_LADDER if chosen is None else chosen,
         ladder_given=chosen is not None,
         gpu=gpu,
         format=format or outer.format or Format.table,

@@ -129,11 +129,11 @@ def factor_columns(attribution: findings.Attribution) -> tuple[Column, ...]:
     """Returns the columns of a table of factors; shares only if they mean something."""
     columns = (
         Column("factor of the duration"),
-        Column("unit", stays=0),
-        Column("before", "number"),
+        Column("unit"),
+        Column("before", "number", stays=1),
         Column("after", "number"),
         Column("speedup", right=True),
-        Column("share", right=True),
+        Column("share", right=True, stays=0),  # follows from the speedup
     )
     return columns if _has_shares(attribution) else columns[:-1]
 
