@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, are_atomics_contended, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
     START_NS,
@@ -54,7 +55,7 @@ def model_time(
     return TimeModel(
         _busy(profile, figures, sites),
         _waits(figures, stalls),
-        _avoidable(figures, sites),
+        _avoidable(figures, sites, _capability(profile)),
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
@@ -80,10 +81,14 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
 
 
 def _fp64_lanes(profile: Profile) -> int:
-    assert profile.run is not None
+    return _FP64_LANES.get(_capability(profile) or "", _FP64_LANES_OTHERWISE)
+
+
+def _capability(profile: Profile) -> str | None:
+    if profile.run is None:
+        return None
     rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
-    capability = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
-    return _FP64_LANES.get(capability or "", _FP64_LANES_OTHERWISE)
+    return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
 
 
 def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
@@ -92,12 +97,15 @@ def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
     return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
 
 
-def _avoidable(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+def _avoidable(
+    figures: Mapping[str, float], sites: Sequence[Site], capability: str | None
+) -> dict[str, float]:
     """Returns the work that a bound must not count.
 
     Of device memory, that is the traffic that accesses to the same data may share after a change. Of the caches, it is
     the sectors that no lane uses: who gives the work to other blocks also decides anew which lanes are neighbours. Of
-    the FMA pipe, it is the multiplications of integers and the moves, which compute addresses.
+    the FMA pipe, it is the multiplications of integers and the moves, which compute addresses. Of the tensor pipe, it is
+    what `mma.sync` takes longer than `wgmma`, which compilers choose for larger tiles and more warps.
     """
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
@@ -111,6 +119,7 @@ def _avoidable(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str,
         "l2": unused,
         "l1": beside_shared * unused,
         "fma": 1.0 - of_floats / on_fma if on_fma else 0.0,
+        "tensor": avoidable_part([site for site in sites if site.kind == "tensor"], capability),
     }
 
 
