@@ -52,9 +52,12 @@ _MEMORY_IS_BUSY = 50.0
 
 
 def charge_waits(
-    profile: Profile, sites: Sequence[Site], figures: Mapping[str, float], stalls: Mapping[str, float]
+    profile: Profile, sites: Sequence[Site], stalls: Mapping[str, float], contended: bool = False
 ) -> dict[Site, Waits]:
-    """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` gives the total of each reason."""
+    """Returns the waiting that each instruction causes, by reason, in any unit.
+
+    `stalls` gives the total of each reason, and `contended` says whether `are_atomics_contended`.
+    """
     has_samples = any(site.waits for site in sites)
     charged = (
         charge(profile.code, sites) if has_samples and profile.code else {site: Waits() for site in sites}
@@ -66,7 +69,8 @@ def charge_waits(
         charged[site].update(waits)
     _share_queues(charged)
     _share_pipes(charged)
-    _charge_atomics(profile, figures, charged)
+    if contended:
+        _charge_atomics(charged)
     return charged
 
 
@@ -147,10 +151,8 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     return issued.mean * waited / (loads + atomics + stores) >= _LONGEST_LATENCY
 
 
-def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Waits]) -> None:
-    """Charges the waiting for memory to atomics, where they are contended: requests queue behind them."""
-    if not are_atomics_contended(profile, figures, charged):
-        return
+def _charge_atomics(charged: Mapping[Site, Waits]) -> None:
+    """Charges the waiting for memory to contended atomics: requests queue behind them."""
     atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
     total = sum(atomics.values())
     for reason in (*_QUEUED, "membar"):  # a fence waits until the atomics before it are done

@@ -216,16 +216,16 @@ def gather(profile: Profile) -> Evidence:
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     stalls = share_stalls(figures, sites)
-    charged = charge_waits(main, sites, figures, stalls)
+    contended = are_atomics_contended(main, figures, sites)
     return Evidence(
         profile=main,
         figures=figures,
         sites=sites,
-        charged=charged,
-        model=model_time(main, figures, sites, stalls),
+        charged=charge_waits(main, sites, stalls, contended),
+        model=model_time(main, figures, sites, stalls, contended),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
-        atomics_are_contended=are_atomics_contended(main, figures, sites),
+        atomics_are_contended=contended,
         wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
 

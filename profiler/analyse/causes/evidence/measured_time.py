@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, are_atomics_contended, count_waits
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.time_model import (
@@ -43,9 +43,16 @@ _SOME_WAVES = 2.0
 
 
 def model_time(
-    profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], stalls: Mapping[str, float]
+    profile: Profile,
+    figures: Mapping[str, float],
+    sites: Sequence[Site],
+    stalls: Mapping[str, float],
+    contended: bool = False,
 ) -> TimeModel:
-    """Returns the model of the time of a kernel; `stalls` gives the share of the waiting warps for each reason."""
+    """Returns the model of the time of a kernel.
+
+    `stalls` gives the share of the waiting warps for each reason, and `contended` says whether `are_atomics_contended`.
+    """
     latency = figures.get("warp_latency", 0.0)
     issuing, ready = (
         min(1.0, figures.get(name, 0.0) / latency) if latency else 0.0
@@ -58,7 +65,7 @@ def model_time(
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
-        _places(profile, figures, sites),
+        _places(profile, figures, sites, contended),
     )
 
 
@@ -138,14 +145,12 @@ def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[st
     return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
 
 
-def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> Places:
+def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], contended: bool) -> Places:
     warps = figures.get("active_warps")
     empty, refilling = _turnover(profile, figures, sites)
     return Places(
         # Who waits for contended atomics is in no unit's queue.
-        dict.fromkeys(_WAITED_FOR, 1.0)
-        if are_atomics_contended(profile, figures, sites)
-        else _unloaded(figures, sites),
+        dict.fromkeys(_WAITED_FOR, 1.0) if contended else _unloaded(figures, sites),
         empty,
         refilling,
         _launching(profile),
