@@ -11,6 +11,7 @@ from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, 
 from profiler.analyse.causes.detectors import (
     ceilings,
     compilation,
+    constants,
     conversions,
     global_memory,
     instructions,
@@ -18,6 +19,7 @@ from profiler.analyse.causes.detectors import (
     launch,
     redundant_accesses,
     shared_memory,
+    spelled_out,
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
@@ -32,8 +34,8 @@ DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
     redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, global_memory.detect_atomics,
-    shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
-    instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
+    constants.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
+    instructions.detect_integer_overhead, spelled_out.detect_spelled_out, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
     conversions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
     lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,

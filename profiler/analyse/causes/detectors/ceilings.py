@@ -17,6 +17,7 @@ _CEILINGS = (
     ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, or use narrower types."),
     ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
     ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
+    ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe", "Do less arithmetic with integers, or pack several narrow values into one word."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
 _MOVING = ("dram", "l2")
