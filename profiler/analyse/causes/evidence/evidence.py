@@ -217,12 +217,13 @@ def gather(profile: Profile) -> Evidence:
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     stalls = share_stalls(figures, sites)
     contended = are_atomics_contended(main, figures, sites)
+    charged = charge_waits(main, sites, stalls, contended)
     return Evidence(
         profile=main,
         figures=figures,
         sites=sites,
-        charged=charge_waits(main, sites, stalls, contended),
-        model=model_time(main, figures, sites, stalls, contended),
+        charged=charged,
+        model=model_time(main, figures, sites, stalls, charged, contended),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
         atomics_are_contended=contended,

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -47,11 +48,13 @@ def model_time(
     figures: Mapping[str, float],
     sites: Sequence[Site],
     stalls: Mapping[str, float],
+    charged: Mapping[Site, Waits],
     contended: bool = False,
 ) -> TimeModel:
     """Returns the model of the time of a kernel.
 
-    `stalls` gives the share of the waiting warps for each reason, and `contended` says whether `are_atomics_contended`.
+    `stalls` gives the share of the waiting warps for each reason, `charged` the waiting that each instruction causes, and
+    `contended` says whether `are_atomics_contended`.
     """
     latency = figures.get("warp_latency", 0.0)
     issuing, ready = (
@@ -65,7 +68,7 @@ def model_time(
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
-        _places(profile, figures, sites, contended),
+        _places(profile, figures, sites, charged, contended),
     )
 
 
@@ -145,7 +148,13 @@ def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[st
     return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
 
 
-def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], contended: bool) -> Places:
+def _places(
+    profile: Profile,
+    figures: Mapping[str, float],
+    sites: Sequence[Site],
+    charged: Mapping[Site, Waits],
+    contended: bool,
+) -> Places:
     warps = figures.get("active_warps")
     empty, refilling = _turnover(profile, figures, sites)
     return Places(
@@ -155,7 +164,30 @@ def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site
         refilling,
         _launching(profile),
         max(1.0, SCHEDULERS * warps) if warps else Places.warps,
+        # Those who wait for contended atomics wait for others before them, and so for longer than these.
+        dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
     )
+
+
+def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
+    """Returns the part of the waiting for each reason that only some warps of a block have before a barrier.
+
+    These are instructions that fewer warps execute than the barrier behind them, such as those of the first thread.
+    """
+    some, total = Waits(), Waits()
+    before: list[Site] = []
+    for site in sites:
+        for reason, waiting in charged[site].items():
+            total[reason] += waiting
+        if site.kind == "barrier":
+            for one in before:
+                others = max(0.0, 1.0 - one.executed / site.executed)
+                for reason, waiting in charged[one].items():
+                    some[reason] += others * waiting
+            before = []
+        else:
+            before.append(site)
+    return {reason: waiting / total[reason] for reason, waiting in some.items() if waiting}
 
 
 def _launching(profile: Profile) -> float:
