@@ -233,3 +233,13 @@ def test_who_waits_behind_contended_atomics_waits_in_their_queue():
     evidence = evidence_of(ATOMIC, LOAD, ADD, facts={2: {"waits": {"long_scoreboard": 50}}})
     model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged, True)
     assert model.places.of_some["long_scoreboard"] == model.places.unloaded["long_scoreboard"] == 1.0
+
+
+@pytest.mark.parametrize(("beside", "gone"), [([], 1.0), (["LDG.E R6, [R8.64]"], 0.0)])
+def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_gone(beside, gone):
+    """The second load repeats the first; what the product needs beside it, if anything, arrives as late as before."""
+    lines = ["LDG.E R4, [R2.64]", "FADD R5, R5, R4", *beside, "LDG.E R7, [R2.64]", "FFMA R5, R6, R7, R5"]
+    facts = {1: {"waits": {"long_scoreboard": 1}}, len(lines) - 1: {"waits": {"long_scoreboard": 99}}}
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.99 * gone)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.99)
