@@ -23,6 +23,7 @@ from profiler.analyse.causes.detectors import (
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
+from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
@@ -57,7 +58,7 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
-    evidence = gather(profile)
+    evidence = add_lookups(gather(profile))
     causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
         causes=causes,

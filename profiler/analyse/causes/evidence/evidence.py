@@ -37,6 +37,7 @@ class Evidence:
     has_samples: bool
     has_costs: bool  # of each access, not estimated from totals
     atomics_are_contended: bool = False
+    lookups_apart: tuple[Site, ...] = ()  # of constants, where the lanes of a warp look at different ones
     wasted_dram: float = (
         0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
     )

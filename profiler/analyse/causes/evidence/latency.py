@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 ISSUE, LAUNCH = "issue", "launch"
+CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
 BARRIER = "barrier"
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.
-_PIPES = ("fma", "alu", "fp64", "tensor")
-_MEMORY = ("dram", "l2", "l1", "lsu")
+_PIPES = ("fma", "fma_heavy", "alu", "fp64", "tensor")
+_MEMORY = ("dram", "l2", "l1", "lsu", CONSTANTS)
 _MIO = (*_MEMORY, "xu")
 _QUEUES: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": _MEMORY, "drain": _MEMORY, "tex_throttle": _MEMORY, "mio_throttle": _MIO,

@@ -24,6 +24,8 @@ from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
+# Lanes for multiplications of integers, by the first number of the capability, of the same table.
+_INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
 # The figure that says to what part of its peak each resource is used.
 USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
@@ -83,17 +85,21 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
-        for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
+        for resource, lanes in _lanes(profile).items():
             executed = sum(site.executed for site in sites if resource in site.units)
             busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
-def _fp64_lanes(profile: Profile) -> int:
+def _lanes(profile: Profile) -> dict[str, int]:
+    """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
     assert profile.run is not None
     rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
-    capability = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
-    return _FP64_LANES.get(capability or "", _FP64_LANES_OTHERWISE)
+    found = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
+    capability = found or ""
+    lanes = {"fp64": _FP64_LANES.get(capability, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
+    integers = _INTEGER_LANES.get(capability.partition(".")[0])
+    return lanes | ({"fma_heavy": integers} if integers else {})
 
 
 def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
