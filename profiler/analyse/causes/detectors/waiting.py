@@ -16,6 +16,9 @@ from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
+# More of them hide more of the latency, and nothing of the queues. Sixteen loads of 16 bytes take 64 registers: as many as each thread
+# has where half of the places of an SM have a warp.
+_MOST_LOADS = 16
 # Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
 # Microbenchmarking", 2018). Of a wait behind a scoreboard, which takes longer, four chains leave a quarter.
 _FOUR_CHAINS = 3 / 4
@@ -37,10 +40,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
     under_way = {site: _under_way(evidence, site) for site in loads}
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
-    fractions = {
-        site: part * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS else 1 / ENOUGH_LOADS)
-        for site, part in useful.items()
-    }
+    fractions = {site: part * _overlapped(evidence, under_way[site]) for site, part in useful.items()}
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
@@ -69,6 +69,14 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
     )
+
+
+def _overlapped(evidence: Evidence, under_way: int) -> float:
+    """Returns the part of the waiting for a load that ends if more of them are under way, as in a loop that is unrolled further."""
+    if under_way < ENOUGH_LOADS:
+        return EIGHTFOLD
+    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    return max(1 / ENOUGH_LOADS, latency * (1 - under_way / _MOST_LOADS))
 
 
 def find_lonely_loads(evidence: Evidence) -> list[Site]:
