@@ -27,6 +27,7 @@ from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
+from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
@@ -165,7 +166,7 @@ def _cause(
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
-        try_=candidate.advice,
+        try_=advise(evidence, candidate.name, candidate.advice),
         saves_pct=Savings(round(100 * expected, 1), round(100 * max(expected, at_most), 1), limit),
         where=where,
         evidence={

@@ -13,14 +13,7 @@ from itertools import islice, takewhile
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Headline
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
-from profiler.analyse.findings import (
-    Attribution,
-    CauseChange,
-    Factor,
-    Instructions,
-    MetricDelta,
-    Speedup,
-)
+from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, MetricDelta, Speedup
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import BY_NAME

@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
     START_NS,
@@ -66,7 +67,7 @@ def model_time(
     return TimeModel(
         _busy(profile, figures, sites),
         _waits(figures, stalls),
-        _avoidable(figures, sites),
+        _avoidable(figures, sites, _capability(profile)),
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
@@ -91,12 +92,16 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
+def _capability(profile: Profile) -> str | None:
+    if profile.run is None:
+        return None
+    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
+    return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
+
+
 def _lanes(profile: Profile) -> dict[str, int]:
     """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
-    assert profile.run is not None
-    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
-    found = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
-    capability = found or ""
+    capability = _capability(profile) or ""
     lanes = {"fp64": _FP64_LANES.get(capability, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
     integers = _INTEGER_LANES.get(capability.partition(".")[0])
     return lanes | ({"fma_heavy": integers} if integers else {})
@@ -108,12 +113,15 @@ def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
     return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
 
 
-def _avoidable(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+def _avoidable(
+    figures: Mapping[str, float], sites: Sequence[Site], capability: str | None
+) -> dict[str, float]:
     """Returns the work that a bound must not count.
 
     Of device memory, that is the traffic that accesses to the same data may share after a change. Of the caches, it is
     the sectors that no lane uses: who gives the work to other blocks also decides anew which lanes are neighbours. Of
-    the FMA pipe, it is the multiplications of integers and the moves, which compute addresses.
+    the FMA pipe, it is the multiplications of integers and the moves, which compute addresses. Of the tensor pipe, it is
+    what `mma.sync` takes longer than `wgmma`, which compilers choose for larger tiles and more warps.
     """
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
@@ -127,6 +135,7 @@ def _avoidable(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str,
         "l2": unused,
         "l1": beside_shared * unused,
         "fma": 1.0 - of_floats / on_fma if on_fma else 0.0,
+        "tensor": avoidable_part([site for site in sites if site.kind == "tensor"], capability),
     }
 
 
