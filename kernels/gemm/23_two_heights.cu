@@ -133,7 +133,9 @@ gemm_23_two_heights(int k, const __grid_constant__ CUtensorMap a_map, const __gr
 #pragma unroll
             for (int band = 0; band < HIGH / C_ROWS; ++band) {
                 const uint32_t to = boxes + band % 2 * C_BOX_BYTES;
-                if (first_of_pair) store_box_wait_read<1>();  // the band before the last one has left this place
+                // The band before the last one has left this place; after a tile of an odd number of bands, so has the last one.
+                if (first_of_pair && band == 0 && HIGH / C_ROWS % 2) store_box_wait_read<0>();
+                else if (first_of_pair) store_box_wait_read<1>();
                 sync_two_warps(pair);
 #pragma unroll
                 for (int i = 0; i < C_ROWS / 2; ++i) {  // in registers: row e of 2, column h of 2, then the next 8 rows
