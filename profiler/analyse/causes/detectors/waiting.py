@@ -16,6 +16,9 @@ from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
+# A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
+# memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
+_PASSING = 40 / 698
 # Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
 # Microbenchmarking", 2018). Of a wait behind a scoreboard, which takes longer, four chains leave a quarter.
 _FOUR_CHAINS = 3 / 4
@@ -80,15 +83,21 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     """Returns how many loads a warp issues around this one before it waits for any."""
     function = evidence.around(site)
     here = function.index(site)
+    longest = max(map(_waits_for_loads, function))
     count = 1
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:
             one = function[index]
             if one.kind == "global load":
                 count += 1
-            elif one.waits.get("long_scoreboard", 0) or one.instruction.name in ("BRA", "BAR", "EXIT"):
+            elif _waits_for_loads(one) > _PASSING * longest or one.instruction.name in ("BRA", "BAR", "EXIT"):
                 break
     return count
+
+
+def _waits_for_loads(site: Site) -> float:
+    """Returns the samples of waiting for loads at each execution."""
+    return site.waits.get("long_scoreboard", 0) / site.executed
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
