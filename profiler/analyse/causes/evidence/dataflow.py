@@ -111,8 +111,13 @@ def _before(index: int, writer: int | None) -> int | None:
     return writer if writer is not None and writer < index else None
 
 
-def is_chased(evidence: Evidence, site: Site) -> bool:
+def is_chased(evidence: Evidence, load: Site) -> bool:
     """Returns whether a load's address comes from its own result in the iteration before, as when a list is followed."""
+    return is_carried(evidence, load)
+
+
+def is_carried(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a result depends on itself in the iteration before: a sum, a counter, or the next place of a list."""
     loop = evidence.innermost_loop(site)
     if loop is None:
         return False
