@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.dataflow import (
@@ -10,10 +10,12 @@ from profiler.analyse.causes.evidence.dataflow import (
     find_address_work,
     is_carried,
     is_chased,
+    predicates_in,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.code.registers import read_registers, written_registers
 
 _COMPUTING: tuple[Kind, ...] = (
     "fp32",
@@ -27,6 +29,8 @@ _COMPUTING: tuple[Kind, ...] = (
     "other",
 )
 _SUMS = ("IADD3", "VIADD")
+_COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD")
+_TESTS = ("ISETP", "UISETP")
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -55,7 +59,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
         "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
         Effect(fewer.resources, {**fewer.waits, **waits}),
         {site: site.executed for site in keeping},
-        {"loop_instructions": size, "loop_overhead_pct": share},
+        {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
     )
 
 
@@ -111,14 +115,30 @@ def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
                 yield evidence.inside(loop)
 
 
-def _keeping(inside: Iterable[Site]) -> list[Site]:
-    """Returns the branch, its test, and the counters: integer instructions that add to their own register."""
+def _keeping(inside: Sequence[Site]) -> list[Site]:
+    """Returns the branch back, its test, and the counters: integer instructions that add a fixed step to their own register.
+
+    Other tests and branches are of the data, such as those of bounds: each turn makes its own, unrolled or not.
+    """
+    changed = {register for site in inside for register in written_registers(site.instruction)}
     kept = []
-    for site in inside:
-        name, operands = site.instruction.name, site.instruction.operands
-        counts = (
-            name in ("IADD3", "UIADD3", "VIADD", "IMAD") and len(operands) > 1 and operands[0] == operands[1]
-        )
-        if name in ("BRA", "ISETP", "UISETP") or counts:
+    wanted: frozenset[str] = frozenset()
+    for site in reversed(inside):
+        name, instruction = site.instruction.name, site.instruction
+        if name == "BRA" and site is inside[-1]:
+            wanted = predicates_in(instruction.text)
             kept.append(site)
-    return kept
+        elif name in _TESTS and not wanted.isdisjoint(predicates_in(instruction.operands[0])):
+            wanted = wanted - predicates_in(instruction.operands[0])
+            kept.append(site)
+        elif name in _COUNTING and _steps_on(site, changed):
+            kept.append(site)
+    return kept[::-1]
+
+
+def _steps_on(site: Site, changed: Set[str]) -> bool:
+    """Returns whether an instruction adds to its own register what does not change in the loop."""
+    operands = site.instruction.operands
+    if len(operands) < 2 or operands[0] not in operands[1:]:
+        return False
+    return {operands[0]}.issuperset(read_registers(site.instruction) & changed)

@@ -225,7 +225,7 @@ def find_processing(evidence: Evidence) -> set[Site]:
         loaded: set[str] = set()
         for site in sites:
             reads = read_registers(site.instruction) - only_written(site.instruction)
-            of_loaded = not loaded.isdisjoint(reads | _predicates(site.instruction.text))
+            of_loaded = not loaded.isdisjoint(reads | predicates_in(site.instruction.text))
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
             results = _results(site.instruction)
@@ -270,7 +270,7 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | _predicates(instruction.text)
+        sources = read_registers(instruction) - only_written(instruction) | predicates_in(instruction.text)
         if "SR_CTAID" in instruction.text or site.kind in _CHANGED_BY_OTHERS or sources & tainted:
             depending.add(site)
             tainted |= _results(instruction)
@@ -284,11 +284,11 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
 
 def _results(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return {*written_registers(instruction), *_predicates(", ".join(instruction.operands[:2]))}
+    return {*written_registers(instruction), *predicates_in(", ".join(instruction.operands[:2]))}
 
 
 @lru_cache(maxsize=8192)
-def _predicates(text: str) -> frozenset[str]:
+def predicates_in(text: str) -> frozenset[str]:
     return frozenset(_PREDICATE.findall(text))
 
 
