@@ -12,7 +12,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 
 _MOST_PLACES = 3
-_TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
+# CUDA's headers, and the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`.
+_LIBRARIES = re.compile(
+    r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/triton/language/|/torch/_inductor/runtime/"
+)
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
@@ -31,9 +34,9 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    The user cannot change CUDA's own headers, whose functions are compiled in.
+    The user cannot change the functions of CUDA's headers, or of Triton, that are compiled in.
     """
-    if not _is_toolkit(site):
+    if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
     before = reversed(function[: function.index(site)])
@@ -41,19 +44,19 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
         (
             one
             for one in (*sources_of(evidence, site), *before)
-            if one.instruction.place and not _is_toolkit(one)
+            if one.instruction.place and not _is_library(one)
         ),
         site,
     )
 
 
-def _is_toolkit(site: Site) -> bool:
-    return _is_of_toolkit(site.instruction.file or "")
+def _is_library(site: Site) -> bool:
+    return _is_of_library(site.instruction.file or "")
 
 
 @lru_cache(maxsize=1024)
-def _is_of_toolkit(file: str) -> bool:
-    return bool(_TOOLKIT.search(file.replace("\\", "/")))
+def _is_of_library(file: str) -> bool:
+    return bool(_LIBRARIES.search(file.replace("\\", "/")))
 
 
 def _place(group: Mapping[Site, float], total: float) -> CodePlace:

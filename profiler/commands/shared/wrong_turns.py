@@ -35,8 +35,9 @@ _MEANT = {
 }
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
-_TAKES = {"show": 1, "compare": 2}  # so many reports
+_TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
+_OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
 
 
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
@@ -55,6 +56,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     first = words[0]
     if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
         return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
+    if len(options) > 1 and (hint := _ladder_by_option(first, options[1], words[2:])):
+        return hint
     if first == "check" and len(words) > 2 and not any(word.startswith("-") for word in words[1:]):
         from profiler.ask.baseline import how_to_check_reports
 
@@ -72,6 +75,36 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     return _another_word(words)
 
 
+def _ladder_by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
+    """Returns the hint where a verb got a ladder, or a rung or a report in its place, without the option for it."""
+    if word.startswith("-"):
+        return None
+    rest = printable(" ".join(others))
+    if verb == "ladder":
+        return _instead_of_a_ladder(printable(word), rest)
+    if verb in _BY_OPTION and _is_ladder(word):
+        return f"name a ladder by an option: prof {verb} --ladder {printable(word)} {rest}".rstrip()
+    if verb in _OF_A_RUNG and others and others[0].isdecimal() and _is_ladder(word):
+        return f"name a ladder by an option: prof {verb} {rest} --ladder {printable(word)}"
+    return None
+
+
+def _instead_of_a_ladder(word: str, rest: str) -> str:
+    from profiler.store.reports.near import REPORT_SUFFIXES
+
+    if word.isdecimal():
+        return f"prof ladder shows every rung; look at one with: prof show {word}"
+    if word.endswith(REPORT_SUFFIXES):
+        return f"prof ladder takes no reports; look at them with: prof report {word} {rest}".rstrip()
+    return f"name a ladder by an option: prof ladder --ladder {word} {rest}".rstrip()
+
+
+def _is_ladder(word: str) -> bool:
+    from profiler.catalog.ladders.ladder import known_ladders
+
+    return word.endswith(".toml") or word in known_ladders(Path.cwd())
+
+
 def _another_word(words: Sequence[str]) -> str | None:
     """Returns the command that another word for it means; the nearest word is suggested anyway."""
     first = words[0]
@@ -87,7 +120,7 @@ def _another_word(words: Sequence[str]) -> str | None:
 
 
 def _too_many(verb: str, words: Sequence[str]) -> str | None:
-    """Returns the hint where a verb got more reports than it takes, or a kernel's name beside them without its option."""
+    """Returns the hint where a verb got more reports or kernels than it takes, or a kernel's name beside a report without its option."""
     from profiler.store.reports.near import REPORT_SUFFIXES
 
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
@@ -101,6 +134,10 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
         whole = f"prof report {named} -o report.html"
         return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
     leading = list(takewhile(lambda word: not word.startswith("-"), words))
+    if len(leading) > _TAKES[verb] and all(word.isdecimal() for word in leading):
+        kernels, first_two = printable(" ".join(leading)), printable(" ".join(leading[:2]))
+        takes = "one kernel" if verb == "show" else "two kernels"
+        return f"prof {verb} takes {takes}: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
     if (
         reports
         and leading[: len(reports)] == reports

@@ -19,7 +19,7 @@ import msgspec
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
 from profiler.store.remote.files import most_bytes
-from profiler.store.remote.places import FolderPlace, unreadable
+from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
@@ -160,9 +160,14 @@ class Manifest(msgspec.Struct, frozen=True):
         return bool(self.reports)
 
     @property
+    def facts(self) -> Provenance:
+        """Returns how it was measured; of a run that prof did not measure, nothing is known."""
+        return self.provenance or Provenance()
+
+    @property
     def arguments(self) -> str | None:
         """Returns the arguments of a measured function, in words."""
-        return self.provenance.arguments if self.provenance else None
+        return self.facts.arguments
 
     @property
     def launches(self) -> int:
@@ -206,10 +211,8 @@ def read_manifest(folder: Path) -> Manifest: ...
 def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
 def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
-    try:
+    with reading_from(str(path)):
         return decode_manifest(FolderPlace(folder).read(MANIFEST_FILE), str(path), kind)
-    except OSError as error:
-        raise unreadable(error, str(path)) from error
 
 
 @overload

@@ -35,6 +35,8 @@ def kept(evidence):
         ("IADD3 R9, R9, 0x80, RZ", True),
         ("IADD3 R9, R9, R10, RZ", True),  # a step that the loop does not change
         ("VIADD R9, R8, 0x80", False),
+        ("IMAD R9, R9, R10, 0x3", False),  # a generator of random numbers
+        ("IMAD.IADD R9, R9, 0x1, R10", True),
     ],
 )
 def test_tests_and_sums_of_the_data_are_made_in_each_turn_unrolled_or_not(work, counted):

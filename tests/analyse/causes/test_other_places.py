@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from profiler.analyse.causes.detectors import (
@@ -17,7 +19,7 @@ from profiler.analyse.causes.detectors import (
     waiting,
 )
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import Effect, Places
 from profiler.analyse.causes.evidence.measured_time import model_time
 from profiler.analyse.recording.profile import Series
 from profiler.analyse.statistics.differences import Readings
@@ -36,7 +38,9 @@ def test_a_grid_of_more_blocks_may_also_bring_lanes_together(needed, kept):
     """L1 is busy for 60 % of the time; only the sectors that hold data are sure to keep it busy afterwards."""
     facts = {0: {"sectors": 400.0, "ideal_sectors": needed}}
     evidence = evidence_of(LOAD, ADD, facts=facts)
-    model = model_time(evidence.profile, {"l1_pct": 60.0}, evidence.sites, {"long_scoreboard": 1.0})
+    model = model_time(
+        evidence.profile, {"l1_pct": 60.0}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged
+    )
     bound, limit = model.bound(Effect(), CAUSES["grid-too-small"].leaves)
     assert (1 - bound, limit) == (pytest.approx(kept), "l1")
 
@@ -210,6 +214,86 @@ def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(coun
 def test_integers_on_the_fma_pipe_compute_addresses_and_hold_no_bound(integers, kept):
     """Where loads go, the multiplications of their indices go too; those of floats stay."""
     evidence = evidence_of(LOAD, *["FFMA R5, R4, R6, R5"] * 10, *["IMAD R2, R3, R4, R2"] * integers)
-    model = model_time(evidence.profile, {"fma_pipe_pct": 80.0}, evidence.sites, {"long_scoreboard": 1.0})
+    model = model_time(
+        evidence.profile, {"fma_pipe_pct": 80.0}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged
+    )
     bound, limit = model.bound(Effect(), CAUSES["redundant-global-loads"].leaves)
     assert (1 - bound, limit) == (pytest.approx(kept), "fma")
+
+
+@pytest.mark.parametrize(("executed", "of_some"), [(100.0, None), (25.0, 0.75)])
+def test_what_a_quarter_of_the_warps_wait_for_before_a_barrier_the_others_wait_for_there(executed, of_some):
+    barrier = ("BAR.SYNC.DEFER_BLOCKING 0x0", 100.0)
+    lines = [(LOAD, executed), (ADD, executed), barrier, ("STG.E [R2.64], R5", 10.0)]
+    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 50}}, 3: {"waits": {"wait": 9}}})
+    model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged)
+    # What stands behind the last barrier is waited for at none.
+    assert model.places.of_some == ({} if of_some is None else {"long_scoreboard": pytest.approx(of_some)})
+
+
+def test_who_waits_behind_contended_atomics_waits_in_their_queue():
+    evidence = evidence_of(ATOMIC, LOAD, ADD, facts={2: {"waits": {"long_scoreboard": 50}}})
+    model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged, True)
+    assert model.places.of_some["long_scoreboard"] == model.places.unloaded["long_scoreboard"] == 1.0
+
+
+@pytest.mark.parametrize(("beside", "gone"), [([], 1.0), (["LDG.E R6, [R8.64]"], 0.0)])
+def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_gone(beside, gone):
+    """The second load repeats the first; what the product needs beside it, if anything, arrives as late as before."""
+    lines = ["LDG.E R4, [R2.64]", "FADD R5, R5, R4", *beside, "LDG.E R7, [R2.64]", "FFMA R5, R6, R7, R5"]
+    facts = {1: {"waits": {"long_scoreboard": 10}}, len(lines) - 1: {"waits": {"long_scoreboard": 90}}}
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.9 * gone)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("loads", "latency", "gone"),
+    [
+        (3, 0.0, 7 / 8),  # few loads: most of the waiting ends, whatever it is
+        (4, 0.0, 1 / 4),
+        (4, 1.0, 3 / 4),
+        (4, 0.5, 3 / 8),  # what is a queue stays
+        (12, 1.0, 1 / 4),
+        (20, 1.0, 1 / 4),
+    ],
+)
+def test_more_than_four_loads_under_way_hide_more_of_the_latency_and_nothing_of_the_queues(
+    loads, latency, gone
+):
+    lines = [f"LDG.E R{10 + one}, [R2.64+{one:#x}]" for one in range(loads)]
+    facts = {loads: {"waits": {"long_scoreboard": 50}}}
+    evidence = evidence_of(
+        *lines, "FADD R5, R5, R10", facts=facts, places=Places({"long_scoreboard": latency})
+    )
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
+
+
+@pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.25), (0.9, 0.1)])
+def test_an_even_last_round_gives_the_busiest_resource_no_less_to_do(busy, saved):
+    figures = {"waves": 1.5, "occupancy_pct": 37.5, "occupancy_limit_pct": 50.0}
+    evidence = evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures)
+    (candidate,) = launch.detect_last_wave(evidence)
+    assert candidate.saves == pytest.approx(saved)
+    assert candidate.at_most == pytest.approx(0.25)
+
+
+def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
+    lines = ["VIMNMX R4, R5, R6, PT", "VIMNMX R5, R5, R6, !PT"] * 20
+    assert list(instructions.detect_integer_overhead(evidence_of(LOAD, *lines))) == []
+
+
+# One SM, which could have multiplied integers for 2,000 warps.
+SM_CYCLES = {"sm__cycles_elapsed.max": 1_000.0, "launch__sm_count": 1.0}
+
+
+@pytest.mark.parametrize(("capability", "busy"), [("9.0", 0.5), ("8.6", 0.5), ("12.0", None)])
+def test_integers_are_multiplied_by_half_of_the_pipe_of_the_gpus_that_are_known_to_do_so(capability, busy):
+    evidence = evidence_of(*["IMAD R2, R3, R4, R2"] * 10)
+    rows = [{"launch": 0, "compute_capability": capability}]
+    run = SimpleNamespace(table=lambda name: pa.Table.from_pylist(rows))
+    raw = {name: Series(BY_NAME["duration_ns"], name, Readings([value])) for name, value in SM_CYCLES.items()}
+    profile = replace(evidence.profile, run=run, raw=raw)
+    model = model_time(profile, {}, evidence.sites, {"wait": 1.0}, evidence.charged)
+    assert model.busy.get("fma_heavy") == busy

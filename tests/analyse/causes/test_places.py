@@ -1,10 +1,12 @@
-"""A cause names a line of the user's code, even if its instruction is compiled from a header of CUDA."""
+"""A cause names a line of the user's code, even if its instruction is compiled from a header of CUDA or from a function of Triton."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from profiler.analyse.causes.places import find_places
 
@@ -15,11 +17,11 @@ HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
 
-def place_of(*lines: str):
-    """The place of the last instruction, which a header holds, while the others are the user's."""
+def place_of(*lines: str, last_file: str = HEADER):
+    """The place of the last instruction, which a library holds, while the others are the user's."""
     evidence = evidence_of(*lines)
     last = evidence.sites[-1]
-    last.instruction = replace(last.instruction, file=HEADER)
+    last.instruction = replace(last.instruction, file=last_file)
     (place,) = find_places(evidence, {last: 1.0})
     return place.file, place.line
 
@@ -34,3 +36,19 @@ def test_a_barrier_in_a_header_stands_at_the_code_before_it():
 
 def test_a_header_is_named_where_there_is_no_other_code():
     assert place_of(BARRIER) == (Path(HEADER).name, 1)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/site-packages/triton/language/standard.py",
+        "/site-packages/torch/_inductor/runtime/triton_helpers.py",
+    ],
+)
+def test_a_function_that_triton_compiles_in_is_placed_where_its_operands_come_from(file):
+    assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
+
+
+@pytest.mark.parametrize("file", ["/home/me/triton/softmax.py", "/home/me/language/standard.py"])
+def test_code_of_the_user_is_placed_where_it_stands(file):
+    assert place_of("FADD R4, R6, R7", "FMUL R5, R4, R4", last_file=file) == (Path(file).name, 2)

@@ -200,12 +200,17 @@ def renamed(run: Run) -> Run:
         for name in names:
             at = tables[table].schema.get_field_index(name)
             field = tables[table].schema.field(at)
-            values = [
-                value and hashlib.sha256(value.encode()).hexdigest()
-                for value in tables[table].column(at).to_pylist()
-            ]
+            values = [value and another_name(name, value) for value in tables[table].column(at).to_pylist()]
             tables[table] = tables[table].set_column(at, field, pa.array(values).cast(field.type))
     return Run(run.path, run.manifest, stored=False, _tables=tables)
+
+
+def another_name(column: str, value: str) -> str:
+    """Returns another name that still says which language it is of, because advice comes in the words of that language."""
+    name = hashlib.sha256(value.encode()).hexdigest()
+    if column == "mangled":
+        return f"_Z{name}" if value.startswith("_Z") else name
+    return name + Path(value).suffix if column == "file" else name
 
 
 def without_names(causes):

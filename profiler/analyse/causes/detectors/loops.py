@@ -29,7 +29,7 @@ _COMPUTING: tuple[Kind, ...] = (
     "other",
 )
 _SUMS = ("IADD3", "VIADD")
-_COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD")
+_COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _TESTS = ("ISETP", "UISETP")
 
 
@@ -131,7 +131,7 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
         elif name in _TESTS and not wanted.isdisjoint(predicates_in(instruction.operands[0])):
             wanted = wanted - predicates_in(instruction.operands[0])
             kept.append(site)
-        elif name in _COUNTING and _steps_on(site, changed):
+        elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed):
             kept.append(site)
     return kept[::-1]
 

@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, has_f
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.code.code import Instruction
 from profiler.catalog.metrics import LANES
 
@@ -17,6 +18,10 @@ from profiler.catalog.metrics import LANES
 # rung 5 of the GEMM ladder. A step is worth taking where it at least doubles the reuse.
 _NEXT_STEPS = (8 / 3, 6.4)
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
+# In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
+# whose results four warps hold in half of their registers. Where the copies are not counted, twice the tile is assumed to fit.
+_USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
+_OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _FMAS_OF_A_PRODUCT = 0.5
 _BANK_BYTES = 4
@@ -79,25 +84,43 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in loads},
             {"fmas_per_shared_load": each},
         )
+    yield from _find_small_tiles(evidence)
+
+
+def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields tiles for the tensor cores that use each staged value seldom."""
     tensor = evidence.of("tensor")
     staged = [
         site
         for site in evidence.of("global load")
         if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
     ]
-    if tensor and staged:
-        stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
-        # A tile of twice as many results takes half the loads for each; the arithmetic stays.
-        halved = dict.fromkeys([*staged, *stores, *(one for one in tensor if one.passes)], 0.5)
-        fewer = evidence.without(halved)
-        yield Candidate(
-            "too-little-reuse",
-            f"The tensor cores are used {100 * evidence.model.busy.get('tensor', 0.0):.0f} % of the time, while tiles are loaded and staged for them.",
-            "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
-            Effect({**fewer.resources, "tensor": 0.0}, fewer.waits),
-            {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
-            {"tensor_pct": 100 * evidence.model.busy.get("tensor", 0.0)},
-        )
+    if not tensor or not staged:
+        return
+    stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
+    uses = count_uses(tensor, staged)
+    # A larger tile takes fewer loads for each result; the arithmetic stays. Warps then hold larger parts of it, and use the values that
+    # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
+    part = 1 - uses / _USES_IN_A_LARGE_TILE if uses else _OF_TWICE_THE_TILE
+    if part <= 0:
+        return
+    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
+    reading = [one for one in tensor if one.passes]
+    fewer = evidence.without(dict.fromkeys([*staged, *stores, *loads, *reading], part))
+    busy = 100 * evidence.model.busy.get("tensor", 0.0)
+    each = (
+        f"each staged value is multiplied {uses:.0f} times, where it would be {_USES_IN_A_LARGE_TILE:.0f} times in a tile of 128 x 128 results"
+        if uses
+        else "tiles are loaded and staged for them"
+    )
+    yield Candidate(
+        "too-little-reuse",
+        f"The tensor cores are used {busy:.0f} % of the time, while {each}.",
+        "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
+        Effect({**fewer.resources, "tensor": 0.0}, fewer.waits),
+        {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
+        {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
+    )
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:

@@ -16,6 +16,9 @@ from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
+# More of them hide more of the latency, and nothing of the queues. Sixteen loads of 16 bytes take 64 registers: as many as each thread
+# has where half of the places of an SM have a warp.
+_MOST_LOADS = 16
 # A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
 # memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
 _PASSING = 40 / 698
@@ -38,10 +41,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
     under_way = {site: _under_way(evidence, site) for site in loads}
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
-    fractions = {
-        site: part * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS else 1 / ENOUGH_LOADS)
-        for site, part in useful.items()
-    }
+    fractions = {site: part * _overlapped(evidence, under_way[site]) for site, part in useful.items()}
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
@@ -72,25 +72,37 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+def _overlapped(evidence: Evidence, under_way: int) -> float:
+    """Returns the part of the waiting for a load that ends if more of them are under way, as in a loop that is unrolled further."""
+    if under_way < ENOUGH_LOADS:
+        return EIGHTFOLD
+    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    return max(1 / ENOUGH_LOADS, latency * (1 - under_way / _MOST_LOADS))
+
+
 def find_lonely_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory that a warp issues alone or with few others before it waits."""
     return [site for site in evidence.of("global load") if _under_way(evidence, site) < ENOUGH_LOADS]
 
 
 def _under_way(evidence: Evidence, site: Site) -> int:
-    """Returns how many loads a warp issues around this one before it waits for any."""
+    return 1 + len(find_loads_beside(evidence, site))
+
+
+def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
     here = function.index(site)
     longest = max(map(_waits_for_loads, function))
-    count = 1
+    found: list[Site] = []
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:
             one = function[index]
             if one.kind == "global load":
-                count += 1
+                found.append(one)
             elif _waits_for_loads(one) > _PASSING * longest or one.instruction.name in ("BRA", "BAR", "EXIT"):
                 break
-    return count
+    return found
 
 
 def _waits_for_loads(site: Site) -> float:

@@ -1,0 +1,86 @@
+"""Tiles for the tensor cores are small if their values are seldom used; `mma.sync` keeps the pipe longer than `wgmma`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import shared_memory
+from profiler.analyse.causes.evidence.tensor_work import (
+    avoidable_part,
+    count_multiply_adds,
+    count_uses,
+    operand_bytes,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+COPY = "LDGSTS.E.BYPASS.128 [R4], [R2.64]"
+FRAGMENT = "LDSM.16.M88.4 R8, [R5]"
+MMA = "HMMA.16816.F32 R12, R8, R10, R12"
+WGMMA = "HGMMA.64x128x16.F32 R24, gdesc[UR8], R24"
+LOOP = "BRA 0x0"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "products", "size"),
+    [
+        ("HMMA.16816.F32", 16 * 8 * 16, 2),
+        ("HMMA.1688.F32.TF32", 16 * 8 * 8, 4),
+        ("IMMA.16832.S8.S8", 16 * 8 * 32, 1),
+        ("DMMA.884", 8 * 8 * 4, 8),
+        ("HGMMA.64x256x16.F32.BF16", 16 * 256 * 16, 2),
+        ("QGMMA.64x256x32.F32.E4M3.E4M3", 16 * 256 * 32, 1),
+        ("WARPGROUP.ARRIVE", 0, 2),
+    ],
+)
+def test_an_opcode_says_what_a_warp_multiplies(opcode, products, size):
+    assert (count_multiply_adds(opcode), operand_bytes(opcode)) == (products, size)
+
+
+def tile(copies: int, products: int, multiply: str = MMA):
+    """A loop in which 100 warps copy 512 bytes with each of `copies` instructions, and multiply."""
+    lines = [COPY] * copies + [FRAGMENT] + [multiply] * products + [LOOP]
+    facts = {copies: {"waits": {"long_scoreboard": 50}}, copies + 1: {"waits": {"short_scoreboard": 30}}}
+    return evidence_of(*lines, facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("copies", "products", "uses"),
+    # A warp's share of a step of 64 in K: in a tile of 32 x 32, 2,048 values are loaded by four warps; in one of 128 x 128, 16,384.
+    [(4, 8, 16.0), (8, 32, 32.0), (16, 128, 64.0)],
+)
+def test_a_larger_tile_uses_each_value_more_often(copies, products, uses):
+    evidence = tile(copies // 2, products // 2)
+    staged = [site for site in evidence.sites if site.instruction.name == "LDGSTS"]
+    assert count_uses(evidence.of("tensor"), staged) == uses
+    found = list(shared_memory.detect_too_little_reuse(evidence))
+    assert [one.evidence.get("uses_per_staged_value") for one in found] == ([uses] if uses < 64 else [])
+
+
+def test_a_small_tile_gains_more_than_a_middling_one():
+    small, middling = (
+        next(iter(shared_memory.detect_too_little_reuse(one))).effect for one in (tile(2, 4), tile(4, 16))
+    )
+    assert small.waits["long_scoreboard"] == pytest.approx(1 - 16 / 64)
+    assert middling.waits["long_scoreboard"] == pytest.approx(1 - 32 / 64)
+    assert small.waits["short_scoreboard"] == pytest.approx(1 - 16 / 64)  # the fragments
+    assert small.resources["tensor"] == 0.0
+
+
+def test_copies_of_unknown_size_leave_the_tile_unknown():
+    evidence = evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP)
+    (found,) = shared_memory.detect_too_little_reuse(evidence)
+    assert "uses_per_staged_value" not in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("opcode", "capability", "part"),
+    [(MMA, "9.0", 1 / 3), (WGMMA, "9.0", 0.0), (MMA, "8.0", 0.0), (MMA, None, 0.0), ("FFMA R0, R1, R2, R0", "9.0", 0.0)],
+)  # fmt: skip
+def test_on_hopper_the_same_products_may_take_the_pipe_for_less_time(opcode, capability, part):
+    tensor = evidence_of(opcode).of("tensor")
+    assert avoidable_part(tensor, capability) == pytest.approx(part)
