@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -12,7 +12,6 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-_WIDEST_BITS = 128
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
@@ -84,7 +83,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     sites = [
         site
         for site in evidence.of("global load", "global store")
-        if 0 < site.width < _WIDEST_BITS
+        if 0 < site.width < WIDEST_BITS
         and _is_contiguous(evidence, site)
         and not _is_misaligned(site)
         and not feeds_shared_memory(evidence, site)
@@ -96,7 +95,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
     # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
-    gain = 1 - width / _WIDEST_BITS
+    gain = 1 - width / WIDEST_BITS
     computes = any(evidence.loops.values()) or evidence.of(*SHARED) or _fetches_textures(evidence)
     # Those of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
@@ -116,7 +115,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
     computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
     widths = sorted({site.width // 8 for site in sites})
-    elements = f"{_WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
+    elements = f"{WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
     yield Candidate(
         "narrow-accesses",
         f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "

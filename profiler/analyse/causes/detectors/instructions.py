@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
-from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import find_address_work
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -174,61 +174,6 @@ def _unfused(evidence: Evidence) -> list[Site]:
             if target[0] in written_registers(later.instruction):
                 break
     return found
-
-
-def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    """Names the innermost loop that executes most, if counting and branching are an eighth of it or more."""
-    addresses = find_address_work(evidence)
-    for inside in _hot_innermost_loops(evidence):
-        keeping = _keeping(inside)
-        if len(keeping) < (1 - EIGHTFOLD) * len(inside):
-            continue  # less than after unrolling it
-        keeping += [
-            site for site in inside if site.kind == "integer" and site in addresses and site not in keeping
-        ]
-        share = 100 * evidence.share_executed(keeping)
-        fewer = evidence.without(dict.fromkeys(keeping, EIGHTFOLD))
-        # The copies of an unrolled loop issue their loads together, and wait once for all.
-        loads = [site for site in inside if site.kind == "shared load" and not is_chased(evidence, site)]
-        waits = evidence.waiting_for(dict.fromkeys([*keeping, *loads], EIGHTFOLD), "short_scoreboard")
-        yield Candidate(
-            "loop-overhead",
-            f"{share:.0f} % of the executed instructions only keep a loop of {len(inside)} instructions going.",
-            "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
-            Effect(fewer.resources, {**fewer.waits, **waits}),
-            {site: site.executed for site in keeping},
-            {"loop_instructions": len(inside), "loop_overhead_pct": share},
-        )
-
-
-def _hot_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
-    """Yields the instructions of the innermost loop that executes more than half of all instructions."""
-    for inside in find_innermost_loops(evidence):
-        if sum(site.executed for site in inside) > evidence.executed / 2:
-            yield inside
-
-
-def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
-    """Yields the instructions of each innermost loop."""
-    for loops in evidence.loops.values():
-        for loop in loops:
-            if not any(
-                other is not loop and loop.start <= other.start and other.end <= loop.end for other in loops
-            ):
-                yield evidence.inside(loop)
-
-
-def _keeping(inside: Iterable[Site]) -> list[Site]:
-    """Returns the branch, its test, and the counters: integer instructions that add to their own register."""
-    kept = []
-    for site in inside:
-        name, operands = site.instruction.name, site.instruction.operands
-        counts = (
-            name in ("IADD3", "UIADD3", "VIADD", "IMAD") and len(operands) > 1 and operands[0] == operands[1]
-        )
-        if name in ("BRA", "ISETP", "UISETP") or counts:
-            kept.append(site)
-    return kept
 
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
@@ -16,6 +17,7 @@ from profiler.analyse.causes.evidence.dataflow import (
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -43,19 +45,18 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             _without_loads(evidence, fixed),
             {site: site.executed for site in fixed},
         )
-    elif (times := count_times_requested(evidence)) > OFTEN:
+    if (times := count_times_requested(evidence)) > OFTEN:
         # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
-        hits = (evidence.find("l1_hit_pct") or 0.0) / 100
         yield Candidate(
             "redundant-global-loads",
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
             "several results from it.",
-            _without_repeated(evidence, dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
+            _without_hits(evidence, loads, 1 - 1 / min(times, _MOST_REUSE)),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
         )
-    else:
+    elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
 
 
@@ -108,6 +109,20 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         Effect({**fewer.resources, "dram": (1 - 1 / again) * delivered / (read + written)}, fewer.waits),
         {site: site.sectors or 0.0 for site in shared},
         {"delivered_again": again, "blocks_alike": blocks},
+    )
+
+
+def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:
+    """Returns the effect of no longer executing this part of the loads that hit L1.
+
+    Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less.
+    """
+    hits = (evidence.find("l1_hit_pct") or 0.0) / 100
+    fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
+    queued = fewer.waits.get("long_scoreboard", 0.0)
+    latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
+    return replace(
+        fewer, waits={**fewer.waits, "long_scoreboard": latency}, lighter={"long_scoreboard": queued}
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, Candidate
-from profiler.analyse.causes.detectors.instructions import find_innermost_loops
+from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, FOUR_CHAINS, Candidate
+from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_loads_kept_apart, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
@@ -19,10 +19,11 @@ ENOUGH_LOADS = 4
 # More of them hide more of the latency, and nothing of the queues. Sixteen loads of 16 bytes take 64 registers: as many as each thread
 # has where half of the places of an SM have a warp.
 _MOST_LOADS = 16
-# Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-# Microbenchmarking", 2018). Of a wait behind a scoreboard, which takes longer, four chains leave a quarter.
-_FOUR_CHAINS = 3 / 4
-# The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., as above).
+# A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
+# memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
+_PASSING = 40 / 698
+# The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA Volta GPU
+# Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
 # Cycles between two such instructions of a scheduler, whatever they read.
@@ -92,15 +93,21 @@ def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
     here = function.index(site)
+    longest = max(map(_waits_for_loads, function))
     found: list[Site] = []
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:
             one = function[index]
             if one.kind == "global load":
                 found.append(one)
-            elif one.waits.get("long_scoreboard", 0) or one.instruction.name in ("BRA", "BAR", "EXIT"):
+            elif _waits_for_loads(one) > _PASSING * longest or one.instruction.name in ("BRA", "BAR", "EXIT"):
                 break
     return found
+
+
+def _waits_for_loads(site: Site) -> float:
+    """Returns the samples of waiting for loads at each execution."""
+    return site.waits.get("long_scoreboard", 0) / site.executed
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
@@ -114,7 +121,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
             Effect(
                 waits=evidence.waiting_for(
-                    dict.fromkeys(chased, _FOUR_CHAINS), "long_scoreboard", "short_scoreboard"
+                    dict.fromkeys(chased, FOUR_CHAINS), "long_scoreboard", "short_scoreboard"
                 )
             ),
             {site: evidence.charged[site].total for site in chased},
@@ -142,12 +149,12 @@ def _side_by_side(evidence: Evidence, results: Sequence[Site]) -> dict[str, floa
     """
     chained = set(results)
     loops = [inside for inside in find_innermost_loops(evidence) if not chained.isdisjoint(inside)]
-    turned = dict.fromkeys([site for inside in loops for site in inside], _FOUR_CHAINS)
+    turned = dict.fromkeys([site for inside in loops for site in inside], FOUR_CHAINS)
     of_a_jump = ("branch_resolving", *(("no_instruction",) if _fits_cache(evidence) else ()))
     return {
         **evidence.waiting_for(turned, *of_a_jump),
         **evidence.waiting_for(dict.fromkeys(results, 1.0), "wait"),
-        **evidence.waiting_for(dict.fromkeys(results, _FOUR_CHAINS), "short_scoreboard"),
+        **evidence.waiting_for(dict.fromkeys(results, FOUR_CHAINS), "short_scoreboard"),
     }
 
 

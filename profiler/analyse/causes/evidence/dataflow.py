@@ -111,8 +111,13 @@ def _before(index: int, writer: int | None) -> int | None:
     return writer if writer is not None and writer < index else None
 
 
-def is_chased(evidence: Evidence, site: Site) -> bool:
+def is_chased(evidence: Evidence, load: Site) -> bool:
     """Returns whether a load's address comes from its own result in the iteration before, as when a list is followed."""
+    return is_carried(evidence, load)
+
+
+def is_carried(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a result depends on itself in the iteration before: a sum, a counter, or the next place of a list."""
     loop = evidence.innermost_loop(site)
     if loop is None:
         return False
@@ -220,7 +225,7 @@ def find_processing(evidence: Evidence) -> set[Site]:
         loaded: set[str] = set()
         for site in sites:
             reads = read_registers(site.instruction) - only_written(site.instruction)
-            of_loaded = not loaded.isdisjoint(reads | _predicates(site.instruction.text))
+            of_loaded = not loaded.isdisjoint(reads | predicates_in(site.instruction.text))
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
             results = _results(site.instruction)
@@ -280,7 +285,7 @@ def follow_results(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | _predicates(instruction.text)
+        sources = read_registers(instruction) - only_written(instruction) | predicates_in(instruction.text)
         if depends(site, bool(sources & tainted)):
             depending.add(site)
             tainted |= _results(instruction)
@@ -294,11 +299,11 @@ def follow_results(
 
 def _results(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return {*written_registers(instruction), *_predicates(", ".join(instruction.operands[:2]))}
+    return {*written_registers(instruction), *predicates_in(", ".join(instruction.operands[:2]))}
 
 
 @lru_cache(maxsize=8192)
-def _predicates(text: str) -> frozenset[str]:
+def predicates_in(text: str) -> frozenset[str]:
     return frozenset(_PREDICATE.findall(text))
 
 

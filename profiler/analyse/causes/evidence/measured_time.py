@@ -227,11 +227,22 @@ def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Si
     return empty, min(empty, _REFILL_CYCLES * (1.0 - empty) / life) if life else 0.0
 
 
+def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
+    """Returns what loads that hit L1 add to the mean latency of a load, and what those that miss it add."""
+    l1, l2 = (min(1.0, figures.get(name, 0.0) / 100) for name in ("l1_hit_pct", "l2_hit_pct"))
+    return l1 * _L1_CYCLES, (1 - l1) * (l2 * _L2_CYCLES + (1 - l2) * _DRAM_CYCLES)
+
+
+def latency_of_hits(figures: Mapping[str, float]) -> float:
+    """Returns the part of the latency of all loads that is due to those that hit L1."""
+    hits, misses = _cycles_to_load(figures)
+    return hits / (hits + misses)
+
+
 def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the part of the waiting for results that is their latency in an idle GPU; the rest is queueing."""
-    l1, l2 = (min(1.0, figures.get(name, 0.0) / 100) for name in ("l1_hit_pct", "l2_hit_pct"))
     cycles = {
-        "long_scoreboard": l1 * _L1_CYCLES + (1 - l1) * (l2 * _L2_CYCLES + (1 - l2) * _DRAM_CYCLES),
+        "long_scoreboard": sum(_cycles_to_load(figures)),
         "short_scoreboard": _SHARED_CYCLES,
     }
     issued = sum(site.executed for site in sites)

@@ -1,0 +1,64 @@
+"""Loads that are under way together: which of them a warp waits for, and what goes when the others are no longer made."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import redundant_accesses, waiting
+from profiler.analyse.causes.evidence.measured_time import latency_of_hits
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
+
+
+@pytest.mark.parametrize(
+    ("l1", "l2", "part"), [(100.0, 0.0, 1.0), (0.0, 50.0, 0.0), (50.0, 0.0, 40 / 738), (50.0, 100.0, 40 / 327)]
+)  # fmt: skip
+def test_hits_take_a_small_part_of_the_latency_beside_misses(l1, l2, part):
+    assert latency_of_hits({"l1_hit_pct": l1, "l2_hit_pct": l2}) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("hits", "latency"), [(100.0, 3 / 4), (50.0, 3 / 4 * 40 / 738)])
+def test_a_warp_that_no_longer_makes_the_loads_that_hit_waits_as_long_for_those_that_miss(hits, latency):
+    """The queues get shorter by each load that is not made."""
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    figures = {"l1_hit_pct": hits, "dram_bytes_read": 400 * 32 / 4}
+    (candidate,) = redundant_accesses.detect_redundant_loads(
+        evidence_of(LOAD, ADD, facts=facts, figures=figures)
+    )
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(latency)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(hits / 100 * 3 / 4)
+
+
+@pytest.mark.parametrize(("delivered", "found"), [(400 * 32 / 4, 2), (400 * 32, 1)])
+def test_a_load_that_a_loop_repeats_does_not_hide_that_caches_serve_the_same_again(delivered, found):
+    lines = (
+        "MOV R1, R2",
+        (LOAD, 400.0),
+        ("LDG.E R6, [R8]", 400.0),
+        ("IADD3 R8, R8, R1, RZ", 400.0),
+        ("@P0 BRA 0x10", 400.0),
+    )
+    facts = {1: {"sectors": 1.0, "ideal_sectors": 1.0}, 2: {"sectors": 399.0, "ideal_sectors": 399.0}}
+    figures = {"l1_hit_pct": 100.0, "dram_bytes_read": delivered}
+    assert (
+        len(
+            list(redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures)))
+        )
+        == found
+    )
+
+
+@pytest.mark.parametrize(("passing", "under_way"), [(0, 5), (5, 5), (6, 3.4)])
+def test_a_place_that_most_warps_pass_without_waiting_does_not_part_the_loads_around_it(passing, under_way):
+    """A wait of 6 % of the longest is as long as for a load that hits L1; four loads, and the one behind the place."""
+    lines = [LOAD.replace("R4", f"R{register}") for register in (4, 6, 8, 10)]
+    lines += ["FADD R5, R5, R4", "LDG.E R12, [R2.64]", "FADD R5, R5, R12"]
+    waits = {4: {"waits": {"long_scoreboard": passing}}, 6: {"waits": {"long_scoreboard": 100}}}
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts=waits))
+    assert candidate.evidence["loads_under_way"] == pytest.approx(under_way)

@@ -1,0 +1,79 @@
+"""What a loop costs: the instructions that keep it going, and waiting that ends when its turns are computed beside each other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import loops
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+BEFORE = ("MOV R2, RZ", 1)
+KEEPING = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")
+
+
+def loop_of(*body, facts=None):
+    """The loop begins at the second instruction of the code."""
+    return evidence_of(BEFORE, *((line, 100) for line in (*body, *KEEPING)), facts=facts)
+
+
+def kept(evidence):
+    (candidate,) = loops.detect_loop_overhead(evidence)
+    return [site.instruction.text for site in candidate.weights]
+
+
+@pytest.mark.parametrize(
+    ("work", "counted"),
+    [
+        ("ISETP.LT.AND P1, PT, R6, R7, PT", False),  # a test of bounds
+        ("@P1 BRA 0x40", False),  # around a part of the turn
+        ("IADD3 R9, R9, R8, RZ", False),  # a sum of what is loaded
+        ("IADD3 R9, R9, 0x80, RZ", True),
+        ("IADD3 R9, R9, R10, RZ", True),  # a step that the loop does not change
+        ("VIADD R9, R8, 0x80", False),
+        ("IMAD R9, R9, R10, 0x3", False),  # a generator of random numbers
+        ("IMAD.IADD R9, R9, 0x1, R10", True),
+    ],
+)
+def test_tests_and_sums_of_the_data_are_made_in_each_turn_unrolled_or_not(work, counted):
+    assert (work in kept(loop_of("LDG.E R8, [R4.64]", work, "FADD R5, R5, R8"))) == counted
+
+
+def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_going():
+    texts = kept(loop_of("ISETP.LT.AND P0, PT, R6, R7, PT", "@P0 LDG.E R8, [R4.64]"))
+    assert "ISETP.NE.AND P0, PT, R2, R3, PT" in texts
+    assert "ISETP.LT.AND P0, PT, R6, R7, PT" not in texts
+
+
+@pytest.mark.parametrize(
+    ("load", "step", "joined"),
+    [("LDS R8, [R4]", "0x4", 3 / 4), ("LDS.64 R8, [R4]", "0x8", 1 / 2), ("LDS R8, [R4]", "0x80", 0.0), ("LDS.128 R8, [R4]", "0x10", 0.0)],
+)  # fmt: skip
+def test_loads_that_go_on_by_their_own_width_become_one_wide_load(load, step, joined):
+    (candidate,) = loops.detect_loop_overhead(loop_of(load, f"IADD3 R4, R4, {step}, RZ", "FADD R5, R5, R8"))
+    assert candidate.effect.resources["lsu"] == pytest.approx(joined)
+
+
+@pytest.mark.parametrize(
+    ("line", "gone"),
+    [("FADD R5, R4, R7", 3 / 4), ("FADD R5, R5, R7", 0.0), ("FFMA R5, R5, R5, R6", 0.0)],
+)
+def test_a_turn_waits_only_for_what_the_turn_before_hands_on(line, gone):
+    (candidate,) = loops.detect_loop_overhead(loop_of(line, facts={1: {"waits": {"wait": 50}}}))
+    assert candidate.effect.waits.get("wait", 0.0) == pytest.approx(gone)
+
+
+@pytest.mark.parametrize(("other", "found"), [(100, 1), (0.5, 0)])
+def test_loops_that_are_hot_together_are_named_together(other, found):
+    """Neither of the two executes more than half; with a rare second one, the first does not either."""
+    first = [(line, 100) for line in ("FADD R5, R5, R7", *KEEPING)]
+    second = [(line.replace("0x10", "0x60"), other) for line in ("FADD R6, R6, R7", *KEEPING)]
+    straight = ("FADD R9, R8, R7", 450)
+    evidence = evidence_of(BEFORE, *first, ("MOV R2, RZ", 1), *second, straight)
+    candidates = list(loops.detect_loop_overhead(evidence))
+    assert len(candidates) == found
+    assert all(candidate.evidence["loops"] == 2 for candidate in candidates)
