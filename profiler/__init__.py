@@ -44,17 +44,7 @@ if TYPE_CHECKING:
     )
     from profiler.store.runs.run_store import Run, RunStore
 
-__all__ = [
-    "compare",
-    "ladder",
-    "measure",
-    "open_runs",
-    "range",
-    "read",
-    "roofline",
-    "show",
-    "source_lines",
-]
+__all__ = ["compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines"]
 
 
 _Arguments = ParamSpec("_Arguments")

@@ -52,6 +52,11 @@ def shortened(text: str, width: int) -> str:
     return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
 
 
+def cut(text: str, width: int) -> str:
+    """Returns a text cut to `width` characters, with an ellipsis at its end."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def short_place(place: str) -> str:
     """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one."""
     return _HASH.sub(lambda match: f"{match[0][:8]}…", place)

@@ -10,13 +10,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from profiler.analyse.check import (
-    AcceptedRemoval,
-    CheckFinding,
-    MetricCheck,
-    PairCheck,
-    worst,
-)
+from profiler.analyse.check import AcceptedRemoval, CheckFinding, MetricCheck, PairCheck, worst
 from profiler.analyse.check_summary import derive_finding
 from profiler.catalog.accepted import Accepted
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT

@@ -155,7 +155,7 @@ def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Seq
     many = _how_many(members, kernels)
     if outcome == "regression":
         if len(members) == len(kernels) == 1:
-            return f"regression: {_failures(members[0])} in {named}"
+            return f"regression: {', '.join(map(failure_text, _failed(members[0])))} in {named}"
         failed = [f"{pair_name(pair)}: {_changes(pair)}" for pair in members]
         return f"regression in {many}: {first_of(failed, _MOST_IN_LINE)}"
     if outcome == "unclear":
@@ -179,10 +179,6 @@ def _how_many(members: Sequence[PairCheck], kernels: Sequence[PairCheck]) -> str
 def _is_recording(pair: PairCheck) -> bool:
     """Returns whether this is a recording that was refused before any of its kernels was looked at."""
     return not pair.kernel and not pair.checks
-
-
-def _failures(pair: PairCheck) -> str:
-    return ", ".join(failure_text(one) for one in _failed(pair))
 
 
 def _changes(pair: PairCheck) -> str:

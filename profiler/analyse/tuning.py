@@ -116,7 +116,6 @@ def derive_tuning(
     ranked = sorted(timed, key=lambda one: (one is not best, _time(one).median_ns))
     others = [one for one in ranked[1:] if _stage(one) == "final"]
     now = next((one for one in ranked if one.settings == current), None)
-    provenance = manifest.provenance
     return TuningFinding(
         schema_version=SCHEMA_VERSION,
         ladder=manifest.ladder or "",
@@ -125,8 +124,8 @@ def derive_tuning(
         workload=manifest.workload or {},
         run_id=manifest.run_id,
         recorded=manifest.recorded,
-        seed=provenance.seed if provenance else None,
-        reference=provenance.reference if provenance else None,
+        seed=manifest.facts.seed,
+        reference=manifest.facts.reference,
         combinations=facts.combinations,
         excluded=facts.excluded,
         tried=len(sweep.points),

@@ -48,7 +48,6 @@ def find_collected(store: RunStore, run_ids: Iterable[str], settings: Settings) 
 def find_newest_sweep(
     settings: Settings, ladder: Ladder, kernel: Kernel, workload: Mapping[str, int]
 ) -> StoredSweep:
-    """Returns the newest stored sweep of this kernel with this workload."""
     return SweepStore(settings.runs_folder).newest(sweep_name(ladder.name, kernel.number), workload)
 
 

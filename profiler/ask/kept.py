@@ -24,11 +24,7 @@ _ANSWERING = tuple(_HOME / name for name in ("analyse", "catalog", "ask", "error
 
 
 def answer_once(
-    kind: type[Found],
-    folder: str,
-    asked: object,
-    manifests: Iterable[Manifest],
-    answer: Callable[[], Found],
+    kind: type[Found], folder: str, asked: object, manifests: Iterable[Manifest], answer: Callable[[], Found]
 ) -> Found:
     """Returns the answer kept in this folder of the cache, or else calls `answer` and keeps what it returns.
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, UNREADABLE, Listing
 from profiler.ask.named.gpus import is_on, no_such_gpu
-from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.reach import Reach
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
@@ -37,7 +37,7 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
         store, ladder, meant_by(name, settings), every=name is not None, gpu=settings.gpu
     )
     if name is not None and not listing.runs:
-        raise RunNotFound(why_nothing(store, name, settings))
+        raise no_such_run(store, name, settings)
     return listing if name is not None else replace(listing, reports=_reports_within(settings.reach))
 
 
@@ -118,6 +118,12 @@ def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:
         )
         for kernel in ladder.kernels
     ]
+
+
+def no_such_run(store: RunStore, name: str, settings: Settings) -> RunNotFound:
+    """Returns the error for a name that no run has; a person may have meant a ladder."""
+    hint = ladder_meant(name, settings) if settings.reach is None else ""
+    return RunNotFound(why_nothing(store, name, settings), remedy=hint or None)
 
 
 def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:

@@ -7,6 +7,7 @@ The list is closed and its names are stable, because scripts and agents rely on 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
@@ -33,11 +34,11 @@ class CauseKind:
     detected: str
     example: str
     remedy: str
-    leaves: tuple[str, ...] = _WORK
+    leaves: tuple[str, ...] = ()
 
 
-def _kinds(group: str, *kinds: tuple[str, str, str, str, str, tuple[str, ...]]) -> list[CauseKind]:
-    return [CauseKind(name, group, *rest) for name, *rest in kinds]  # type: ignore[arg-type]
+def _kinds(group: str, *kinds: tuple[Any, ...]) -> list[CauseKind]:
+    return [CauseKind(name, group, *rest) for name, *rest in kinds]
 
 
 CAUSES: tuple[CauseKind, ...] = (
@@ -93,6 +94,14 @@ CAUSES: tuple[CauseKind, ...] = (
             ("tensor",),
         ),
         (
+            "divergent-constants",
+            "The lanes of a warp look at different places of a table in constant memory, which serves one place after the other.",
+            "Loads of indexed constants whose index depends on the lane, and what waits for them.",
+            "`__constant__ float curve[256]`, with curve[pixel] of another pixel for each lane.",
+            "Put the table into shared or global memory, or let all lanes of a warp look at the same place.",
+            _WORK,
+        ),
+        (
             "register-spills",
             "The compiler keeps values in local memory because registers do not suffice, or because an array is indexed at run time.",
             "Executed loads and stores of local memory, and what waits for them.",
@@ -145,7 +154,6 @@ CAUSES: tuple[CauseKind, ...] = (
             "causes of such code say little about the same source with optimisation.",
             "nvcc -G, which is for debuggers.",
             "Compile with optimisation: without -G, with -lineinfo for the source lines.",
-            (),
         ),
         (
             "integer-overhead",
@@ -153,6 +161,14 @@ CAUSES: tuple[CauseKind, ...] = (
             "Share of executed integer instructions beyond what the memory accesses need, and the sequences of a division.",
             "i / width and i % width in the inner loop, with a width that the compiler does not know.",
             "Divide once outside of the loop, use constants or powers of two, count up instead of recomputing.",
+            ("dram", "tensor", "fp64"),
+        ),
+        (
+            "spelled-out-instructions",
+            "Several instructions count the bits of a word, for which there is one.",
+            "The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up.",
+            "count += x >> k & 1 for each k from 0 to 31.",
+            "Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
             ("dram", "tensor", "fp64"),
         ),
         (
@@ -327,7 +343,6 @@ CAUSES: tuple[CauseKind, ...] = (
             "A duration below 10 us.",
             "A kernel for 1,000 elements.",
             "Do more in one launch: batch, fuse with its neighbours, or replay a CUDA graph.",
-            (),
         ),
     ),
     *_kinds(
@@ -338,7 +353,6 @@ CAUSES: tuple[CauseKind, ...] = (
             "Throughput of device memory within reach of what a plain copy reaches.",
             "A float4 copy.",
             "Move fewer bytes: fuse with the kernels before and after, or use narrower types.",
-            (),
         ),
         (
             "at-l2-bandwidth",
@@ -346,15 +360,20 @@ CAUSES: tuple[CauseKind, ...] = (
             "Throughput of L2 near the 79 % of its peak that are within reach, and above that of device memory.",
             "Reading the same 20 MB again and again.",
             "Keep what is used again in shared memory or registers.",
-            (),
         ),
         (
             "at-fma-rate",
             "The FMA units are nearly always busy.",
-            "FMA pipe near its peak.",
+            "FMA pipe near its peak, or the half of it that multiplies integers.",
             "A tuned FP32 matrix product.",
             "Do less arithmetic, or use tensor cores.",
-            (),
+        ),
+        (
+            "at-alu-rate",
+            "The ALUs, which add, compare, shift and combine integers, are nearly always busy.",
+            "ALU pipe near its peak.",
+            "The rounds of a hash, or a network that sorts integers in registers.",
+            "Do less of this arithmetic, or pack several narrow values into one word.",
         ),
         (
             "at-tensor-rate",
@@ -362,26 +381,12 @@ CAUSES: tuple[CauseKind, ...] = (
             "Tensor pipe near its peak.",
             "cuBLAS in BF16.",
             "Use a narrower type, or do less arithmetic.",
-            (),
         ),
     ),
 )
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.
 UNOPTIMISED = "unoptimised-code"
-# What a cause of the duration alone costs changes with the duration, which it is no reason for.
-OF_THE_DURATION = frozenset({"launch-too-short"})
-# Nor are these, which follow from how the kernel was launched, while the launch is as it was.
-OF_THE_LAUNCH = frozenset(
-    {
-        "grid-too-small",
-        "uneven-last-wave",
-        "block-too-small",
-        "registers-limit-occupancy",
-        "shared-memory-limits-occupancy",
-        "block-size-limits-occupancy",
-    }
-)
 
 BY_NAME = {kind.name: kind for kind in CAUSES}
 

@@ -71,7 +71,7 @@ def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:
                 project_invalid(
                     path, f"{name}.worse_pct: it has no better direction; give {name}.rise_pct or .fall_pct"
                 )
-            if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not _sensible(limit):
+            if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit < math.inf:
                 project_invalid(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
             yield Threshold(metric, _way(way, metric), float(limit))
 
@@ -84,10 +84,6 @@ def _way(way: str, metric: Metric) -> Literal["rise", "fall"]:
     if way == "worse_pct":
         return "rise" if metric.better == "lower" else "fall"
     return "rise" if way == "rise_pct" else "fall"
-
-
-def _sensible(limit: float) -> bool:
-    return math.isfinite(limit) and limit >= 0
 
 
 def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:

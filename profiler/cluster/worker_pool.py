@@ -17,7 +17,7 @@ from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
-from profiler.cluster.worker_side import Failed, key_of, perform, stop
+from profiler.cluster.worker_side import Failed, Replaced, key_of, perform, stop
 from profiler.errors import ClusterUnreachable, InternalError, ProfError, SchedulerLost, WorkerLost
 
 if TYPE_CHECKING:
@@ -219,19 +219,23 @@ class WorkerPool:
             del self._calls[call.id]
             raise WorkerLost(f"worker {worker.name} is gone")
         future = self._client.submit(
-            perform, self._topic, call.id, function, arguments,
+            perform, self._topic, call.id, worker.folder, function, arguments,
             key=key_of(call.id), workers=[worker.address], allow_other_workers=False,
             resources={"GPU": 1} if gpu else None, retries=0, pure=False,
         )  # fmt: skip
         answer = self._fetch(future, call)
         try:
             self._await(call, timeout_s, on_message)
-            return _result(answer, worker)
+            result = _result(answer, worker)
         except BaseException:
             self._withdraw(call, future)
             raise
         finally:
             del self._calls[call.id]
+        if isinstance(result, Replaced):
+            self._abandoned.add(worker)
+            raise WorkerLost(_died(worker))
+        return result
 
     def interrupt(self) -> None:
         """Withdraws every call under way; the threads that wait for them get WorkerLost."""
@@ -270,7 +274,7 @@ class WorkerPool:
             if news.kind == "answered":
                 return
             if news.kind == "left":
-                raise self._watch.lost or WorkerLost(f"worker {call.worker.name} died or left")
+                raise self._watch.lost or WorkerLost(_died(call.worker))
             if news.kind == "began":
                 deadline = time.monotonic() + timeout_s + GRACE_S
             elif on_message is not None:
@@ -329,6 +333,10 @@ class WorkerPool:
         for call in list(self._calls.values()):
             if worker is None or call.worker == worker:
                 call.news.put(_News("left"))
+
+
+def _died(worker: Worker) -> str:
+    return f"worker {worker.name} died or left"
 
 
 def _result(answer: ThreadFuture[Any], worker: Worker) -> Any:

@@ -25,6 +25,11 @@ class Failed:
     error: ProfError
 
 
+@dataclass(frozen=True)
+class Replaced:
+    """The answer of a process that took the place of the worker that was called."""
+
+
 _sender: ContextVar[Callable[[str], None] | None] = ContextVar("sender", default=None)
 _call: ContextVar[str | None] = ContextVar("call", default=None)
 _stoppers: dict[str, Callable[[], None]] = {}
@@ -79,11 +84,19 @@ def _watch(call: str, is_wanted: Callable[[], bool], ended: Event) -> None:
             stopper()
 
 
-def perform(topic: str, call: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Runs a call; this is the function that Dask gets. The first message of a call reports that it has begun."""
+def perform(
+    topic: str, call: str, folder: str, function: Callable[..., Any], arguments: Sequence[Any]
+) -> Any:
+    """Runs a call; this is the function that Dask gets. The first message of a call reports that it has begun.
+
+    `folder` is the scratch folder of the worker that was called. When that worker dies and another process takes its
+    address at once, Dask gives the call to that process; it must not run there, since it may have run already.
+    """
     from distributed import get_worker
 
     worker = get_worker()
+    if worker.local_directory != folder:
+        return Replaced()
 
     def send(text: str | None) -> None:
         with suppress(Exception):  # the listener may be gone, but the work still counts

@@ -127,13 +127,13 @@ class Sweep:
 
         rows = []
         for one in self.points:
-            facts, times = one.manifest.provenance, one.to_pandas("timings")
+            facts, times = one.manifest.facts, one.to_pandas("timings")
             median_ns = float(times["kernel_ns"].median())
             row: dict[str, object] = {**(one.manifest.workload or {}), "median_ns": median_ns}
             row["reference_median_ns"] = times["reference_ns"].median()
-            if facts is not None and facts.bytes:
+            if facts.bytes:
                 row["gbytes_per_s"] = facts.bytes / median_ns
-            if facts is not None and facts.flops:
+            if facts.flops:
                 row["gflops"] = facts.flops / median_ns
             rows.append({**row, "run_id": one.manifest.run_id})
         return pd.DataFrame(rows)

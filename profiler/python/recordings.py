@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.ladder.climb import LadderSheet
@@ -30,12 +30,8 @@ if TYPE_CHECKING:
     from profiler.measure.functions.activity import LaunchedKernel
 
 
-class _Shown(Struct, frozen=True):
-    """A finding that shows itself: the answer alone in an interpreter, all of its document in a notebook."""
-
-    @classmethod
-    def of(cls, finding: Struct) -> Self:
-        return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
+class _ShowsItself:
+    """A finding that shows the answer alone in an interpreter, and all of its document in a notebook."""
 
     def _document(self) -> Document:
         raise NotImplementedError
@@ -47,6 +43,12 @@ class _Shown(Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         return document_cell(self._document())
+
+
+class _Shown(_ShowsItself, Struct, frozen=True):
+    @classmethod
+    def of(cls, finding: Struct) -> Self:
+        return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
 
 
 class Comparison(_Shown, ComparisonFinding, frozen=True):
@@ -77,19 +79,11 @@ class Sheet(_Shown, SheetFinding, frozen=True):
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(RecordingOverview):
+class Overview(_ShowsItself, RecordingOverview):
     """Several kernels of a recording: `.headline`, `.index` by their share of the time, `.sheets` and the `.timing`."""
 
     def __iter__(self) -> Iterator[SheetFinding]:
         return iter(self.sheets)
-
-    def __repr__(self) -> str:
-        from profiler.present.render import terminal
-
-        return terminal.document_text(self._document().brief, terminal.Window())
-
-    def _repr_html_(self) -> str:
-        return document_cell(self._document())
 
     def _document(self) -> Document:
         from profiler.present.documents.recording import recording_document
@@ -103,12 +97,8 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
     def _document(self) -> Document:
         from profiler.present.documents.ladder import ladder_document
 
-        return ladder_document(self.ladder, ())
-
-    def __repr__(self) -> str:
-        from profiler.present.render import terminal
-
-        return terminal.document_text(self._document(), terminal.Window())
+        document = ladder_document(self.ladder, ())
+        return replace(document, opening=len(document.sections))  # all of it is the answer
 
 
 def document_cell(document: Document) -> str:
@@ -127,7 +117,6 @@ class Recording(Run):
 
     @classmethod
     def of(cls, run: Run, **more: Any) -> Self:
-        """Returns the run as a recording."""
         return cls(**vars(run), **more)
 
     @property

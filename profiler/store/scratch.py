@@ -106,6 +106,19 @@ _PREFIX, _LOCKED = "prof-", "-locked"
 _NEW_S = 10  # whoever makes a folder may not have its lock yet
 
 
+@contextmanager
+def renamed_into_place(path: Path) -> Iterator[Path]:
+    """Yields a path beside this one to write to, and renames that file at the end, so that no name ever holds half a file."""
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        aside.unlink(missing_ok=True)  # it may be a link
+        yield aside
+        os.replace(aside, path)
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
 def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:
     """Makes a folder in `place`, and returns it with the lock that its owner keeps open."""
     folder = Path(tempfile.mkdtemp(_LOCKED, _PREFIX, place))

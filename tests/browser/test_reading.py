@@ -36,6 +36,55 @@ _CONTRASTS = """() => {
   });
 }"""
 
+# The least contrast of the letters that are not in a chart with what they stand on, and where it is; rows as they are and as they look under the pointer.
+_LEAST_CONTRAST = """() => {
+  const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map();
+  const rgba = (colour) => {
+    if (!known.has(colour)) {
+      pixel.clearRect(0, 0, 1, 1);
+      pixel.fillStyle = colour;
+      pixel.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = pixel.getImageData(0, 0, 1, 1).data;
+      known.set(colour, [r, g, b, a / 255]);
+    }
+    return known.get(colour);
+  };
+  const over = ([r, g, b, a], paper) => [r, g, b].map((c, i) => c * a + paper[i] * (1 - a));
+  const light = (colour) => {
+    const [r, g, b] = colour.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const below = (element) => {
+    const paper = element.parentElement ? below(element.parentElement) : [255, 255, 255];
+    return over(rgba(getComputedStyle(element).backgroundColor), paper);
+  };
+  let least = [Infinity, ""];
+  for (const found of [false, true]) {
+    for (const row of document.querySelectorAll(".current tbody tr")) row.classList.toggle("found", found);
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const element = walker.currentNode.parentElement;
+      if (!walker.currentNode.data.trim() || element.closest("svg") || !element.checkVisibility()) continue;
+      const paper = below(element);
+      const [ink, back] = [over(rgba(getComputedStyle(element).color), paper), paper].map(light);
+      const contrast = (Math.max(ink, back) + 0.05) / (Math.min(ink, back) + 0.05);
+      if (contrast < least[0]) least = [contrast, element.outerHTML.slice(0, 200)];
+    }
+  }
+  return least;
+}"""
+
+
+@pytest.mark.parametrize("anchor", ["ladder", "6", "5-6"])
+def test_every_letter_stands_out_from_what_it_stands_on(open_page, ladder_page, anchor):
+    """WCAG asks for 4.5; a tenth more, since screens differ."""
+    page = open_page(ladder_page, f"#{anchor}")
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        contrast, where = page.evaluate(_LEAST_CONTRAST)
+        assert 4.95 <= contrast < 21, (scheme, where)
+
 
 @pytest.mark.parametrize("anchor", ["ladder", "6", "5-6"])
 def test_axe_finds_nothing_serious(open_page, ladder_page, anchor):
@@ -442,12 +491,35 @@ _LINES = """cells => cells.map((cell) => {
 })"""
 
 
+# The tables of the view that are wider than their box, with everything open.
+_TOO_WIDE = """() => {
+  for (const details of document.querySelectorAll(".current details")) details.open = true;
+  const boxes = [...document.querySelectorAll(".current .scroll")].filter((one) => one.scrollWidth > one.clientWidth);
+  return boxes.map((one) => one.ariaLabel);
+}"""
+
+
+@pytest.mark.parametrize("width", [900, 1024, 1100, 1280])
+def test_no_table_needs_to_be_scrolled_in_half_a_window(open_page, ladder_page, width):
+    page = open_page(ladder_page, width=width)
+    for anchor in ("ladder", "6", "13", "5-6", "9-14"):
+        page.evaluate("anchor => { location.hash = anchor; }", anchor)
+        expect(page.locator(".view.current")).to_have_id(anchor)
+        assert page.evaluate(_TOO_WIDE) == [], anchor
+
+
+def test_a_table_too_wide_for_a_small_window_scrolls_in_its_own_box(look_at):
+    page = look_at("#9-14", width=640)
+    assert "Counters: metric" in page.evaluate(_TOO_WIDE)
+    assert page.evaluate("document.documentElement.scrollWidth") == 640
+
+
 def test_the_table_of_a_ladder_fits_a_desk_and_a_small_screen(open_page, write_page):
     """A ladder that moves bytes has the widest, with the width of each access."""
     page = open_page(write_page("rmsnorm", "--ladder", "rmsnorm"))
     box = page.locator(".current .scroll").first
     expect(box.locator("th", has_text="binding")).to_have_count(1)
-    for width in (1024, 1280, 1400):
+    for width in (900, 1024, 1280, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0, width
         lines = box.locator("tbody tr > :not(:last-child)").evaluate_all(_LINES)

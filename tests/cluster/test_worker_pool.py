@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import dask
-import forked
 import pytest
 
 from profiler.cluster import connection, worker_pool as module
@@ -174,8 +173,7 @@ def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
 ) -> None:
     name = f"reborn-{port.partition(' ')[0]}"
     own = ["--worker-port", str(free_port())] if port == "its own" else []
-    # A forked one would be back so soon that the scheduler takes it for the same and calls it again.
-    worker = hire(name, *own, nanny=True, environment=forked.UNFORKED)
+    worker = hire(name, *own, nanny=True)
     pid = pool.call(worker, work.pid, timeout_s=10)
     with pytest.raises(WorkerLost):
         pool.call(worker, work.sleep, 30, timeout_s=60, on_message=lambda _: os.kill(pid, signal.SIGKILL))
@@ -183,6 +181,31 @@ def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
     again = worker_called(pool, name)
     assert (again.address == worker.address) == (port == "its own")
     assert pool.call(again, work.add, 1, 2, timeout_s=10) == 3
+
+
+def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
+    cluster, hire, eventually: Eventually, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask takes the process that has the same address for the one that died, and calls it again."""
+    signed = tmp_path / "signed"
+    dead = hire("same-port", "--worker-port", str(free_port()), nanny=True)
+    with connect(cluster.address) as mine:
+        worker = worker_called(mine, "same-port")
+        assert worker == dead
+        with monkeypatch.context() as blind:
+            blind.setattr(module.Watch, "_look", lambda _: None)  # private: nobody looks while it is away
+            with pytest.raises(WorkerLost, match="same-port died or left"):
+                mine.call(
+                    worker, work.sign_and_sleep, signed, 30.0, timeout_s=25,
+                    on_message=lambda _: os.kill(int(signed.read_text().split()[0]), signal.SIGKILL),
+                )  # fmt: skip
+            assert worker not in mine.available()
+            with pytest.raises(WorkerLost):
+                mine.call(worker, work.add, 1, 2, timeout_s=10)
+        eventually(lambda: [one for one in mine.available() if one.name == "same-port"])
+        again = worker_called(mine, "same-port")
+        assert again.address == worker.address
+        assert mine.call(again, work.pid, timeout_s=10) != int(signed.read_text())  # one line, so one call
 
 
 def test_a_worker_that_hangs_is_left_alone(pool: WorkerPool, hire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from threading import Event
 
 from profiler.cluster.worker_side import send_message, stoppable
@@ -28,6 +29,13 @@ def sleep(seconds: float) -> str:
     send_message("asleep")
     time.sleep(seconds)
     return "awake"
+
+
+def sign_and_sleep(file: Path, seconds: float) -> None:
+    """Leaves a line in the file for each time that it was called."""
+    with open(file, "a") as signed:
+        signed.write(f"{os.getpid()}\n")
+    sleep(seconds)
 
 
 def wait_to_be_stopped(seconds: float) -> str:

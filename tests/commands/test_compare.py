@@ -43,7 +43,7 @@ def test_the_table_shows_the_climb_from_top_to_bottom(compare):
         "Next: ",
         "duration_ns",
         "four-way: confirmed",
-        "executed instructions",
+        "instructions per launch",
         "before  gemm 5",
         "after   gemm 6",
     ]

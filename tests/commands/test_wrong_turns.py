@@ -33,12 +33,41 @@ import pytest
         ("push s3://bucket/runs", "prof ingest REPORT --runs s3://bucket/runs"),
         ("upload runs", "--runs says where runs are kept"),
         ("pull gemm-6", "prof export gemm-6"),
+        ("ladder sum", "prof ladder --ladder sum"),
+        ("ladder nosuch --view memory", "prof ladder --ladder nosuch --view memory"),
+        ("ladder kernels/sum/ladder.toml", "prof ladder --ladder kernels/sum/ladder.toml"),
+        ("ladder 6", "prof show 6"),
+        ("ladder a.ncu-rep b.ncu-rep", "prof report a.ncu-rep b.ncu-rep"),
+        ("collect sum --kernel 4-6", "prof collect --ladder sum --kernel 4-6"),
+        ("verify sum", "prof verify --ladder sum"),
+        ("compare sum 1 2", "prof compare 1 2 --ladder sum"),
+        ("show sum 3", "prof show 3 --ladder sum"),
     ],
 )
 def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["show", "compare 5", "sass", "report", "list", "export"])
+def test_a_ladder_in_the_place_of_a_run_is_called_one(prof_here, shipped_runs, verb):
+    done = prof_here("--runs", shipped_runs.root, *verb.split(), "sum")
+    assert done.returncode == 21
+    assert "'sum' is a ladder: `prof ladder --ladder sum`" in done.stderr
+    nothing = prof_here("--runs", shipped_runs.root, *verb.split(), "sun")
+    assert nothing.returncode == 21
+    assert "is a ladder" not in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    "place", [["--ladder", "", "ladder"], ["ladder", "--ladder", ""], ["list", "--ladder", ""]]
+)
+def test_an_empty_name_of_a_ladder_is_refused(prof_here, shipped_runs, place):
+    """A shell variable that is not set leaves one behind."""
+    done = prof_here("--runs", shipped_runs.root, *place)
+    assert done.returncode != 0
+    assert "no ladder ''" in done.stderr
 
 
 @pytest.mark.parametrize(

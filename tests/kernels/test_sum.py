@@ -39,3 +39,11 @@ def test_rung_4_asks_for_four_vectors_before_it_adds_one(machine_code) -> None:
 
 def test_cub_reads_128_bits_at_a_time(machine_code) -> None:
     assert 128 in machine_code("sum", 5).widths("LDG")
+
+
+def test_rung_9_adds_a_share_and_ends_and_its_second_kernel_starts_early(machine_code) -> None:
+    code = machine_code("sum", 9)
+    loads = [one for one in code.function if one.opcode.startswith("LDG.E.EF.128")]
+    assert len(loads) == 4, "one turn of the loop, which asks for four vectors"
+    assert not [one for one in code.opcodes if re.match(r"(RED|ATOM)", one)], "blocks do not count each other"
+    assert [one for one in code.opcodes if one.startswith("PREEXIT")]

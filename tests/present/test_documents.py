@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 from markdown_it import MarkdownIt
+from rich.cells import cell_len
 
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
@@ -318,6 +319,27 @@ def test_records_are_rectangular_and_plain(document, kind):
     assert len(set(records.header)) == len(records.header)
     for value in (value for row in records.rows for value in row):
         assert value is None or isinstance(value, str | int | float)
+
+
+@pytest.mark.parametrize(
+    "kind", ["comparison", "comparison in full", "comparison by bytes", "comparison of times"]
+)
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_comparison_s_figures_keep_their_unit_in_a_narrow_window(document, kind, width):
+    text = document_text(document(kind), Window(width=width))
+    left_out = re.findall(r"no room for (.+?):", in_a_row(text))
+    assert left_out or (kind, width) == ("comparison of times", 60)
+    assert [names for names in left_out if "unit" in names.split(", ")] == []
+
+
+@pytest.mark.parametrize("kind", ["comparison", "comparison by bytes"])
+def test_the_factors_and_the_instructions_fit_60_columns(document, kind):
+    lines = document_text(document(kind), Window(width=60)).splitlines()
+    for title in ("factor of the duration", "instructions per launch"):
+        (start,) = [place for place, line in enumerate(lines) if line.startswith(title)]
+        end = next(place for place in range(start, len(lines)) if lines[place].startswith("no room for"))
+        assert end - start > 4
+        assert [line for line in lines[start : end + 2] if cell_len(line) > 60] == []
 
 
 def test_each_kind_of_block_is_in_some_document(document):

@@ -180,7 +180,7 @@ def test_a_fingerprint_that_does_not_apply_is_not_on_the_page(recorded):
 def test_every_opcode_that_changed_is_counted(document, compared):
     opcodes = compared.instructions.opcodes
     changed = {one.opcode for one in opcodes if one.before != one.after}
-    tables = [rows for rows in document.tables.values() if rows[0][0].startswith("executed instructions")]
+    tables = [rows for rows in document.tables.values() if rows[0][0].startswith("instructions per launch")]
     assert {row[0] for rows in tables for row in rows[1:]} == {"all", *changed}
 
 

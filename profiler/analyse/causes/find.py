@@ -11,6 +11,7 @@ from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, 
 from profiler.analyse.causes.detectors import (
     ceilings,
     compilation,
+    constants,
     conversions,
     global_memory,
     instructions,
@@ -18,9 +19,11 @@ from profiler.analyse.causes.detectors import (
     launch,
     redundant_accesses,
     shared_memory,
+    spelled_out,
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
+from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
@@ -33,8 +36,8 @@ DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
     redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, global_memory.detect_atomics,
-    shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
-    instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
+    constants.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
+    instructions.detect_integer_overhead, spelled_out.detect_spelled_out, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
     conversions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
     lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
@@ -56,7 +59,7 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
-    evidence = gather(profile)
+    evidence = add_lookups(gather(profile))
     causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
         causes=causes,

@@ -292,10 +292,7 @@ def _operand_loads(region: Region, product: Product) -> list[OperandLoads]:
     a = product.find_a(region.after)
     if a is None:
         return [_loads(region, operand, "") for operand in product.operands]
-    return [
-        _loads(region, product.operands[a], "A"),
-        _loads(region, product.operands[1 - a], "B"),
-    ]
+    return [_loads(region, product.operands[a], "A"), _loads(region, product.operands[1 - a], "B")]
 
 
 def _loads(region: Region, operand: Operand, name: Literal["A", "B", ""]) -> OperandLoads:

@@ -20,7 +20,7 @@ from profiler.analyse.code.alignment import (
     align_instructions,
     blocks_of,
 )
-from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.importance import Importance
@@ -99,7 +99,7 @@ def _bounded(sheet: hot_loop.LoopSheet, most: int) -> hot_loop.LoopSheet:
 
 def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
     """Returns the short form that a comparison carries, where both kernels were counted and both loop."""
-    codes = [_counted(profile) for profile in (before, after)]
+    codes = [one.code if one.code and one.code.executed else None for one in (before, after)]
     if codes[0] is None or codes[1] is None:
         return None
     sheets = hot_loop.derive_loop_sheet(before, codes[0]), hot_loop.derive_loop_sheet(after, codes[1])
@@ -111,10 +111,6 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
         for sheet in sheets
     )
     return HotLoop(_most(left), _most(right), per, list_changes(*sheets, per))
-
-
-def _counted(profile: Profile) -> Code | None:
-    return profile.code if profile.code and profile.code.executed else None
 
 
 def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:

@@ -71,7 +71,7 @@ class _Bound(NamedTuple):
 def _find_bound(sides: _Sides) -> _Bound:
     """Returns which view applies. The slower side decides, because the speedup came out of what was slow there."""
     slower = max(sides, key=_slowness)
-    memory_pct = _mean(slower, "dram_throughput_pct")
+    memory_pct = slower.mean("dram_throughput_pct")
     if memory_pct is None:
         return _Bound("issue", "whether device memory binds is not known", {})
     busiest_pct, busiest = max(_activity(slower), default=(0.0, ""))
@@ -81,11 +81,11 @@ def _find_bound(sides: _Sides) -> _Bound:
     why = f"device memory {'binds' if binds else 'does not bind'} the slower side ({figures})"
     if binds:
         return _Bound("bytes", why, evidence)
-    issue_pct = _mean(slower, "issue_active_pct")
+    issue_pct = slower.mean("issue_active_pct")
     if issue_pct is None or issue_pct >= _ISSUE_COUNTS_PCT:
         return _Bound("issue", why, evidence)
     few = f"it issues in {issue_pct:.3g} % of the cycles, so the number of instructions does not decide its time"
-    is_tensor = (_mean(slower, "tensor_pipe_pct") or 0.0) >= _TENSOR_BINDS_PCT
+    is_tensor = (slower.mean("tensor_pipe_pct") or 0.0) >= _TENSOR_BINDS_PCT
     return _Bound(
         "tensor" if is_tensor else "cycles", f"{why}; {few}", evidence | {"issue_active_pct": issue_pct}
     )
@@ -93,11 +93,11 @@ def _find_bound(sides: _Sides) -> _Bound:
 
 def _slowness(side: Profile) -> tuple[float, float, list[tuple[float, str]]]:
     """Ranks by duration; the rest keeps a tie from depending on which side comes first."""
-    return _mean(side, "duration_ns") or 0.0, _mean(side, "dram_throughput_pct") or 0.0, _activity(side)
+    return side.mean("duration_ns") or 0.0, side.mean("dram_throughput_pct") or 0.0, _activity(side)
 
 
 def _activity(side: Profile) -> list[tuple[float, str]]:
-    return [(mean, name) for name in _SM_ACTIVITY if (mean := _mean(side, name)) is not None]
+    return [(mean, name) for name in _SM_ACTIVITY if (mean := side.mean(name)) is not None]
 
 
 # The two views
@@ -370,13 +370,8 @@ def _readings(side: Profile, name: str) -> Readings:
     return Readings(map(sum, zip(*values, strict=True)), values[0].processes)
 
 
-def _mean(side: Profile, name: str) -> float | None:
-    series = side.series.get(name)
-    return series.values.mean if series else None
-
-
 def _means(sides: _Sides, names: Iterable[str]) -> Means:
-    pairs = {name: (_mean(sides.before, name), _mean(sides.after, name)) for name in names}
+    pairs = {name: (sides.before.mean(name), sides.after.mean(name)) for name in names}
     return {
         name: (before, after)
         for name, (before, after) in pairs.items()

@@ -120,12 +120,8 @@ def compare_timings(
 
 
 def _side(run: Run, profile: Profile, rung: Kernel | None) -> findings.Side:
-    provenance = run.manifest.provenance
-    return structs.replace(
-        derive_side(profile),
-        timing=summarise_timings(run, rung),
-        reference=provenance.reference if provenance else None,
-    )
+    timing, reference = summarise_timings(run, rung), run.manifest.facts.reference
+    return structs.replace(derive_side(profile), timing=timing, reference=reference)
 
 
 def _no_counters(runs: tuple[Run, Run], is_one_kernel: bool) -> str:

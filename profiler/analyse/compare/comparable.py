@@ -105,12 +105,10 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
         cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work(before, after)}")
-    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
-    if clocks[0] and clocks[1]:
-        first, second = clocks[0].mean, clocks[1].mean
-        if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
-            cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
+    first, second = before.mean("sm_frequency_hz") or 0.0, after.mean("sm_frequency_hz") or 0.0
+    if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
+        one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+        cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
 
 
@@ -182,8 +180,7 @@ def _precision_cautions(before: Profile, after: Profile) -> list[str]:
     unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
     if unlike is None:
         return []
-    facts = [side.manifest.provenance for side in (before, after)]
-    errors = [one.relative_error if one else None for one in facts]
+    errors = [side.manifest.facts.relative_error for side in (before, after)]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
     one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
     first, second = map(str.upper, unlike)
@@ -225,9 +222,7 @@ def _time_cautions(before: Profile, after: Profile) -> list[str]:
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     """Lists what must be equal for a difference to come from the kernel: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
-    whatever_measured = [
-        (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
-    ]
+    whatever_measured = [(_THE_GPU, _gpu(before.gpu), _gpu(after.gpu))]
     if None not in (left.workload, right.workload) or not (left.arguments and right.arguments):
         whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
     if not _by_ncu(before, after):

@@ -22,12 +22,7 @@ from profiler.analyse.compare.comparable import (
     refuse_obstacles,
 )
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import (
-    ChangedCauses,
-    compare_causes,
-    headline_of_pair,
-    names_of_sides,
-)
+from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, names_of_sides
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
@@ -87,7 +82,9 @@ def compare_profiles(
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
-        confirmations=[] if _is_bound_by_memory(attribution) else confirm(deltas, instructions.opcodes),
+        confirmations=[]
+        if attribution and attribution.view == "bytes"
+        else confirm(deltas, instructions.opcodes),
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=instructions,
@@ -125,10 +122,6 @@ def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) ->
     if speedup is None or speedup.basis == "profiled":
         return []
     return [side.label for side in (before, after) if is_part_of_step(side)]
-
-
-def _is_bound_by_memory(attribution: findings.Attribution | None) -> bool:
-    return attribution is not None and attribution.view == "bytes"
 
 
 # What changed

@@ -13,16 +13,9 @@ from itertools import islice, takewhile
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Headline
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
-from profiler.analyse.findings import (
-    Attribution,
-    CauseChange,
-    Factor,
-    Instructions,
-    MetricDelta,
-    Speedup,
-)
+from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, MetricDelta, Speedup
 from profiler.analyse.recording.kernel_names import base_name
-from profiler.catalog.causes import OF_THE_DURATION, OF_THE_LAUNCH, UNOPTIMISED
+from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import BY_NAME
 from profiler.text import duration, number, report_name, unit_for_people
 
@@ -32,6 +25,19 @@ _MOST_FACTORS = 2
 _MOST_SUBJECTS = 2
 _TOO_FEW = ", which are too few to decide it"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
+# What a cause of the duration alone costs changes with the duration, which it is no reason for.
+_OF_THE_DURATION = frozenset({"launch-too-short"})
+# Nor are these, which follow from how the kernel was launched, while the launch is as it was.
+_OF_THE_LAUNCH = frozenset(
+    {
+        "grid-too-small",
+        "uneven-last-wave",
+        "block-too-small",
+        "registers-limit-occupancy",
+        "shared-memory-limits-occupancy",
+        "block-size-limits-occupancy",
+    }
+)
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 _ONE_KERNEL = (
@@ -91,7 +97,7 @@ def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = Fals
         for one in after.causes
         if one.cause in earlier
     ]
-    unmoved = OF_THE_DURATION | (OF_THE_LAUNCH if same_launch else frozenset())
+    unmoved = _OF_THE_DURATION | (_OF_THE_LAUNCH if same_launch else frozenset())
     moved = [one for one in kept if one.cause not in unmoved and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
     return ChangedCauses(
@@ -118,7 +124,7 @@ def _undecided(one: Diagnosis, other: Diagnosis) -> list[Cause]:
     return [
         cause
         for cause in _unshared(one, other)
-        if cause.cause not in OF_THE_DURATION and not other.could_show(cause, one)
+        if cause.cause not in _OF_THE_DURATION and not other.could_show(cause, one)
     ]
 
 

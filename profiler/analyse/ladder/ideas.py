@@ -161,10 +161,7 @@ def _claim(ladder: Ladder, before: Kernel, after: Kernel, published: PublishedSt
 
 
 def judge_story(
-    claim: Claim | None,
-    verdict: VerdictName | None,
-    ratio: float | None = None,
-    claimed: float | None = None,
+    claim: Claim | None, verdict: VerdictName | None, ratio: float | None = None, claimed: float | None = None
 ) -> Story:
     """Judges a claim, and the claimed ratio if there is one. "No gain" holds also where the step is slower instead of the same."""
     if claim is None:

@@ -303,15 +303,9 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
     kernel: Kernel | None = rung.kernel if known else None
     if rung.timed is not None:
         timings = rung.timed.table("timings")
-        return summarise_rung(
-            kernel,
-            workload,
-            *times_of(timings),
-        )
-    duration = rung.profile.series.get(DURATION)
-    if duration is None or duration.mean <= 0:
-        return None
-    return summarise_rung(kernel, workload, [duration.mean], ())
+        return summarise_rung(kernel, workload, *times_of(timings))
+    duration_ns = rung.profile.mean(DURATION) or 0.0
+    return summarise_rung(kernel, workload, [duration_ns], ()) if duration_ns > 0 else None
 
 
 class _Reached(NamedTuple):
@@ -332,7 +326,7 @@ def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Ru
     if own is None:
         return _Reached()
     if own.reference_pct is not None and rung.timed is not None:
-        name = _timed_reference(rung) or "its reference"
+        name = rung.timed.manifest.facts.reference or "its reference"
         pct, best_pct = own.reference_pct, own.best_pct
         if reference is not None and alone is not None and _may_slow(rung, reference):
             if _is_slower(rung, "reference_ns", reference, ("kernel_ns", "reference_ns")):
@@ -372,12 +366,6 @@ def _process_medians(rung: Rung, column: str) -> list[float]:
         if ns is not None:
             by_process.setdefault(process, []).append(ns)
     return [median(values) for values in by_process.values()]
-
-
-def _timed_reference(rung: Rung) -> str | None:
-    """Returns the reference that was timed in turns with the rung, if there is one."""
-    provenance = rung.timed.manifest.provenance if rung.timed else None
-    return provenance.reference if provenance else None
 
 
 def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:

@@ -187,7 +187,7 @@ def _why_no_point(rung: Rung, summary: TimingSummary) -> str:
 def _point(rung: Rung, summary: TimingSummary, ceilings: Mapping[str, Ceiling]) -> Point:
     gflops, dram_bytes = summary.gflops or 0.0, _dram_bytes(rung.profile) or 0.0
     flops = gflops * summary.median_ns  # as giga-operations per second are operations per nanosecond
-    l2_sectors = _mean(rung.profile, "l2_sectors")
+    l2_sectors = rung.profile.mean("l2_sectors")
     l2_bytes = l2_sectors * SECTOR_BYTES if l2_sectors else None
     arithmetic = find_arithmetic(rung.profile.opcodes)
     limits = {
@@ -233,13 +233,8 @@ def _dram_bytes(profile: Profile) -> float | None:
     """Returns the bytes that were counted, or the rate times the duration; None for one kernel of several."""
     if is_part_of_step(profile):
         return None
-    read, written = _mean(profile, "dram_bytes_read"), _mean(profile, "dram_bytes_written")
+    read, written = profile.mean("dram_bytes_read"), profile.mean("dram_bytes_written")
     if read is not None and written is not None:
         return read + written
-    rate, duration_ns = _mean(profile, "dram_bytes_per_s"), _mean(profile, "duration_ns")
+    rate, duration_ns = profile.mean("dram_bytes_per_s"), profile.mean("duration_ns")
     return rate * duration_ns * 1e-9 if rate and duration_ns else None
-
-
-def _mean(profile: Profile, name: str) -> float | None:
-    found = profile.find(name)
-    return found.values.mean if found else None

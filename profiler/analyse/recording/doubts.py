@@ -81,8 +81,8 @@ def find_passed_copy(profile: Profile, reference: str, reference_pct: float | No
 
 def mostly_reads(profile: Profile) -> bool:
     """Returns whether a kernel reads well over as many bytes of device memory as it writes."""
-    read, written = (profile.series.get(name) for name in ("dram_bytes_read", "dram_bytes_written"))
-    return bool(read and written and read.values.mean > _MOSTLY_READS * written.values.mean)
+    read, written = profile.mean("dram_bytes_read"), profile.mean("dram_bytes_written")
+    return read is not None and written is not None and read > _MOSTLY_READS * written
 
 
 def _uneven_launches(profile: Profile) -> list[str]:
@@ -101,7 +101,7 @@ def _uneven_launches(profile: Profile) -> list[str]:
 
 
 def _moved_clock(profile: Profile) -> list[str]:
-    clocks = profile.manifest.provenance.clocks if profile.manifest.provenance else None
+    clocks = profile.manifest.facts.clocks
     if clocks is None or clocks.sm_mhz.least >= _STEADY_CLOCK * clocks.sm_mhz.greatest:
         return []
     if clocks.sampled_s > _MOSTLY_TIMED * sum(profile.timings_ns) / 1e9:
@@ -130,15 +130,15 @@ def _only_of_pytorch(profile: Profile) -> list[str]:
 
 def is_part_of_step(profile: Profile) -> bool:
     """Returns whether the step timed without the profiler took much longer than the profiled kernel."""
-    profiled = profile.series.get("duration_ns")
-    if profiled is None or not profile.timings_ns:
+    profiled_ns = profile.mean(DURATION)
+    if profiled_ns is None or not profile.timings_ns:
         return False
     timed_ns = median(profile.timings_ns)  # a few repeats may be disturbed
-    return 0 < profiled.values.mean < _WHOLE_STEP * timed_ns
+    return 0 < profiled_ns < _WHOLE_STEP * timed_ns
 
 
 def _partial(profile: Profile) -> str:
-    kernel_ns, step_ns = profile.series["duration_ns"].values.mean, median(profile.timings_ns)
+    kernel_ns, step_ns = profile.series[DURATION].mean, median(profile.timings_ns)
     return (
         f"{profile.label}: the profiled kernel takes {duration(kernel_ns)}, the step that was timed without the profiler "
         f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"

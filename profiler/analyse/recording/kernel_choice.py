@@ -15,8 +15,9 @@ from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run import Run
+from profiler.text import cut
 
-_NAME_WIDTH = 200
+_NAME_WIDTH = 200  # templates have thousands of characters, and an error is read on a terminal
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
 _ONE_OR_ALL = "Choose one on each side with -k PATTERN, or all that both have with --all."
@@ -95,7 +96,7 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
         return pairs
     raise KernelAmbiguous(
         "it is not clear which kernel to compare",
-        details=_both(before, after, pattern),
+        details=[line for run in (before, after) for line in (run.label, *_listing(run, pattern))],
         remedy=_ONE_OF_A_FILE
         if not (before.manifest.reports and after.manifest.reports)
         else _ONE_OR_ALL
@@ -120,10 +121,6 @@ def _by_base_name(names: Iterable[str]) -> dict[str, list[str]]:
     for name in names:
         found.setdefault(base_name(name), []).append(name)
     return found
-
-
-def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
-    return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
 
 
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
@@ -152,12 +149,7 @@ def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """Lists the kernels of a run with their launch counts, one a line."""
     kernels = matching_kernels(run, pattern)
-    lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
+    lines = [f"  {kernel.launches:>5} x {cut(kernel.name, _NAME_WIDTH)}" for kernel in kernels[:20]]
     if len(kernels) > 20:
         lines.append(f"  and {len(kernels) - 20} more")
     return lines
-
-
-def brief_name(name: str, width: int = _NAME_WIDTH) -> str:
-    """Cuts a template of thousands of characters, since an error is read on a terminal."""
-    return name if len(name) <= width else f"{name[: width - 1]}…"

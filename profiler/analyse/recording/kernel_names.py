@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterable
 from itertools import takewhile
 
+from profiler.text import cut
+
 # The types of template arguments, and the hash with which Numba distinguishes versions of a function.
 _OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|\[abi:[^\]]*\]")
 
@@ -27,7 +29,7 @@ def base_name(kernel: str) -> str:
 def called_name(kernel: str, width: int = _WIDTH) -> str:
     """Returns the function's own name; for one that is just called "kernel", also as much of its template as fits."""
     base = base_name(kernel)
-    return _cut(_unscoped(plain_name(kernel)) if _SAYS_NOTHING.fullmatch(base) else base, width)
+    return cut(_unscoped(plain_name(kernel)) if _SAYS_NOTHING.fullmatch(base) else base, width)
 
 
 def short_name(kernel: str, width: int = _WIDTH) -> str:
@@ -45,16 +47,12 @@ def short_names(kernel: str, other: str, width: int = _WIDTH) -> tuple[str, str]
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
     start = left.rfind(" ", 0, max(0, alike - _BEFORE_DIFFERENCE)) + 1
     base = base_name(kernel)
-    first, second = (f"{base}<…{_cut(text[start:], width - len(base) - 2)}" for text in (left, right))
+    first, second = (f"{base}<…{cut(text[start:], width - len(base) - 2)}" for text in (left, right))
     return first, second
 
 
 def _unscoped(name: str) -> str:
     return re.sub(rf"(?:\w+|{_UNNAMED})::", "", name)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def plain_name(kernel: str) -> str:

@@ -52,7 +52,6 @@ def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
 
 
 def warps_of(shape: LaunchShape) -> int:
-    """Returns the warps of a launch."""
     return math.prod(shape.grid) * math.ceil(math.prod(shape.block) / LANES)
 
 

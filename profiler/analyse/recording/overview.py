@@ -243,8 +243,7 @@ def _headline_of_timing(
     run: Run, timing: TimingSummary, kernel: Kernel | None, how_to_profile: str
 ) -> Headline:
     """Returns the time and its ratio to the reference; why it takes so long needs a profile."""
-    provenance = run.manifest.provenance
-    name = (provenance.reference if provenance else None) or "its reference"
+    name = run.manifest.facts.reference or "its reference"
     of = "" if timing.reference_pct is None else f", {timing.reference_pct:.1f} % of the speed of {name}"
     if of and timing.best_pct is not None:
         of += f" and {timing.best_pct:.1f} % of its best"

@@ -78,6 +78,10 @@ class Profile:
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)
 
+    def mean(self, name: str) -> float | None:
+        """Returns the mean of a metric of the catalogue; None where it is not recorded."""
+        return self.series[name].mean if name in self.series else None
+
     @property
     def total_ns(self) -> float | None:
         """The time that the kernel took over all its launches; None where it is not recorded."""

@@ -14,8 +14,12 @@ def is_on(manifest: Manifest, gpu: str | None) -> bool:
 
 
 def is_meant(gpu: str, name: str) -> bool:
-    """Returns whether a GPU's name contains what the user typed, whatever the case, the spaces and the hyphens."""
-    return _plain(gpu) in _plain(name)
+    """Returns whether a GPU's name contains what the user typed, whatever the case, the spaces and the hyphens.
+
+    A text without a letter or a digit, such as that of a shell variable that is not set, means no GPU.
+    """
+    part = _plain(gpu)
+    return bool(part) and part in _plain(name)
 
 
 def _plain(name: str) -> str:

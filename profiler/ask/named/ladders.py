@@ -48,6 +48,13 @@ def ladder_name(settings: Settings) -> str:
     return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
 
 
+def ladder_meant(name: str, settings: Settings) -> str:
+    """Returns how to name a ladder whose name was given for a run; "" for the name of no ladder."""
+    if name not in known_ladders(*settings.ladder_places):
+        return ""
+    return f"'{name}' is a ladder: `prof ladder --ladder {name}` shows it, and with `--ladder {name}` a number means one of its rungs."
+
+
 def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
     """Refuses a ladder given with --ladder that has neither a file nor runs, even if the question does not need it."""
     if not settings.ladder_given:
@@ -85,8 +92,8 @@ def rung_of(run: Run, settings: Settings) -> Kernel | None:
 
 def work_of(run: Run, settings: Settings) -> Kernel | None:
     """Returns the rung that a run measured, or a kernel with the work that the user of a function stated, or None."""
-    rung, facts = rung_of(run, settings), run.manifest.provenance
-    if rung is not None or facts is None or not (facts.bytes or facts.flops):
+    rung, facts = rung_of(run, settings), run.manifest.facts
+    if rung is not None or not (facts.bytes or facts.flops):
         return rung
     stated = (parse_expression(str(work)) if work else None for work in (facts.flops, facts.bytes))
     flops, moved = stated

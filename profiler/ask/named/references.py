@@ -14,7 +14,7 @@ import msgspec
 
 from profiler.analyse.recording.kernel_choice import nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
-from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
@@ -115,6 +115,8 @@ def _meant_instead(reference: str, settings: Settings) -> str:
             for file in files_in(folder)
         ]
         return f"Give a report by its path: {first_of(names, _MOST_NAMED)}." if names else ""
+    if hint := ladder_meant(reference, settings):
+        return hint
     path = Path(reference)
     if path.is_dir() and (ids := settings.open_store(path).ids()):
         return (
@@ -274,10 +276,9 @@ def _same_program(timed: Manifest, profiled: Manifest) -> bool:
 
     No two outputs of nvcc are alike, so a program that was built again has another binary.
     """
-    facts = timed.provenance, profiled.provenance
-    if facts[0] is None or facts[1] is None or not (facts[0].binary_sha256 and facts[1].binary_sha256):
+    facts = timed.facts, profiled.facts
+    binaries = {one.binary_sha256 for one in facts}
+    if None in binaries or len(binaries) == 1:
         return True
-    if facts[0].binary_sha256 == facts[1].binary_sha256:
-        return True
-    made_of = [(one.sources, one.build_flags, one.nvcc_version) for one in facts if one and one.sources]
+    made_of = [(one.sources, one.build_flags, one.nvcc_version) for one in facts if one.sources]
     return len(made_of) == 2 and made_of[0] == made_of[1]

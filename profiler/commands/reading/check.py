@@ -18,11 +18,7 @@ from profiler.commands.shared.files import report_written
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
-from profiler.present.documents.check import (
-    check_document,
-    check_error_document,
-    code_check_document,
-)
+from profiler.present.documents.check import check_document, check_error_document, code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
@@ -152,7 +148,7 @@ def check(
         _check_machine_code(baseline, candidate, settings)
         return
     _check_choice(baseline, candidate, settings)
-    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
+    first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_kernel is not None and is_store(baseline):
         raise typer.BadParameter("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file
 from profiler.commands.shared.output import print_answer
-
-# The help of this verb is read most: what only an answer needs is imported where the answer is made.
-if TYPE_CHECKING:
-    from profiler.analyse.findings import ComparisonFinding
-
 
 _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
 
@@ -85,12 +80,14 @@ def compare(
       prof compare 5 6 --chart what-changed.svg
     """
     if schema:
-        _print_schema()
+        from profiler.analyse.findings import ComparisonFinding, Comparisons
+        from profiler.present.render.json import json_schema
+
+        # Which of the two the answer is follows from how many kernels both sides have.
+        print(json_schema((ComparisonFinding, Comparisons), "prof compare --format json"))
         return
-    if gpu and len(gpu) > 2:
-        raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
-    first_gpu, other_gpu = (*(gpu or (None,)), None)[:2]
-    first_kernel, other_kernel = options.kernel_of_each_side(kernel_name)
+    first_gpu, other_gpu = options.of_each_side("--gpu", gpu)
+    first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
@@ -102,7 +99,10 @@ def compare(
     if chart is not None and every:
         raise typer.BadParameter(_ONE_PAIR)
 
-    from profiler.ask.compare import compare as ask
+    # The help of this verb is read most: what only an answer needs is imported here.
+    from profiler.analyse.findings import Comparisons
+    from profiler.ask.compare import answer_of, compare as ask
+    from profiler.present.documents.comparison import comparison_document, comparisons_document
 
     settings = options.settings_of(context, runs, ladder, format, first_gpu)
     comparisons = ask(
@@ -121,32 +121,7 @@ def compare(
     if chart is not None and len(comparisons) > 1:
         raise typer.BadParameter(_ONE_PAIR)
     picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
-    _print(comparisons, settings.format, every, full, tuple(metric or ()), brief)
-    picture.report(settings)
-
-
-def _print_schema() -> None:
-    """Prints the schema of both answers: which it is follows from how many kernels both sides have."""
-    from profiler.analyse.findings import ComparisonFinding, Comparisons
-    from profiler.present.render.json import json_schema
-
-    print(json_schema((ComparisonFinding, Comparisons), "prof compare --format json"))
-
-
-def _print(
-    comparisons: list[ComparisonFinding],
-    format: options.Format,
-    every: bool,
-    full: bool,
-    wanted: tuple[str, ...],
-    brief: bool,
-) -> None:
-    from profiler.analyse.findings import Comparisons
-    from profiler.ask.compare import answer_of
-    from profiler.present.documents.comparison import comparison_document, comparisons_document
-
-    finding = answer_of(comparisons, every=every)
-
+    finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())
     print_answer(
         finding,
         lambda: [
@@ -154,8 +129,9 @@ def _print(
             if isinstance(finding, Comparisons) and len(comparisons) > 1
             else comparison_document(comparisons[0], full=full, wanted=wanted)
         ],
-        format,
+        settings.format,
         full=full,
         wanted=wanted,
         brief=brief,
     )
+    picture.report(settings)

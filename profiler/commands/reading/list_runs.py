@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
-from profiler.ask.listing import derive_listing, ladder_rows, why_nothing
+from profiler.ask.listing import derive_listing, ladder_rows, no_such_run, why_nothing
 from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared import options
 from profiler.commands.shared.output import json_answer, print_document
-from profiler.errors import RunNotFound
 from profiler.present.documents.catalogue import kernels_document, runs_document
 from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import RunStore
@@ -74,7 +73,7 @@ def list_runs(
     found = readable_ladder(settings) if is_shown else None
     listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
     if name is not None and not listed.runs:
-        raise RunNotFound(why_nothing(store, name, settings))
+        raise no_such_run(store, name, settings)
     if settings.format is options.Format.json:
         print(json_answer(listed, full))
     else:

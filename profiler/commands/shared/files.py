@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,6 +12,7 @@ import typer
 
 from profiler.commands.shared import options
 from profiler.errors import OutputNotWritable
+from profiler.store.scratch import renamed_into_place
 from profiler.text import printable
 
 if TYPE_CHECKING:
@@ -37,18 +37,12 @@ def write_whole(content: bytes, path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Opens a temporary file and renames it, so that the file is never half written and a failure keeps the old one."""
-    aside = path.with_name(f".{path.name}.part")
+    """Opens a temporary file that is renamed at the end: the file is never half written, and a failure keeps the old one."""
     try:
-        aside.unlink(missing_ok=True)  # it may be a link
-        with aside.open("xb") as file:
+        with renamed_into_place(path) as aside, aside.open("xb") as file:
             yield file
-        os.replace(aside, path)
     except OSError as error:
         raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            aside.unlink()
 
 
 def report_written(path: Path, settings: options.VerbSettings, what_to_do: str = "") -> None:

@@ -103,11 +103,11 @@ KernelNamesOption = Annotated[
 ]
 
 
-def kernel_of_each_side(kernel_name: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Returns the pattern of --kernel-name, and that of the second side if it was given twice."""
-    if kernel_name and len(kernel_name) > 2:
-        raise typer.BadParameter("give -k at most twice: for both sides, or one for each")
-    first, other = (*(kernel_name or (None,)), None)[:2]
+def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
+    """Returns the value of an option, and that of the second side if it was given twice."""
+    if values and len(values) > 2:
+        raise typer.BadParameter(f"give {option} at most twice: for both sides, or one for each")
+    first, other = (*(values or (None,)), None)[:2]
     return first, other
 
 
@@ -222,12 +222,12 @@ def settings_of(
     from profiler.store.remote.places import location_of
 
     outer = context.obj if isinstance(context.obj, Given) else Given()
-    chosen, where = ladder or outer.ladder, runs or outer.runs
+    chosen, where = outer.ladder if ladder is None else ladder, runs or outer.runs
     return VerbSettings(
         runs=location_of(where) if where else None,
         note=cache(_print_note),  # each remark once
         progress=_keep_silent if outer.quiet else status_line(),
-        ladder=chosen or DEFAULT_LADDER,
+        ladder=DEFAULT_LADDER if chosen is None else chosen,
         ladder_given=chosen is not None,
         gpu=gpu,
         format=format or outer.format or Format.table,

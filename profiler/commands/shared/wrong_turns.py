@@ -37,6 +37,7 @@ _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
 _TAKES = {"show": 1, "compare": 2}  # so many reports
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
+_OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
 
 
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
@@ -55,6 +56,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     first = words[0]
     if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
         return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
+    if len(options) > 1 and (hint := _ladder_by_option(first, options[1], words[2:])):
+        return hint
     if first == "check" and len(words) > 2 and not any(word.startswith("-") for word in words[1:]):
         from profiler.ask.baseline import how_to_check_reports
 
@@ -70,6 +73,36 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
     return _another_word(words)
+
+
+def _ladder_by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
+    """Returns the hint where a verb got a ladder, or a rung or a report in its place, without the option for it."""
+    if word.startswith("-"):
+        return None
+    rest = printable(" ".join(others))
+    if verb == "ladder":
+        return _instead_of_a_ladder(printable(word), rest)
+    if verb in _BY_OPTION and _is_ladder(word):
+        return f"name a ladder by an option: prof {verb} --ladder {printable(word)} {rest}".rstrip()
+    if verb in _OF_A_RUNG and others and others[0].isdecimal() and _is_ladder(word):
+        return f"name a ladder by an option: prof {verb} {rest} --ladder {printable(word)}"
+    return None
+
+
+def _instead_of_a_ladder(word: str, rest: str) -> str:
+    from profiler.store.reports.near import REPORT_SUFFIXES
+
+    if word.isdecimal():
+        return f"prof ladder shows every rung; look at one with: prof show {word}"
+    if word.endswith(REPORT_SUFFIXES):
+        return f"prof ladder takes no reports; look at them with: prof report {word} {rest}".rstrip()
+    return f"name a ladder by an option: prof ladder --ladder {word} {rest}".rstrip()
+
+
+def _is_ladder(word: str) -> bool:
+    from profiler.catalog.ladders.ladder import known_ladders
+
+    return word.endswith(".toml") or word in known_ladders(Path.cwd())
 
 
 def _another_word(words: Sequence[str]) -> str | None:

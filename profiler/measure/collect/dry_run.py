@@ -14,19 +14,21 @@ from profiler.measure.collect.collection import CollectPlan, CollectStep, steps_
 from profiler.measure.collect.target import Target, typed_command
 from profiler.measure.devices.device import LocalDevice
 from profiler.measure.rungs.build import build_command
-from profiler.measure.rungs.program import RungJob, program_command
+from profiler.measure.rungs.program import program_command
 from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Gpu, Toolchain, choose_gpus, find_gpu, find_gpus, find_toolchain
 
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
-    compiled = [target.job for target in targets if target.job is not None and target.job.binary is not None]
-    toolchain = dry_run_toolchain() if compiled else None
-    for line in missing_tools(plan.ncu, plan.gpu, toolchain):
+    jobs = [target.job for target in targets if target.job is not None]
+    compiled = [(job.kernel, job.binary) for job in jobs if job.binary is not None]
+    toolchain = _toolchain() if compiled else None
+    for line in _missing_tools(plan.ncu, plan.gpu, toolchain):
         yield f"# {line}"
     if toolchain is not None:
-        yield from dict.fromkeys(_build_lines(plan, compiled, toolchain))
+        builds = [build_command(kernel, plan.gpu.arch, toolchain, binary) for kernel, binary in compiled]
+        yield from dict.fromkeys(map(shown, builds))
     for target in targets:
         if not target.is_profiled:
             yield f"# {target.label} is timed, not profiled"
@@ -38,12 +40,6 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
         yield shown(_words(plan, target, step))
 
 
-def _build_lines(plan: CollectPlan, compiled: Sequence[RungJob], toolchain: Toolchain) -> Iterator[str]:
-    for job in compiled:
-        if job.binary is not None:
-            yield shown(build_command(job.kernel, plan.gpu.arch, toolchain, job.binary))
-
-
 def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
     job = target.job
     if job is None or step.what == "profile":
@@ -53,10 +49,7 @@ def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
     return program_command(replace(job, repeats=plan.repeats, warmup=plan.warmup), "time")
 
 
-# Finds the tools and the GPU that a dry run names in its commands, or words that stand for them.
-#
-# Nothing is started with them; `missing_tools` says which of them are only words.
-
+# Words that stand in the commands for tools and a GPU that are not there; `_missing_tools` says which do.
 _NO_NCU = Ncu(Path("ncu"), "")
 _NO_NVCC = Toolchain(Path("nvcc"), "", Path())
 _NO_GPU = Gpu("", "sm_XX", "", "")
@@ -75,15 +68,14 @@ def dry_run_device(gpus: str | None) -> LocalDevice:
     return LocalDevice(visible[0] if gpus is None else choose_gpus(gpus, visible)[0], ncu)
 
 
-def dry_run_toolchain() -> Toolchain:
-    """Returns the toolchain that a dry run names."""
+def _toolchain() -> Toolchain:
     try:
         return find_toolchain()
     except ToolNotFound:
         return _NO_NVCC
 
 
-def missing_tools(ncu: Ncu, gpu: Gpu, toolchain: Toolchain | None) -> Iterator[str]:
+def _missing_tools(ncu: Ncu, gpu: Gpu, toolchain: Toolchain | None) -> Iterator[str]:
     """Yields one line for each stand-in that a command names. `toolchain` is None if no command names nvcc."""
     if ncu is _NO_NCU:
         yield "no ncu was found here: `ncu` stands for its path"

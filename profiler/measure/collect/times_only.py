@@ -102,11 +102,7 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
             "PROF_KERNELS": str(scratch),
         }
         finished = run(
-            program,
-            timeout_s=timeout_s,
-            folder=folder,
-            environment={**ENVIRONMENT, **listening},
-            leash=True,
+            program, timeout_s=timeout_s, folder=folder, environment={**ENVIRONMENT, **listening}, leash=True
         )
         if finished.exit_code:
             raise ProgramFailed(

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
@@ -63,23 +64,20 @@ def check_runs_folder(root: Location) -> HealthCheck:
 
 def check_stored_runs(root: Location) -> HealthCheck:
     """Checks that every stored run can be opened, and for what killed processes left; reads no tables."""
-    name, remedy = "stored runs", "`prof fsck` lists what is wrong; `prof fsck --repair` sets it aside."
+    check = partial(HealthCheck, "stored runs", "storing")
+    remedy = "`prof fsck` lists what is wrong; `prof fsck --repair` sets it aside."
     if not isinstance(root, Path):
-        return HealthCheck(name, "storing", "ok", "not read at a URL: `prof fsck` reads them")
+        return check("ok", "not read at a URL: `prof fsck` reads them")
     faults = []
     with suppress(StoreError):  # the check of the runs folder says so
         faults = list(examine_briefly(RunStore(root)))
     if damaged := [fault.name for fault in faults if fault.kind not in ("left", "unread")]:
-        return HealthCheck(name, "storing", "failed", f"damaged: {first_of(damaged, _MOST_LISTED)}", remedy)
+        return check("failed", f"damaged: {first_of(damaged, _MOST_LISTED)}", remedy)
     if unread := [fault.name for fault in faults if fault.kind == "unread"]:
-        remedy = RunUnreadable.remedy
-        return HealthCheck(
-            name, "storing", "failed", f"cannot be read: {first_of(unread, _MOST_LISTED)}", remedy
-        )
-    if faults:
-        left = f"killed processes left {first_of([fault.name for fault in faults], _MOST_LISTED)}"
-        return HealthCheck(name, "storing", "warn", left, remedy)
-    return HealthCheck(name, "storing", "ok", "all of them can be opened")
+        return check("failed", f"cannot be read: {first_of(unread, _MOST_LISTED)}", RunUnreadable.remedy)
+    if left := [fault.name for fault in faults]:
+        return check("warn", f"killed processes left {first_of(left, _MOST_LISTED)}", remedy)
+    return check("ok", "all of them can be opened")
 
 
 def check_unfinished(root: Path) -> HealthCheck:

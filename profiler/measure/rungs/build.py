@@ -33,7 +33,7 @@ from profiler.measure.tools.toolchain import Toolchain, toolkit_candidates
 from profiler.store.remote.places import sha256_of
 from profiler.store.scratch import locked
 from profiler.store.tables.decoding import decodable
-from profiler.text import first_of
+from profiler.text import cut, first_of
 
 COMPILE_TIMEOUT_S = 600.0
 _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
@@ -303,7 +303,9 @@ def misfit_text(built: Built) -> str:
     def likeness(name: str) -> int:
         return SequenceMatcher(None, regex, name, autojunk=False).find_longest_match().size
 
-    names = [_cut(name) for name in sorted(_names_of(record.resources), key=likeness, reverse=True)]
+    names = [
+        cut(name, _NAME_WIDTH) for name in sorted(_names_of(record.resources), key=likeness, reverse=True)
+    ]
     return f"'{regex}' matches no kernel that was compiled: {first_of(names, _MOST_NAMED)}"
 
 
@@ -329,7 +331,3 @@ def _tools() -> Iterator[Path]:
     yield from (tool for tool in toolkit_candidates("cu++filt", os.environ) if tool.is_file())
     if found := shutil.which("c++filt"):
         yield Path(found)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"

@@ -60,7 +60,6 @@ def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
 
 
 def describe_toolchain(nvcc: Path) -> Toolchain:
-    """Returns the toolchain of this compiler."""
     version = tool_version(nvcc, r"\bV(\d+\.\d+\.\d+)")
     root = _root_of(nvcc)
     link_folder = None if (root / "lib64").is_dir() or (root / "targets").is_dir() else root / "lib"
@@ -135,10 +134,7 @@ def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]
     rows = [[field.strip() for field in line.split(",")] for line in answer.stdout.strip().split("\n")]
     whole = all(len(row) == len(_GPU_FIELDS) and re.fullmatch(r"\d+\.\d", row[1]) for row in rows)
     if answer.exit_code or not whole:
-        raise GpuNotFound(
-            f"no GPU: nvidia-smi lists none ({answer.how})",
-            details=answer.details,
-        )
+        raise GpuNotFound(f"no GPU: nvidia-smi lists none ({answer.how})", details=answer.details)
     return [
         Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
         for name, capability, driver, uuid in rows
@@ -199,10 +195,7 @@ def tool_version(tool: Path, pattern: str) -> str:
     answer = run([str(tool), "--version"], timeout_s=_TOOL_TIMEOUT_S)
     version = re.search(pattern, answer.stdout, re.MULTILINE)
     if answer.exit_code or version is None:
-        raise ToolNotFound(
-            f"{tool}: does not report its version ({answer.how})",
-            details=answer.details,
-        )
+        raise ToolNotFound(f"{tool}: does not report its version ({answer.how})", details=answer.details)
     return version[1]
 
 

@@ -121,7 +121,6 @@ class SweepStages:
         self.reference: str | None = None
 
     def run(self) -> None:
-        """Runs all stages."""
         plan = self.plan
         self._stage("screen", self.candidates)
         self._stage("full", self._shuffled(self._promising(), 1))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.findings import CI, VerdictName
+from profiler.analyse.findings import CI, Speedup, VerdictName
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Roofline
@@ -61,7 +61,7 @@ def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> Cha
     if not filled:
         return None
     steps = [
-        names[step.kernel] for step in sheet.steps if step.metrics or step.kernel in _judged_rungs(sheet)
+        names[step.kernel] for step in sheet.steps if step.metrics or step.kernel in _judged_steps(sheet)
     ]
     verdicts = [
         one
@@ -80,18 +80,19 @@ def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> Cha
     )
 
 
-def _judged_rungs(sheet: LadderSheet) -> dict[int, RungFinding]:
-    return {rung.kernel: rung for rung in sheet.ladder.kernels if rung.speedup and rung.verdict}
+def _judged_steps(sheet: LadderSheet) -> dict[int, tuple[Speedup, VerdictName]]:
+    """Returns how much faster each rung is than the one that it follows, where the time of both is known."""
+    rungs = sheet.ladder.kernels
+    return {rung.kernel: (rung.speedup, rung.verdict) for rung in rungs if rung.speedup and rung.verdict}
 
 
 def _time_changes(sheet: LadderSheet, names: dict[int, str]) -> list[_Change]:
     """Returns the time after each step in % of the time before it, the inverse of the speedup."""
     changes = []
-    for number, rung in _judged_rungs(sheet).items():
-        if rung.speedup is not None and rung.verdict is not None:
-            ci = rung.speedup.ci
-            low_high = (_less_pct(ci[1]), _less_pct(ci[0])) if ci and min(ci) > 0 else None
-            changes.append(_Change(names[number], _less_pct(rung.speedup.ratio), low_high, rung.verdict))
+    for number, (speedup, verdict) in _judged_steps(sheet).items():
+        ci = speedup.ci
+        low_high = (_less_pct(ci[1]), _less_pct(ci[0])) if ci and min(ci) > 0 else None
+        changes.append(_Change(names[number], _less_pct(speedup.ratio), low_high, verdict))
     return changes
 
 
@@ -121,13 +122,7 @@ def _divided(change: _Change, divisor: float) -> _Change:
 
 
 def _panel(
-    name: str,
-    unit: str,
-    changes: Sequence[_Change],
-    steps: list[str],
-    verdicts: list[str],
-    *,
-    named: bool,
+    name: str, unit: str, changes: Sequence[_Change], steps: list[str], verdicts: list[str], *, named: bool
 ) -> ChartType:
     divisor, unit = style.readable_unit(unit, max(abs(one.delta) for one in changes))
     rows = list(_rows([_divided(one, divisor) for one in changes]))
@@ -163,10 +158,10 @@ def _rows(changes: Sequence[_Change]) -> Iterator[style.Record]:
 
 
 def _steps_title(sheet: LadderSheet) -> str:
-    judged = list(_judged_rungs(sheet).values())
+    judged = list(_judged_steps(sheet).values())
     if not judged:
         return "Changes from rung to rung"
-    better = sum(rung.verdict == "better" for rung in judged)
+    better = sum(verdict == "better" for _, verdict in judged)
     return f"{better} of {len(judged)} steps make it faster beyond the noise"
 
 

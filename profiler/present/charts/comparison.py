@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 
 import altair as alt
 from altair.typing import ChartType
@@ -64,7 +63,7 @@ def stalls_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     if attribution is None or not attribution.stalls:
         return None
     sides = {side: {part.name: getattr(part, side) for part in attribution.stalls} for side in _SIDES}
-    moved = _most_moved(attribution)
+    moved = sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
     return stalls_of(sides, style.heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
 
 
@@ -215,10 +214,6 @@ def _share_text(factor: findings.Factor | findings.Part) -> str:
     return f"{factor.name}, {100 * factor.share:.0f} %".replace("-", "\N{MINUS SIGN}")
 
 
-def _most_moved(attribution: findings.Attribution) -> list[findings.Part]:
-    return sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
-
-
 def _stalls_title(attribution: findings.Attribution, moved: Sequence[findings.Part]) -> tuple[str, ...]:
     before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in ("before", "after"))
     changes = ", ".join(f"{part.name} {style.signed_figure(part.after - part.before, 2)}" for part in moved)
@@ -239,7 +234,10 @@ def comparison_chart(comparison: findings.ComparisonFinding) -> ChartType:
         [deltas_chart(comparison), stalls_chart(comparison)],
         [waterfall_chart(comparison), instructions_chart(comparison)],
     ]
-    sides = _sides(comparison)
+    sides = " → ".join(
+        f"{shortened(side.label, _LABEL_WIDTH)} ({shortened(side.gpu, _LABEL_WIDTH)})"
+        for side in (comparison.before, comparison.after)
+    )
     title = claim_text(comparison.headline)
     return style.side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
 
@@ -251,36 +249,18 @@ def deltas_chart(
 
     The result is None if the recordings have none of the metrics.
     """
-    wanted = {name: place for place, name in enumerate(metrics)}
-    shown = sorted(
-        (delta for delta in comparison.metrics if delta.name in wanted), key=lambda one: wanted[one.name]
-    )
+    deltas = {delta.name: delta for delta in comparison.metrics}
+    shown = [deltas[name] for name in dict.fromkeys(metrics) if name in deltas]
     if not shown:
         return None
-    panels = [
-        _panel(unit, list(deltas))
-        for unit, deltas in groupby(
-            sorted(shown, key=lambda one: _first(shown, one.unit)), key=lambda d: d.unit
-        )
-    ]
+    units = dict.fromkeys(delta.unit for delta in shown)
+    panels = [_panel(unit, [delta for delta in shown if delta.unit == unit]) for unit in units]
     return alt.vconcat(*panels, spacing=14).properties(
         title=style.heading(
             _deltas_title(comparison, shown),
             "ring: before; dot: after, with the 95 % interval of the change; right: the change",
         )
     )
-
-
-def _sides(comparison: findings.ComparisonFinding) -> str:
-    return " → ".join(_side(side) for side in (comparison.before, comparison.after))
-
-
-def _side(side: findings.Side) -> str:
-    return f"{shortened(side.label, _LABEL_WIDTH)} ({shortened(side.gpu, _LABEL_WIDTH)})"
-
-
-def _first(shown: Sequence[findings.MetricDelta], unit: str) -> int:
-    return next(place for place, one in enumerate(shown) if one.unit == unit)
 
 
 def _panel(unit: str, deltas: Sequence[findings.MetricDelta]) -> ChartType:

@@ -112,11 +112,7 @@ def _colours(stalls: Mapping[str, Mapping[str, float]], named: Collection[str]) 
 
 
 def _segments(
-    rung: str,
-    stalls: Mapping[str, float],
-    colours: Mapping[str, str],
-    longest: float,
-    as_shares: bool,
+    rung: str, stalls: Mapping[str, float], colours: Mapping[str, str], longest: float, as_shares: bool
 ) -> Iterator[style.Record]:
     total = sum(stalls.values())
     scale = 100 / total if as_shares else 1.0

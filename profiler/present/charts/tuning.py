@@ -70,9 +70,8 @@ def _panel(
     x = alt.X("value:O", title=name, sort=values, axis=alt.Axis(labelAngle=0))
     title = "% of the fastest's speed" if is_first else None
     height = alt.Y("pct:Q", title=title, scale=y, axis=alt.Axis(minExtent=0, grid=True, tickCount=6))
-    base = style.chart_of(
-        [_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT
-    )
+    drawn = [{key: value for key, value in row.items() if key != "settings"} for row in points]
+    base = style.chart_of(drawn, width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT)
     others = base.transform_filter(alt.datum.role == "").mark_point(filled=False, size=36, opacity=1).encode(
         x=x, y=height, tooltip=["point:N", "timed:N"],
         color=style.coloured("timed:N", {_FULL: style.PURPLE, _BRIEF: style.GREY}),
@@ -87,10 +86,6 @@ def _panel(
     ]
     panel: ChartType = alt.layer(line, others, *diamonds)
     return panel
-
-
-def _plain(row: style.Record) -> style.Record:
-    return {key: value for key, value in row.items() if key != "settings"}
 
 
 def _title(finding: TuningFinding) -> str:

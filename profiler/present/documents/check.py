@@ -14,11 +14,7 @@ from profiler.analyse.check import (
     change_of,
     value_text,
 )
-from profiler.analyse.check_summary import (
-    ITSELF,
-    names_of,
-    pair_name,
-)
+from profiler.analyse.check_summary import ITSELF, names_of, pair_name
 from profiler.analyse.code.alignment import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.present import document as doc
@@ -54,10 +50,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
     lines = list(check_lines(finding))
     several = len(finding.pairs) > 1
     rows = [
-        doc.Row(
-            (*names_of(pair, several), *limit_cells(pair, one)),
-            _TONE[outcome_of(pair, one)],
-        )
+        doc.Row((*names_of(pair, several), *limit_cells(pair, one)), _TONE[outcome_of(pair, one)])
         for pair, one in lines
     ]
     reasons = _reasons(finding)
@@ -196,16 +189,10 @@ def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[doc.Plain]]:
 
 
 _NAME_WIDTH = 60
+# Fields of a `FunctionCheck`.
 _CODE_HEADER = (
-    "function",
-    "state",
-    "instructions_before",
-    "instructions_after",
-    "index",
-    "before",
-    "after",
-    "place",
-)
+    "function", "state", "instructions_before", "instructions_after", "index", "before", "after", "place",
+)  # fmt: skip
 _CODE_TONE: dict[FunctionState, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
 
 
@@ -227,10 +214,7 @@ def code_check_document(finding: CodeCheck) -> doc.Document:
         name = shortened(one.function, _NAME_WIDTH)
         values = (name, one.state, counts, one.before, one.after, one.place or "")
         rows.append(doc.Row(values, _CODE_TONE[one.state]))
-    records = [
-        [one.function, one.state, one.instructions_before, one.instructions_after, one.index, one.before, one.after, one.place]
-        for one in finding.functions
-    ]  # fmt: skip
+    records = [[getattr(one, name) for name in _CODE_HEADER] for one in finding.functions]
     verdict = _code_sentence(finding)
     closing = doc.Text(verdict, "bad" if finding.changed else "good", strong=True, wraps=False)
     return doc.Document(

@@ -108,7 +108,6 @@ def changes_document(code: MachineCode) -> doc.Document:
 
 
 def side_titles(code: MachineCode) -> tuple[str, ...]:
-    """Returns a title for each side."""
     return ("before", "after") if len(code.kernels) > 1 else ("kernel",)
 
 

@@ -53,7 +53,7 @@ METRIC_COLUMNS = (
     doc.Column("because", stays=0),
 )
 OPCODE_COLUMNS = (
-    doc.Column("executed instructions, per launch"),
+    doc.Column("instructions per launch"),
     doc.Column("bits", "number", stays=0),
     doc.Column("before", "number"),
     doc.Column("after", "number"),
@@ -61,8 +61,8 @@ OPCODE_COLUMNS = (
 )
 _TIMED_COLUMNS = (
     doc.Column("without the profiler"),
-    doc.Column("unit", stays=1),
-    doc.Column("before", "number", missing="-"),
+    doc.Column("unit"),
+    doc.Column("before", "number", missing="-", stays=1),
     doc.Column("after", "number", missing="-"),
     doc.Column("change", "change", stays=0),
     doc.Column("relative", "relative"),

@@ -34,7 +34,6 @@ def ladder_document(finding: ladder.LadderFinding, others: Sequence[str]) -> doc
 
 
 def rungs_table(finding: ladder.LadderFinding) -> doc.Table:
-    """Returns a row for each rung."""
     rows = [
         doc.Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
         for rung in finding.kernels

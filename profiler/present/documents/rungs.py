@@ -68,7 +68,6 @@ def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequenc
 
 
 def built_document(rows: Sequence[RungRow]) -> Document:
-    """Returns a row for each rung that was built."""
     return rows_document(BUILD_HEADER, rows, _columns(BUILD_HEADER, _FIGURES_AS_TEXT))
 
 
@@ -79,7 +78,6 @@ def verified_document(rows: Sequence[RungRow]) -> Document:
 
 
 def timed_document(rows: Sequence[RungRow]) -> Document:
-    """Returns a row for each rung that was timed."""
     return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT))
 
 
@@ -150,7 +148,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
     manifest = run.manifest
     timings = run.table("timings")
     summary = None
-    duration_ns = _mean(profile, DURATION)
+    duration_ns = profile.mean(DURATION)
     alone_ns = None if manifest.has_counters else duration_ns
     if timings.num_rows:
         summary = summarise_rung(kernel, manifest.workload or {}, *times_of(timings))
@@ -166,7 +164,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
         summary.reference_pct if summary else None,
         summary.best_pct if summary else None,
         duration_ns if alone_ns is None else None,
-        *(_mean(profile, name) for name in _METRICS),
+        *(profile.mean(name) for name in _METRICS),
         manifest.run_id,
     )
 
@@ -189,8 +187,3 @@ def next_command(runs: Sequence[Manifest], ladder: Ladder | None, names: Iterabl
         if before in stored:
             return f"prof compare {before} {last.name}"
     return f"prof show {last.name}"
-
-
-def _mean(profile: Profile, name: str) -> float | None:
-    series = profile.series.get(name)
-    return series.mean if series else None

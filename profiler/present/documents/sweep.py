@@ -12,7 +12,7 @@ from profiler.text import counted, duration, percent, printable, shortened
 
 _STAGES = {"final": "again, in turns", "full": "in full", "screen": "briefly"}
 _REASON_WIDTH = 160
-_POINT_HEADER = (
+_POINT_HEADER = (  # fields of a `RankedPoint`
     "time_ns", "spread_pct", "slower_pct", "reference_pct", "registers", "shared_bytes", "repeats", "stage", "is_current",
 )  # fmt: skip
 _POINT_COLUMNS = (
@@ -100,12 +100,8 @@ def _worth_table(finding: TuningFinding) -> Table:
 def _records(finding: TuningFinding) -> Records:
     """Returns a record for each of the best points, with a column for each parameter."""
     rows = [
-        (
-            *one.settings.values(), one.time_ns, one.spread_pct, one.slower_pct, one.reference_pct, one.registers,
-            one.shared_bytes, one.repeats, one.stage, one.is_current,
-        )
-        for one in finding.points
-    ]  # fmt: skip
+        (*one.settings.values(), *(getattr(one, name) for name in _POINT_HEADER)) for one in finding.points
+    ]
     return Records([*finding.best.settings, *_POINT_HEADER], rows)
 
 

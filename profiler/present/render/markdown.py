@@ -70,7 +70,6 @@ def markdown_text(text: str) -> str:
 
 @singledispatch
 def block_markdown(block: doc.Block) -> str:
-    """Returns one block as Markdown."""
     raise NotImplementedError(type(block))
 
 

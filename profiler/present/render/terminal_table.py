@@ -60,6 +60,7 @@ def render_table(
     cells = [[printable(cell) for cell in row] for row in rows]
     if width is None and not colour:
         return DrawnTable(_in_a_file([header, *cells], aligned), header)
+    window = width
     columns, width = _fitting(header, cells, {fold: _FOLDED_WIDTH, shrink: _SHRUNK_WIDTH}, optional, width)
     if shrink is not None:
         others = sum(_width(header, cells, column) for column in columns if column != shrink)
@@ -78,7 +79,7 @@ def render_table(
         table.add_row(*[Text(row[index]) for index in columns], style=style)
     hidden = [name for index, name in enumerate(header) if index not in columns]
     note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
-    text = _render(table, colour, width) + (f"\n{wrapped(note, width)}" if hidden else "")
+    text = _render(table, colour, width) + (f"\n{wrapped(note, window)}" if hidden else "")
     return DrawnTable(text, [header[index] for index in columns])
 
 

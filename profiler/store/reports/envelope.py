@@ -59,7 +59,7 @@ class _Walk:
     results: int = 0
     pending_sources: int = 0
     created: int | None = None
-    programs: list[str] = field(default_factory=list)
+    program: str = ""  # of the first process
     process_ids: set[int] = field(default_factory=set)
     software: dict[str, str] = field(default_factory=dict)
     command_line: str = ""
@@ -89,7 +89,7 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
     return Envelope(
         results=walk.results,
         created=None if walk.created is None else datetime.fromtimestamp(walk.created, UTC),
-        program=walk.programs[0] if walk.programs else "",
+        program=walk.program,
         ncu_version=walk.software.get(_NCU, "").split(" ")[0],
         cuda_version=walk.software.get(_CUDA, ""),
         command_line=walk.command_line.strip(),
@@ -122,9 +122,9 @@ def _check_magic(view: memoryview, name: str) -> None:
 
 def _read_file_header(view: memoryview, walk: _Walk) -> int:
     header, position = _sized(view, 4, "the file header")
-    for number, wire, value in _fields(header):
-        if number == 1 and wire == _VARINT:
-            walk.format_version = _integer(value)
+    for number, value in _fields(header):
+        if number == 1 and isinstance(value, int):
+            walk.format_version = value
     return position
 
 
@@ -135,19 +135,19 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
         raise _Malformed(f"the block at byte {start:,} is blank")
     payload_size = results = sources = numbered = 0
     has_session = False
-    for number, wire, value in _fields(header):
-        if number == _PAYLOAD_SIZE and wire == _VARINT:
-            payload_size = _integer(value)
-        elif number in _RESULT_COUNTS and wire == _VARINT:
-            results += _integer(value)
-            numbered += _integer(value) if number in _NUMBERED else 0
-        elif number == _SOURCES and wire == _VARINT:
-            sources += _integer(value)
-        elif number == _SESSION and wire == _BYTES:
+    for number, value in _fields(header):
+        if number == _PAYLOAD_SIZE and isinstance(value, int):
+            payload_size = value
+        elif number in _RESULT_COUNTS and isinstance(value, int):
+            results += value
+            numbered += value if number in _NUMBERED else 0
+        elif number == _SOURCES and isinstance(value, int):
+            sources += value
+        elif number == _SESSION and isinstance(value, memoryview):
             has_session = True
-            _read_session(_bytes(value), walk)
-        elif number == _PROCESS and wire == _BYTES:
-            _read_process(_bytes(value), walk)
+            _read_session(value, walk)
+        elif number == _PROCESS and isinstance(value, memoryview):
+            _read_process(value, walk)
     end = position + payload_size
     if end > len(view):
         missing = end - len(view)
@@ -179,11 +179,11 @@ def _entries(payload: memoryview, start: int) -> Iterator[memoryview]:
 def _check_order(result: memoryview, walk: _Walk) -> None:
     """Raises _Malformed unless the launch comes after the one before it in the same process."""
     process = launch = None
-    for number, wire, value in _fields(result):
-        if wire == _VARINT and number == _RESULT_PROCESS:
-            process = _integer(value)
-        elif wire == _VARINT and number == _RESULT_LAUNCH:
-            launch = _integer(value)
+    for number, value in _fields(result):
+        if isinstance(value, int) and number == _RESULT_PROCESS:
+            process = value
+        elif isinstance(value, int) and number == _RESULT_LAUNCH:
+            launch = value
         if number >= _RESULT_LAUNCH:
             break
     if process is None or launch is None:
@@ -218,31 +218,32 @@ def _check_complete(walk: _Walk, name: str) -> None:
 
 
 def _read_session(message: memoryview, walk: _Walk) -> None:
-    for number, wire, value in _fields(message):
+    for number, value in _fields(message):
         if number in _ONCE:
             if number in walk.stated:
                 raise _Malformed("its session's details are there twice")
             walk.stated.add(number)
-        if number == _CREATED and wire == _VARINT:
-            walk.created = _timestamp(_integer(value))
-        elif number == _DEVICE and wire == _BYTES:
-            names = [_text(v) for n, w, v in _fields(_bytes(value)) if n == 2 and w == _BYTES]
-            walk.devices.extend(names)
-        elif number == _SOFTWARE and wire == _BYTES:
-            pair = {n: _text(v) for n, w, v in _fields(_bytes(value)) if w == _BYTES}
+        if number == _CREATED and isinstance(value, int):
+            walk.created = _timestamp(value)
+        elif not isinstance(value, memoryview):
+            continue
+        elif number == _DEVICE:
+            walk.devices += [text for which, text in _texts(value) if which == 2]
+        elif number == _SOFTWARE:
+            pair = dict(_texts(value))
             if pair.get(1, "") in walk.software:
                 raise _Malformed("its session's versions are there twice")
             walk.software[pair.get(1, "")] = pair.get(2, "")
-        elif number == _COMMAND_LINE and wire == _BYTES:
+        elif number == _COMMAND_LINE:
             walk.command_line = _text(value)
 
 
 def _read_process(message: memoryview, walk: _Walk) -> None:
-    for number, wire, value in _fields(message):
-        if number == 1 and wire == _VARINT:
-            walk.process_ids.add(_integer(value))
-        elif number == 3 and wire == _BYTES and (program := _text(value)) not in walk.programs:
-            walk.programs.append(program)
+    for number, value in _fields(message):
+        if number == 1 and isinstance(value, int):
+            walk.process_ids.add(value)
+        elif number == 3 and isinstance(value, memoryview):
+            walk.program = walk.program or _text(value)
 
 
 def _timestamp(seconds: int) -> int:
@@ -262,15 +263,15 @@ def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]
     return view[start : start + length], start + length
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """Yields the fields of a protobuf message as (number, wire type, value)."""
+def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview | None]]:
+    """Yields the fields of a protobuf message by number: an integer, bytes, or None for a number of fixed size."""
     position = 0
     while position < len(message):
         key, position = _varint(message, position)
         wire = key & 7
         if wire == _VARINT:
             value, position = _varint(message, position)
-            yield key >> 3, wire, value
+            yield key >> 3, value
             continue
         if wire == _BYTES:
             length, position = _varint(message, position)
@@ -283,7 +284,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
         end = position + length
         if end > len(message):
             raise _Malformed("a field of a block header reaches past its end")
-        yield key >> 3, wire, message[position:end]
+        yield key >> 3, message[position:end] if wire == _BYTES else None
         position = end
 
 
@@ -300,15 +301,9 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
     raise _Malformed("a number in a block header never ends")
 
 
-def _integer(value: int | memoryview) -> int:
-    assert isinstance(value, int)
-    return value
+def _texts(message: memoryview) -> Iterator[tuple[int, str]]:
+    return ((number, _text(value)) for number, value in _fields(message) if isinstance(value, memoryview))
 
 
-def _bytes(value: int | memoryview) -> memoryview:
-    assert isinstance(value, memoryview)
-    return value
-
-
-def _text(value: int | memoryview) -> str:
-    return bytes(_bytes(value)).decode("utf-8", "replace")
+def _text(value: memoryview) -> str:
+    return bytes(value).decode("utf-8", "replace")

@@ -63,11 +63,8 @@ def _extract(request: Request) -> Manifest | AlreadyStored:
     for left in request.folder.glob(f"{_SCRATCH}*"):  # a reader that crashed left it behind
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=request.folder, prefix=_SCRATCH) as scratch:
-        return _extract_files(request, [_identified(path, Path(scratch)) for path in request.reports])
-
-
-def _identified(path: Path, scratch: Path) -> ReportFile:
-    return identify_report(path, Path(tempfile.mkdtemp(dir=scratch)))
+        files = [identify_report(path, Path(tempfile.mkdtemp(dir=scratch))) for path in request.reports]
+        return _extract_files(request, files)
 
 
 def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | AlreadyStored:

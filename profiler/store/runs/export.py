@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import ReportNotFound, StoreNotWritable
@@ -12,13 +10,13 @@ from profiler.store.reports.identity import unpack_report
 from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import Run
+from profiler.store.scratch import renamed_into_place
 
 
 def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Writes each report under the run's name, numbered when there are several, and yields its path.
 
-    The caller has verified the run, so the files are as recorded. Each is written aside and renamed, so that
-    no name ever holds half a report.
+    The caller has verified the run, so the files are as recorded.
     """
     reports = run.manifest.reports
     if not run.stored:
@@ -34,15 +32,10 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterat
                 f"{target}: is there already",
                 remedy="Overwrite it with --force, or choose another folder with -o.",
             )
-        aside = target.with_name(f".{target.name}.part")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            aside.unlink(missing_ok=True)  # it may be a link
-            unpack_report(run.report_path(report), aside)
-            os.replace(aside, target)
+            with renamed_into_place(target) as aside:
+                unpack_report(run.report_path(report), aside)
         except OSError as error:
             raise storage_error(error, target) from error
-        finally:
-            with suppress(OSError):
-                aside.unlink()
         yield target

@@ -160,9 +160,14 @@ class Manifest(msgspec.Struct, frozen=True):
         return bool(self.reports)
 
     @property
+    def facts(self) -> Provenance:
+        """Returns how it was measured; of a run that prof did not measure, nothing is known."""
+        return self.provenance or Provenance()
+
+    @property
     def arguments(self) -> str | None:
         """Returns the arguments of a measured function, in words."""
-        return self.provenance.arguments if self.provenance else None
+        return self.facts.arguments
 
     @property
     def launches(self) -> int:

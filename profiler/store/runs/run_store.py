@@ -127,10 +127,7 @@ class RunStore:
         if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{where_found}: the folder and its manifest do not belong together")
         run = Run(
-            where_found,
-            manifest,
-            _files=found.files,
-            _find_again=lambda: self.index.find(str(run_id)).files,
+            where_found, manifest, _files=found.files, _find_again=lambda: self.index.find(str(run_id)).files
         )
         return run, found.written
 

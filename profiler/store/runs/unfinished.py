@@ -23,7 +23,7 @@ from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs.commit import flush, make_root, make_shared_folder, storage_error
 from profiler.store.runs.manifest import seal_of, sealed
-from profiler.store.scratch import try_lock
+from profiler.store.scratch import renamed_into_place, try_lock
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 
 UNFINISHED_FOLDER = ".pending"
@@ -122,12 +122,11 @@ class UnfinishedCollection:
 
     def _put(self, name: str, write: Callable[[Path], object]) -> Path:
         """Writes a file aside, flushes it and renames it into place; returns its path."""
-        aside, target = self.folder / f".{name}.part", self.folder / name
+        target = self.folder / name
         try:
-            aside.unlink(missing_ok=True)  # it may be a link
-            write(aside)
-            flush(aside)
-            os.replace(aside, target)
+            with renamed_into_place(target) as aside:
+                write(aside)
+                flush(aside)
             flush(self.folder)
         except OSError as error:
             raise storage_error(error, self.folder) from error

@@ -1122,6 +1122,7 @@ def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
         ("dram", 0.9, "at-memory-bandwidth"),
         ("l2", 0.9, "at-l2-bandwidth"),
         ("fma", 0.75, "at-fma-rate"),
+        ("alu", 0.75, "at-alu-rate"),
         ("tensor", 0.75, "at-tensor-rate"),
     ],
 )

@@ -92,3 +92,11 @@ def test_a_gpu_that_is_busy_with_launching_blocks_gets_faster_by_launching_fewer
 def test_a_full_unit_has_a_queue_however_many_share_it(warps):
     circle = Circle({"dram": 1.0}, 0.1, {"long_scoreboard": 0.9}, Places(warps=warps))
     assert circle.speedup(Effect({"dram": 0.5})) > 1.0
+
+
+@pytest.mark.parametrize(("of_some", "faster"), [(0.0, 1 / 0.9), (1.0, 1 / 0.7)])
+def test_others_wait_at_a_barrier_for_a_latency_that_only_some_warps_have(of_some, faster):
+    """Of five parts of a turn, a load takes one, of which half goes; others wait two at a barrier, which half goes with it or stays."""
+    places = Places({"long_scoreboard": 1.0}, of_some={"long_scoreboard": of_some})
+    waiting = circle(waits={"barrier": 0.4, "wait": 0.4, "long_scoreboard": 0.2}, places=places)
+    assert waiting.speedup(Effect(waits={"long_scoreboard": 0.5})) == pytest.approx(faster, rel=0.01)

@@ -36,7 +36,9 @@ def test_a_grid_of_more_blocks_may_also_bring_lanes_together(needed, kept):
     """L1 is busy for 60 % of the time; only the sectors that hold data are sure to keep it busy afterwards."""
     facts = {0: {"sectors": 400.0, "ideal_sectors": needed}}
     evidence = evidence_of(LOAD, ADD, facts=facts)
-    model = model_time(evidence.profile, {"l1_pct": 60.0}, evidence.sites, {"long_scoreboard": 1.0})
+    model = model_time(
+        evidence.profile, {"l1_pct": 60.0}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged
+    )
     bound, limit = model.bound(Effect(), CAUSES["grid-too-small"].leaves)
     assert (1 - bound, limit) == (pytest.approx(kept), "l1")
 
@@ -210,6 +212,34 @@ def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(coun
 def test_integers_on_the_fma_pipe_compute_addresses_and_hold_no_bound(integers, kept):
     """Where loads go, the multiplications of their indices go too; those of floats stay."""
     evidence = evidence_of(LOAD, *["FFMA R5, R4, R6, R5"] * 10, *["IMAD R2, R3, R4, R2"] * integers)
-    model = model_time(evidence.profile, {"fma_pipe_pct": 80.0}, evidence.sites, {"long_scoreboard": 1.0})
+    model = model_time(
+        evidence.profile, {"fma_pipe_pct": 80.0}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged
+    )
     bound, limit = model.bound(Effect(), CAUSES["redundant-global-loads"].leaves)
     assert (1 - bound, limit) == (pytest.approx(kept), "fma")
+
+
+@pytest.mark.parametrize(("executed", "of_some"), [(100.0, None), (25.0, 0.75)])
+def test_what_a_quarter_of_the_warps_wait_for_before_a_barrier_the_others_wait_for_there(executed, of_some):
+    barrier = ("BAR.SYNC.DEFER_BLOCKING 0x0", 100.0)
+    lines = [(LOAD, executed), (ADD, executed), barrier, ("STG.E [R2.64], R5", 10.0)]
+    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 50}}, 3: {"waits": {"wait": 9}}})
+    model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged)
+    # What stands behind the last barrier is waited for at none.
+    assert model.places.of_some == ({} if of_some is None else {"long_scoreboard": pytest.approx(of_some)})
+
+
+def test_who_waits_behind_contended_atomics_waits_in_their_queue():
+    evidence = evidence_of(ATOMIC, LOAD, ADD, facts={2: {"waits": {"long_scoreboard": 50}}})
+    model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged, True)
+    assert model.places.of_some["long_scoreboard"] == model.places.unloaded["long_scoreboard"] == 1.0
+
+
+@pytest.mark.parametrize(("beside", "gone"), [([], 1.0), (["LDG.E R6, [R8.64]"], 0.0)])
+def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_gone(beside, gone):
+    """The second load repeats the first; what the product needs beside it, if anything, arrives as late as before."""
+    lines = ["LDG.E R4, [R2.64]", "FADD R5, R5, R4", *beside, "LDG.E R7, [R2.64]", "FFMA R5, R6, R7, R5"]
+    facts = {1: {"waits": {"long_scoreboard": 1}}, len(lines) - 1: {"waits": {"long_scoreboard": 99}}}
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.99 * gone)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.99)

@@ -127,7 +127,9 @@ def test_a_number_means_the_newest_run_of_the_gpu_asked_for(find, typed, gpu):
     assert compared["speedup"]["ratio"] == pytest.approx(1.14, rel=0.01)
 
 
-def test_a_gpu_without_stored_runs_is_an_error_that_lists_the_others(ask, two_gpus):
+@pytest.mark.parametrize("typed", ["a100", "", " - "])
+def test_a_gpu_without_stored_runs_is_an_error_that_lists_the_others(ask, two_gpus, typed):
+    """So is a text that names none, such as that of a shell variable that is not set."""
     newest = two_gpus.find("6", "gemm").manifest.run_id
     for words in (
         ["show", "6"],
@@ -140,9 +142,9 @@ def test_a_gpu_without_stored_runs_is_an_error_that_lists_the_others(ask, two_gp
         ["export", "6"],
         ["notebook", "-o", "none.ipynb"],
     ):
-        refused = ask(*words, "--gpu", "a100")
+        refused = ask(*words, "--gpu", typed)
         assert refused.returncode == 21, refused.stderr
-        assert "on a GPU called 'a100'" in refused.stderr
+        assert f"on a GPU called '{typed}'" in refused.stderr
         assert H100 in refused.stderr
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Adds what record.py wrote to this folder: add_recordings.py OUT
 
-Packs and times take the place of those of the same kernels. Pairs of `samples.toml` whose two kernels have a time now move to
-`pairs.toml`. Then run track_record.py: what it says of these pairs is the diagnosis before anything was changed for them.
+Packs and times take the place of those of the same kernels. Pairs, ceilings and decoys of `samples.toml` whose kernels have a time now
+move to `pairs.toml`. Then run track_record.py: what it says of these pairs is the diagnosis before anything was changed for them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
+KINDS = ("pair", "ceiling", "decoy")  # in the order of pairs.toml
 WORTH_COUNTING = 3.0  # percent: less is within what two recordings differ by
 
 
@@ -38,25 +41,38 @@ def read_times(path: Path) -> dict[str, str]:
     return dict(csv.reader(path.read_text().splitlines()))
 
 
-def move_pairs(folder: Path, times: dict[str, str]) -> list[str]:
-    """Moves the labelled pairs that are recorded, comments and all; returns what each saves without the profiler."""
-    head, *blocks = re.split(r"(?m)^(?=\[\[pair\]\])", (folder / "samples.toml").read_text())
+def move_recorded(folder: Path, times: dict[str, str]) -> list[str]:
+    """Moves what is labelled and recorded, comments and all, before the next kind; returns what each pair saves without the profiler."""
+    head, *blocks = re.split(
+        rf"(?m)^(?=\[\[(?:{'|'.join(KINDS)})\]\])", (folder / "samples.toml").read_text()
+    )
     moved, said = [], []
     for block in blocks:
-        (pair,) = tomllib.loads(block)["pair"]
-        if {pair["before"], pair["after"]} <= times.keys():
-            moved.append(block.rstrip() + "\n\n")
-            before = float(times[pair["before"]]) * pair.get("repeats", 1)
-            saved = 100 * (1 - float(times[pair["after"]]) / before)
-            too_little = ": too little to count" if saved < WORTH_COUNTING else ""
-            said.append(f"{pair['before']} -> {pair['after']} saves {saved:.1f} %{too_little}")
-    pairs = folder / "pairs.toml"
-    at = re.search(r"(?m)^\[\[(ceiling|decoy)\]\]", text := pairs.read_text())
-    place = at.start() if at else len(text)
-    pairs.write_text(text[:place] + "".join(moved) + text[place:])
-    left = [block for block in blocks if block.rstrip() + "\n\n" not in moved]
-    (folder / "samples.toml").write_text(head + "".join(left))
+        ((kind, (one,)),) = tomllib.loads(block).items()
+        if not {one[side] for side in ("before", "after", "kernel") if side in one} <= times.keys():
+            continue
+        moved.append(block)
+        _insert(folder / "pairs.toml", block.rstrip() + "\n\n", KINDS[KINDS.index(kind) + 1 :])
+        if kind == "pair":
+            said.append(_what_it_saves(one, times))
+    (folder / "samples.toml").write_text(head + "".join(block for block in blocks if block not in moved))
     return said
+
+
+def _insert(path: Path, block: str, later: Sequence[str]) -> None:
+    """Inserts a block before the first of a later kind, with the heading of that kind."""
+    text = path.read_text()
+    at = re.search(rf"(?m)^(?:# -.*\n+)?\[\[(?:{'|'.join(later)})\]\]", text) if later else None
+    place = at.start() if at else len(text)
+    before = text[:place].rstrip("\n") + "\n\n"
+    path.write_text(before + block.rstrip("\n") + "\n" + ("\n" + text[place:] if at else ""))
+
+
+def _what_it_saves(pair: Mapping[str, Any], times: Mapping[str, str]) -> str:
+    before = float(times[pair["before"]]) * pair.get("repeats", 1)
+    saved = 100 * (1 - float(times[pair["after"]]) / before)
+    too_little = ": too little to count" if saved < WORTH_COUNTING else ""
+    return f"{pair['before']} -> {pair['after']} saves {saved:.1f} %{too_little}"
 
 
 def main(out: Path, folder: Path = HERE) -> None:
@@ -64,7 +80,7 @@ def main(out: Path, folder: Path = HERE) -> None:
         add_pack(pack, folder)
     times = read_times(folder / "times.csv") | read_times(out / "times.csv")
     (folder / "times.csv").write_text("".join(f"{kernel},{time}\n" for kernel, time in times.items()))
-    for line in move_pairs(folder, times):
+    for line in move_recorded(folder, times):
         print(line)
 
 

@@ -35,6 +35,9 @@ PROGRAMS = [
     "textbook",
     "exercises",
     "samples",
+    "integers",
+    "tables",
+    "unrolling",
     "compilation",
     "compilation_debug",
 ]
@@ -79,6 +82,7 @@ FULL = [
     "julia_literals", "centres_global", "visit_thread", "align_block", "triangle_runs", "life_remainders", "median_loops", "counters_thread", "weights_global",
     "small_matrices-36", "norm_thrice", "tones_both", "gather_one", "largest_block", "powers_of_floats", "embed_rows", "bins_each", "options_literals", "matmul_naive",
     "fractal-24", "relax-280", "pairs_beside", "map_pixels-1", "walk_nodes-32", "weigh_registers", "walk_with_tile-100K", "copy_vectors", "multiply_add",
+    "bits_masked", "tone_constant", "weigh_constant", "sum_by_four",
 ]  # fmt: skip
 
 

@@ -17,6 +17,8 @@ _CEILINGS = (
     ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, or use narrower types."),
     ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
     ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
+    ("at-fma-rate", "fma_heavy", _AT_PIPE, "The half of the FMA pipe that multiplies integers", "Do less arithmetic with integers, or pack several narrow values into one word."),
+    ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe", "Do less arithmetic with integers, or pack several narrow values into one word."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
 _MOVING = ("dram", "l2")
@@ -64,7 +66,7 @@ def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str
         divisor, unit = unit_for_people("byte/s", reach)
         text = f"at {number(rate / divisor)} {unit}, and {number(reach / divisor)} {unit} are within reach"
         return text, {"dram_bytes_per_s": rate, "dram_reachable_bytes_per_s": reach}
-    used = evidence.find(USED[resource])
+    used = evidence.find(USED[resource]) if resource in USED else None
     if used is None:
         return f"used to {100 * busy:.0f} % of what is within reach", {}
     # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. Those of the tensor pipe take

@@ -108,6 +108,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
             for site in evidence.sites
             if site.kind not in _FOR_EACH_ELEMENT
             and site not in processing
+            and site not in evidence.lookups_apart
             and (base_of(site) in bases or not (_lies_apart(site) or _is_misaligned(site)))
         ]
     )

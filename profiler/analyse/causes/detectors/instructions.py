@@ -106,12 +106,8 @@ def _divides(sites: Iterable[Site]) -> bool:
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons and minima of integers: tests of bounds and of the loop's end."""
-    return [
-        site
-        for site in evidence.of("integer")
-        if site.instruction.name in ("ISETP", "IMNMX", "VIMNMX", "SEL")
-    ]
+    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result, as of a network that sorts."""
+    return [site for site in evidence.of("integer") if site.instruction.name == "ISETP"]
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:

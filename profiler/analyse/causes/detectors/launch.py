@@ -89,7 +89,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
             "that share all work out.",
             weights=_busiest_code(evidence),
             evidence={"waves": waves, "last_round_pct": 100 * (waves - math.floor(waves))},
-            saves=idle * _spread(evidence),
+            # However blocks share the work out, the busiest resource has as much of it.
+            saves=min(idle * _spread(evidence), evidence.model.exposed),
             at_most=idle,
         )
 

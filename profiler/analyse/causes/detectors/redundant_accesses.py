@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting import find_lonely_loads
+from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
@@ -40,7 +40,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             "redundant-global-loads",
             "A load is repeated although its address did not change.",
             "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            evidence.without(fixed),
+            _without_loads(evidence, fixed),
             {site: site.executed for site in fixed},
         )
     elif (times := count_times_requested(evidence)) > OFTEN:
@@ -57,6 +57,24 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         )
     else:
         yield from _find_shared_by_blocks(evidence, loads)
+
+
+def _without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of no longer executing these parts of the loads.
+
+    Loads that are issued together are waited for once. While others of them stay, so does the latency, and only queues get shorter.
+    """
+    fewer = evidence.without(fractions)
+    alone = {
+        site: part
+        for site, part in fractions.items()
+        if all(one in fractions for one in find_loads_beside(evidence, site))
+    }
+    return Effect(
+        fewer.resources,
+        {**fewer.waits, **evidence.waiting_for(alone, "long_scoreboard")},
+        evidence.waiting_for(fractions, "long_scoreboard"),
+    )
 
 
 def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:

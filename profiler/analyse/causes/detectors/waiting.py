@@ -83,18 +83,22 @@ def find_lonely_loads(evidence: Evidence) -> list[Site]:
 
 
 def _under_way(evidence: Evidence, site: Site) -> int:
-    """Returns how many loads a warp issues around this one before it waits for any."""
+    return 1 + len(find_loads_beside(evidence, site))
+
+
+def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
     here = function.index(site)
-    count = 1
+    found: list[Site] = []
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:
             one = function[index]
             if one.kind == "global load":
-                count += 1
+                found.append(one)
             elif one.waits.get("long_scoreboard", 0) or one.instruction.name in ("BRA", "BAR", "EXIT"):
                 break
-    return count
+    return found
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:

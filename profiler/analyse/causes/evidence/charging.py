@@ -52,9 +52,12 @@ _MEMORY_IS_BUSY = 50.0
 
 
 def charge_waits(
-    profile: Profile, sites: Sequence[Site], figures: Mapping[str, float], stalls: Mapping[str, float]
+    profile: Profile, sites: Sequence[Site], stalls: Mapping[str, float], contended: bool = False
 ) -> dict[Site, Waits]:
-    """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` gives the total of each reason."""
+    """Returns the waiting that each instruction causes, by reason, in any unit.
+
+    `stalls` gives the total of each reason, and `contended` says whether `are_atomics_contended`.
+    """
     has_samples = any(site.waits for site in sites)
     charged = (
         charge(profile.code, sites) if has_samples and profile.code else {site: Waits() for site in sites}
@@ -66,7 +69,8 @@ def charge_waits(
         charged[site].update(waits)
     _share_queues(charged)
     _share_pipes(charged)
-    _charge_atomics(profile, figures, charged)
+    if contended:
+        _charge_atomics(charged)
     return charged
 
 
@@ -103,19 +107,20 @@ def _share_queues(charged: Mapping[Site, Waits]) -> None:
         ("drain", {site: _global_cost(site) for site in charged if site.kind in ("global store", "atomic")}),
         (
             "mio_throttle",
-            {
-                site: _mio_cost(site)
-                for site in charged
-                if site.kind in (*_THROUGH_MIO, *GLOBAL) or "xu" in site.units
-            },
+            {site: cost for site in charged if (cost := find_cost_in_queue(site))},
         ),
     ):
-        total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
-        if total and samples:
-            for waits in charged.values():
-                waits.pop(reason, None)
-            for site, part in among.items():
-                charged[site][reason] = samples * part / total
+        share_queue(charged, reason, among)
+
+
+def share_queue(charged: Mapping[Site, Waits], reason: str, among: Mapping[Site, float]) -> None:
+    """Divides all waiting for a reason among these instructions, by what each costs."""
+    total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
+    if total and samples:
+        for waits in charged.values():
+            waits.pop(reason, None)
+        for site, part in among.items():
+            charged[site][reason] = samples * part / total
 
 
 def _share_pipes(charged: Mapping[Site, Waits]) -> None:
@@ -147,10 +152,8 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     return issued.mean * waited / (loads + atomics + stores) >= _LONGEST_LATENCY
 
 
-def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Waits]) -> None:
-    """Charges the waiting for memory to atomics, where they are contended: requests queue behind them."""
-    if not are_atomics_contended(profile, figures, charged):
-        return
+def _charge_atomics(charged: Mapping[Site, Waits]) -> None:
+    """Charges the waiting for memory to contended atomics: requests queue behind them."""
     atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
     total = sum(atomics.values())
     for reason in (*_QUEUED, "membar"):  # a fence waits until the atomics before it are done
@@ -166,8 +169,13 @@ def _global_cost(site: Site) -> float:
     return site.sectors or site.executed
 
 
-def _mio_cost(site: Site) -> float:
-    """Returns the cycles for which the queue waits for an access or a function: L1 looks up a line a cycle, and a sector that lies apart is in another."""
+def find_cost_in_queue(site: Site) -> float:
+    """Returns the cycles for which the queue of shared memory waits for an access or a function; none for what does not pass it.
+
+    L1 looks up a line a cycle, and a sector that lies apart is in another.
+    """
+    if site.kind not in (*_THROUGH_MIO, *GLOBAL) and "xu" not in site.units:
+        return 0.0
     if site.kind not in GLOBAL:
         return _shared_cost(site)
     return max(site.executed, (site.ideal_sectors or 0.0) / SECTORS_A_CYCLE) + site.excess_sectors

@@ -249,7 +249,8 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
     writers, here = _nearest_writers(tuple(sites)), sites.index(site)
-    found = {writers(here, register) for register in read_registers(site.instruction)}
+    read = read_registers(site.instruction) - only_written(site.instruction)
+    found = {writers(here, register) for register in read}
     return [
         sites[index]
         for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
@@ -257,7 +258,21 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    """Returns the instructions that depend on the block's index, in the order of the code; the search goes through loops twice."""
+    """Returns the instructions that depend on the block's index."""
+
+    def depends(site: Site, reads_dependent: bool) -> bool:
+        return reads_dependent or site.kind in _CHANGED_BY_OTHERS or "SR_CTAID" in site.instruction.text
+
+    return follow_results(sites, loops, depends)
+
+
+def follow_results(
+    sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
+) -> set[Site]:
+    """Returns the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
+
+    It is asked for each instruction, and whether that reads a result of those before.
+    """
     tainted: set[str] = set()
     depending: set[Site] = set()
     ends = {loop.end: loop.start for loop in loops}
@@ -266,7 +281,7 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
         site = sites[index]
         instruction = site.instruction
         sources = read_registers(instruction) - only_written(instruction) | _predicates(instruction.text)
-        if "SR_CTAID" in instruction.text or site.kind in _CHANGED_BY_OTHERS or sources & tainted:
+        if depends(site, bool(sources & tainted)):
             depending.add(site)
             tainted |= _results(instruction)
         elif instruction.predicate is None:

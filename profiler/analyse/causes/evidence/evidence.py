@@ -37,6 +37,7 @@ class Evidence:
     has_samples: bool
     has_costs: bool  # of each access, not estimated from totals
     atomics_are_contended: bool = False
+    lookups_apart: tuple[Site, ...] = ()  # of constants, where the lanes of a warp look at different ones
     wasted_dram: float = (
         0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
     )
@@ -216,16 +217,17 @@ def gather(profile: Profile) -> Evidence:
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     stalls = share_stalls(figures, sites)
-    charged = charge_waits(main, sites, figures, stalls)
+    contended = are_atomics_contended(main, figures, sites)
+    charged = charge_waits(main, sites, stalls, contended)
     return Evidence(
         profile=main,
         figures=figures,
         sites=sites,
         charged=charged,
-        model=model_time(main, figures, sites, stalls),
+        model=model_time(main, figures, sites, stalls, charged, contended),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
-        atomics_are_contended=are_atomics_contended(main, figures, sites),
+        atomics_are_contended=contended,
         wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 ISSUE, LAUNCH = "issue", "launch"
+CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
 BARRIER = "barrier"
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.
-_PIPES = ("fma", "alu", "fp64", "tensor")
-_MEMORY = ("dram", "l2", "l1", "lsu")
+_PIPES = ("fma", "fma_heavy", "alu", "fp64", "tensor")
+_MEMORY = ("dram", "l2", "l1", "lsu", CONSTANTS)
 _MIO = (*_MEMORY, "xu")
 _QUEUES: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": _MEMORY, "drain": _MEMORY, "tex_throttle": _MEMORY, "mio_throttle": _MIO,
@@ -58,7 +59,8 @@ class Places:
 
     `unloaded` says by reason which part of the waiting is latency, and not queueing. Of the time for which
     the place is `empty`, `refilling` passes even if few blocks are launched; `launching` is the load of the
-    unit that launches them. An SM has `warps` places.
+    unit that launches them. An SM has `warps` places. `of_some` says by reason which part of the waiting only some warps of a
+    block have, while the others wait for them at a barrier.
     """
 
     unloaded: Mapping[str, float] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Places:
     refilling: float = 0.0
     launching: float = 0.0
     warps: float = _WARPS
+    of_some: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ class _Changed:
     waits: list[_Wait]
     issuing: float
     unloaded: float
-    queued_before: float
+    apart: float  # of `unloaded`, what only some warps wait for
+    apart_before: float
     barrier: float
     launches: float
 
@@ -131,8 +135,8 @@ class Circle:
 
     def _changed(self, effect: Effect) -> _Changed:
         fewer_issued = 1.0 - effect.resources.get(ISSUE, 0.0)
-        queued_before = self.issuing
-        unloaded = 0.0
+        apart_before = self.issuing
+        unloaded = apart = 0.0
         waits = []
         for reason, share in self.waits.items():
             if reason == BARRIER:
@@ -143,8 +147,10 @@ class Circle:
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
             latency = self.places.unloaded.get(reason, 0.0) if reason in _RESULTS else float(not units)
             work = min(requests, 1.0 - effect.lighter.get(reason, 0.0))
+            of_some = share * latency * self.places.of_some.get(reason, 0.0)
             unloaded += share * latency * requests
-            queued_before += share * (1.0 - latency)
+            apart += of_some * requests
+            apart_before += share * (1.0 - latency) + of_some
             used = tuple(unit for unit in units if unit in self.busy)
             waits.append(_Wait(share * (1.0 - latency), used, work))
         return _Changed(
@@ -152,7 +158,8 @@ class Circle:
             waits=waits,
             issuing=self.issuing * fewer_issued,
             unloaded=unloaded,
-            queued_before=queued_before,
+            apart=apart,
+            apart_before=apart_before,
             barrier=self.waits.get(BARRIER, 0.0) * (1.0 - effect.waits.get(BARRIER, 0.0)),
             launches=1.0 - effect.resources.get(LAUNCH, 0.0),
         )
@@ -174,9 +181,11 @@ class Circle:
         queued += sum(
             _added_queue(unit, queues[name]) for name, unit in changed.units.items() if name != LAUNCH
         )
-        # Warps that leave a barrier together arrive at the next one apart, because they take turns at units.
-        before = changed.queued_before
-        life = changed.unloaded + queued + changed.barrier * (queued / before if before else 1.0)
+        # Warps that leave a barrier together arrive at the next one apart, because they take turns at units, or because
+        # some of them have latencies that others have not.
+        before = changed.apart_before
+        apart = queued + changed.apart
+        life = changed.unloaded + queued + changed.barrier * (apart / before if before else 1.0)
         return life + self._empty(changed, queues, life)
 
     def _empty(self, changed: _Changed, queues: Mapping[str, float], life: float) -> float:

@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, are_atomics_contended, count_waits
+from profiler.analyse.causes.evidence.blame import Waits
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
@@ -24,6 +25,8 @@ from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
+# Lanes for multiplications of integers, by the first number of the capability, of the same table.
+_INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
 # The figure that says to what part of its peak each resource is used.
 USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
@@ -44,9 +47,18 @@ _SOME_WAVES = 2.0
 
 
 def model_time(
-    profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], stalls: Mapping[str, float]
+    profile: Profile,
+    figures: Mapping[str, float],
+    sites: Sequence[Site],
+    stalls: Mapping[str, float],
+    charged: Mapping[Site, Waits],
+    contended: bool = False,
 ) -> TimeModel:
-    """Returns the model of the time of a kernel; `stalls` gives the share of the waiting warps for each reason."""
+    """Returns the model of the time of a kernel.
+
+    `stalls` gives the share of the waiting warps for each reason, `charged` the waiting that each instruction causes, and
+    `contended` says whether `are_atomics_contended`.
+    """
     latency = figures.get("warp_latency", 0.0)
     issuing, ready = (
         min(1.0, figures.get(name, 0.0) / latency) if latency else 0.0
@@ -59,7 +71,7 @@ def model_time(
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
-        _places(profile, figures, sites),
+        _places(profile, figures, sites, charged, contended),
     )
 
 
@@ -74,14 +86,10 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
-        for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
+        for resource, lanes in _lanes(profile).items():
             executed = sum(site.executed for site in sites if resource in site.units)
             busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
-
-
-def _fp64_lanes(profile: Profile) -> int:
-    return _FP64_LANES.get(_capability(profile) or "", _FP64_LANES_OTHERWISE)
 
 
 def _capability(profile: Profile) -> str | None:
@@ -89,6 +97,14 @@ def _capability(profile: Profile) -> str | None:
         return None
     rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
     return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
+
+
+def _lanes(profile: Profile) -> dict[str, int]:
+    """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
+    capability = _capability(profile) or ""
+    lanes = {"fp64": _FP64_LANES.get(capability, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
+    integers = _INTEGER_LANES.get(capability.partition(".")[0])
+    return lanes | ({"fma_heavy": integers} if integers else {})
 
 
 def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
@@ -147,19 +163,46 @@ def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[st
     return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
 
 
-def _places(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> Places:
+def _places(
+    profile: Profile,
+    figures: Mapping[str, float],
+    sites: Sequence[Site],
+    charged: Mapping[Site, Waits],
+    contended: bool,
+) -> Places:
     warps = figures.get("active_warps")
     empty, refilling = _turnover(profile, figures, sites)
     return Places(
         # Who waits for contended atomics is in no unit's queue.
-        dict.fromkeys(_WAITED_FOR, 1.0)
-        if are_atomics_contended(profile, figures, sites)
-        else _unloaded(figures, sites),
+        dict.fromkeys(_WAITED_FOR, 1.0) if contended else _unloaded(figures, sites),
         empty,
         refilling,
         _launching(profile),
         max(1.0, SCHEDULERS * warps) if warps else Places.warps,
+        # Those who wait for contended atomics wait for others before them, and so for longer than these.
+        dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
     )
+
+
+def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
+    """Returns the part of the waiting for each reason that only some warps of a block have before a barrier.
+
+    These are instructions that fewer warps execute than the barrier behind them, such as those of the first thread.
+    """
+    some, total = Waits(), Waits()
+    before: list[Site] = []
+    for site in sites:
+        for reason, waiting in charged[site].items():
+            total[reason] += waiting
+        if site.kind == "barrier":
+            for one in before:
+                others = max(0.0, 1.0 - one.executed / site.executed)
+                for reason, waiting in charged[one].items():
+                    some[reason] += others * waiting
+            before = []
+        else:
+            before.append(site)
+    return {reason: waiting / total[reason] for reason, waiting in some.items() if waiting}
 
 
 def _launching(profile: Profile) -> float:

@@ -61,7 +61,12 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
 _UNITS: dict[Kind, tuple[str, ...]] = {
     "fp32": ("fma",), "fp64": ("fp64",), "special": ("xu",), "conversion": ("xu",), "tensor": ("tensor",),
 }  # fmt: skip
-_INTEGERS_ON_FMA = ("IMAD", "IMUL", "VIADD")  # so do the moves that are written as IMAD
+# So do the moves that are written as IMAD. These run in one half of the pipe, which takes one every two cycles: a kernel of nothing but
+# IMAD or IDP keeps that half busy for 99 % of the time, and the pipe for 49 % (`scramble` and `dot_bytes` of integers.cu there).
+_INTEGERS_ON_FMA = ("IMAD", "IMUL", "VIADD", "IDP")
+# Bits are counted and found at the rate of special functions: a kernel of POPC keeps that unit busy for 98 % of the time
+# (`bits_counted` of integers.cu).
+_INTEGERS_ON_SPECIAL = ("POPC", "FLO", "BREV")
 _OTHERS_ON_ALU = ("FSETP", "FSEL", "FMNMX", "FSET", "MOV", "I2FP", "F2FP")
 _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # Conversions that pack, or that stay within 32 bits and signs, run beside the special-function unit; those from and to double
@@ -109,7 +114,9 @@ def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
     if name in _OTHERS_ON_ALU:
         return ("alu",)
     if name in _INTEGERS_ON_FMA:
-        return ("fma",)
+        return ("fma", "fma_heavy")
+    if name in _INTEGERS_ON_SPECIAL:
+        return ("xu",)
     if kind == "integer":
         return () if name.startswith(_FOR_WHOLE_WARPS) else ("alu",)
     if name in BESIDE_SPECIAL:

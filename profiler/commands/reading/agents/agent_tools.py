@@ -59,11 +59,7 @@ Reference = Annotated[
     ),
 ]
 KernelPattern = Annotated[
-    str,
-    Meta(
-        max_length=MOST_CHARACTERS,
-        description="Regular expression that chooses kernels.",
-    ),
+    str, Meta(max_length=MOST_CHARACTERS, description="Regular expression that chooses kernels.")
 ]
 OtherKernel = Annotated[
     str, Meta(max_length=MOST_CHARACTERS, description="The kernel of `after`, if it is another one.")
@@ -82,8 +78,7 @@ RunSize = Annotated[
     ),
 ]
 LadderName = Annotated[
-    LongestText,
-    Meta(description="The ladder that kernel numbers refer to; by default that of the server."),
+    LongestText, Meta(description="The ladder that kernel numbers refer to; by default that of the server.")
 ]
 GpuName = Annotated[
     LongestText, Meta(description="Use only runs recorded on this GPU, by a part of its name such as h200.")

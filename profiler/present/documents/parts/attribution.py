@@ -129,11 +129,11 @@ def factor_columns(attribution: findings.Attribution) -> tuple[Column, ...]:
     """Returns the columns of a table of factors; shares only if they mean something."""
     columns = (
         Column("factor of the duration"),
-        Column("unit", stays=0),
-        Column("before", "number"),
+        Column("unit"),
+        Column("before", "number", stays=1),
         Column("after", "number"),
         Column("speedup", right=True),
-        Column("share", right=True),
+        Column("share", right=True, stays=0),  # follows from the speedup
     )
     return columns if _has_shares(attribution) else columns[:-1]
 
@@ -244,10 +244,7 @@ def _closure(attribution: findings.Attribution) -> str:
 def lack_lines(missing: Sequence[findings.MissingMetric]) -> list[str]:
     if not missing:
         return []
-    return [
-        f"attribution: not possible; zero or not recorded: {_names(missing)}",
-        _remedy(missing),
-    ]
+    return [f"attribution: not possible; zero or not recorded: {_names(missing)}", _remedy(missing)]
 
 
 def _names(missing: Sequence[findings.MissingMetric]) -> str:

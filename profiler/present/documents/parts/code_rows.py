@@ -17,7 +17,7 @@ from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.catalog.metrics import READY
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
-from profiler.text import mean_count, number, report_name, short_place, shortened
+from profiler.text import cut, mean_count, number, report_name, short_place, shortened
 
 Entry = TypeVar("Entry")
 Counts = tuple[OpcodeCount | None, ...]
@@ -271,7 +271,7 @@ def _line(line: SourceLine, opcodes: str, side: LoopSource, width: int, *, sever
     cells = (
         CodeCell(f"{share:.1f} %" if share else ""),
         CodeCell(where, quiet=True),
-        CodeCell(text if len(text) <= width else f"{text[: width - 1]}…"),
+        CodeCell(cut(text, width)),
         CodeCell(longest if share >= _WORTH_A_REASON else ""),
         CodeCell(", ".join(causes)),
         CodeCell(opcodes, quiet=True),

@@ -27,7 +27,7 @@ def provenance_facts(
 
     `report` is the name of a report that was never stored. Its folder is left out, because pages are sent to others.
     """
-    facts = manifest.provenance or Provenance()
+    facts = manifest.facts
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
         ("origin", _origin(manifest) if report is None else ""),
@@ -202,7 +202,7 @@ _STEADY_MHZ = 15.0  # one step of the clock
 
 
 def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
-    timing, provenance = sheet.timing, sheet.run.provenance
+    timing, facts = sheet.timing, sheet.run.facts
     rows = [
         (
             "median",
@@ -215,29 +215,28 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     if timing.gbytes_per_s is not None:
         rows.append(("useful", f"{number(timing.gbytes_per_s)} GB/s"))  # the bytes that the ladder declares
     if timing.reference_median_ns is not None and timing.reference_pct is not None:
-        name = f" ({provenance.reference})" if provenance and provenance.reference else ""
+        name = f" ({facts.reference})" if facts.reference else ""
         reached = f"{number(timing.reference_pct)} % of its speed reached"
         rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
     if timing.best_median_ns is not None and timing.best_pct is not None:
         reached = f"{number(timing.best_pct)} % of its speed reached"
-        rows.append(("at its best", f"{duration(timing.best_median_ns)}{_algorithms(provenance)}, {reached}"))
-    if provenance and provenance.clocks:
-        rows.append(("clock", clocks_text(provenance.clocks)))
+        rows.append(("at its best", f"{duration(timing.best_median_ns)}{_algorithms(facts)}, {reached}"))
+    if facts.clocks:
+        rows.append(("clock", clocks_text(facts.clocks)))
     repeats = counted(timing.repeats, "repeat", "repeats")
     rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
     return rows
 
 
-def _algorithms(provenance: Provenance | None) -> str:
+def _algorithms(facts: Provenance) -> str:
     """Returns the library and its fastest algorithm, and what other processes chose."""
-    if provenance is None:
-        return ""
     known = [
         ", ".join(f"{name} {one[name]}" for name in ("id", "tile", "stages", "split_k") if name in one)
         or "its default"
-        for one in provenance.algorithms
+        for one in facts.algorithms
     ]
-    return f" ({provenance.library or 'its library'}: {'; in another process '.join(dict.fromkeys(known))})"
+    chosen = "; in another process ".join(dict.fromkeys(known))
+    return f" ({facts.library or 'its library'}: {chosen})" if known else ""
 
 
 def clocks_text(clocks: Clocks) -> str:

@@ -1,0 +1,38 @@
+"""Detects tables in constant memory that the lanes of a warp index apart: the cache serves one address after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
+from profiler.catalog.metrics import LANES
+
+# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
+# places of 32 banks need 3.5 on average: so many fall into the fullest bank.
+_PASSES_AT_RANDOM = 3.5
+_SPARED = 1 - _PASSES_AT_RANDOM / (2 * LANES)
+
+
+def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
+    """Names lookups in constant memory whose address depends on the lane."""
+    sites = evidence.lookups_apart
+    waiting = 100 * evidence.time_of(sites)
+    busy = 100 * evidence.model.busy.get(CONSTANTS, 0.0)
+    if not sites or not waiting:
+        return
+    yield Candidate(
+        "divergent-constants",
+        "The lanes of a warp look at different places in constant memory, which are served one after the other: that keeps the cache of "
+        f"constants busy for about {busy:.0f} % of the time, and warps spend {waiting:.0f} % of theirs waiting for it.",
+        "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "
+        "(`const … * __restrict__`), or let all lanes of a warp look at the same place.",
+        # There are as many lookups as before, and each is less work.
+        Effect(
+            {CONSTANTS: _SPARED},
+            lighter=evidence.waiting_for(dict.fromkeys(sites, _SPARED), "mio_throttle", "short_scoreboard"),
+        ),
+        {site: evidence.charged[site].total for site in sites},
+        {"waiting_pct": waiting, "constants_busy_pct": busy},
+    )

@@ -1,0 +1,136 @@
+"""Detects integer arithmetic that spells out what one instruction does: bits that are counted by masks, or by a shift for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
+from profiler.analyse.causes.evidence.dataflow import sources_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import ISSUE, Effect
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.catalog.metrics import LANES
+
+# Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
+# these masks but the reversal of bits, which is one instruction as well. The last one is used once for each word of 32 bits.
+_MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
+_ADDS_BYTES = "0x1010101"
+_SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
+_SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
+# Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted.
+_FEWEST_BITS = 8
+
+
+def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
+    """Names bits that are counted by several instructions for each word, where `__popc` is one."""
+    masked, by_masks = _find_masks(evidence)
+    shifted, by_shifts = _find_single_bits(evidence)
+    sites = dict.fromkeys([*masked, *shifted])
+    words = by_masks + by_shifts
+    if not sites or not words:
+        return
+    executed = sum(site.executed for site in sites)
+    how = "masks and sums" if by_masks >= by_shifts else "a shift for each bit"
+    share = 100 * evidence.share_executed(sites)
+    fewer = evidence.without(dict.fromkeys(sites, 1.0))
+    issue = fewer.resources.get(ISSUE, 0.0) * (1 - min(1.0, words / executed))
+    effect = Effect({**fewer.resources, ISSUE: issue}, fewer.waits)
+    yield Candidate(
+        "spelled-out-instructions",
+        f"{share:.0f} % of the executed instructions count the bits of words by {how}: {executed / words:.0f} instructions for each word of "
+        "32 bits, where one would do.",
+        "Let the instruction count the bits: `__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20).",
+        effect,
+        {site: site.executed for site in sites},
+        {"spelled_out_pct": share, "instructions_per_word": executed / words},
+        saves=min(evidence.model.saved(effect), max(0.0, 1.0 - _time_to_count(evidence, words))),
+    )
+
+
+def _time_to_count(evidence: Evidence, words: float) -> float:
+    """Returns the share of the time for which the special-function units, which count bits, would be busy with these words."""
+    cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
+    return words * LANES / SPECIAL_LANES / (cycles * sms) if cycles and sms else 0.0
+
+
+def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
+    """Returns the instructions that count bits by masks, and how many words they count."""
+    found: list[Site] = []
+    words = 0.0
+    for sites in evidence.by_function.values():
+        masking = [site for site in sites if site.kind == "integer" and _masks_of(site)]
+        if {mask for site in masking for mask in _masks_of(site)} < set(_MASKS):
+            continue
+        words += sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
+        masking += [
+            site for site in sites if site.kind == "integer" and _ADDS_BYTES in site.instruction.operands
+        ]
+        inside = dict.fromkeys(masking)
+        feeding = (one for site in masking for one in sources_of(evidence, site))
+        members = inside | dict.fromkeys(one for one in feeding if one.instruction.name in _SHIFTS)
+        reading = (
+            site
+            for site in sites
+            if site.kind == "integer"
+            and site.instruction.name in _SHIFTS
+            and any(one in inside for one in sources_of(evidence, site))
+        )
+        found += [site for site in members | dict.fromkeys(reading) if site.kind == "integer"]
+    return found, words
+
+
+def _masks_of(site: Site) -> set[str]:
+    return {mask for mask in _MASKS if mask in site.instruction.operands}
+
+
+def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
+    """Returns the instructions that take single bits of words and add them up, and how many words they count."""
+    bits: dict[object, dict[str, list[Site]]] = {}
+    for word, shift, sites in _single_bits(evidence):
+        bits.setdefault(word, {}).setdefault(shift, []).extend(sites)
+    counted = [by_shift for by_shift in bits.values() if len(by_shift) >= _FEWEST_BITS]
+    taking = dict.fromkeys(site for by_shift in counted for sites in by_shift.values() for site in sites)
+    adding = _adders(evidence, taking)
+    if not adding:
+        return [], 0.0
+    words = sum(max(site.executed for sites in by_shift.values() for site in sites) for by_shift in counted)
+    return list(taking | adding), words
+
+
+def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]:
+    """Yields the word, the shift and the instructions of each single bit that is taken out of a word."""
+    for site in evidence.of("integer"):
+        name, operands = (
+            site.instruction.name,
+            [one.removesuffix(".reuse") for one in site.instruction.operands],
+        )
+        if name != "LOP3" or operands[2:4] != ["0x1", "RZ"] or operands[4:5] != ["0xc0"]:
+            continue
+        before = next(iter(sources_of(evidence, site)), None)
+        shift = _shift_of(before) if before else None
+        if before and shift:
+            register, by = shift
+            yield (register, *sources_of(evidence, before)), by, [before, site]
+        else:
+            yield (operands[1], *([before] if before else ())), "0", [site]
+
+
+def _shift_of(site: Site) -> tuple[str, str] | None:
+    """Returns the register that a shift to the right moves, and by how many bits, where that is a constant."""
+    operands = [one.removesuffix(".reuse") for one in site.instruction.operands]
+    if not site.opcode.startswith("SHF.R.") or len(operands) < 4 or not operands[2].startswith("0x"):
+        return None
+    return operands[3], operands[2]
+
+
+def _adders(evidence: Evidence, taking: Mapping[Site, None]) -> dict[Site, None]:
+    """Returns the sums of the bits that were taken."""
+    return dict.fromkeys(
+        site
+        for site in evidence.of("integer")
+        if taking
+        and site not in taking
+        and site.instruction.name in _SUMS
+        and any(one in taking for one in sources_of(evidence, site))
+    )

@@ -1,0 +1,82 @@
+"""Adds to the evidence what tables in constant memory cost whose index differs between the lanes of a warp.
+
+The cache of indexed constants serves one address after the other, and no counter of the presets shows how busy it is. So its load
+follows from how long the lookups take. Requests of all kinds wait behind them in the queue of shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from profiler.analyse.causes.evidence.blame import Waits
+from profiler.analyse.causes.evidence.charging import find_cost_in_queue, share_queue
+from profiler.analyse.causes.evidence.dataflow import address_registers, sources_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.lane_values import find_differing
+from profiler.analyse.causes.evidence.latency import CONSTANTS
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.catalog.metrics import LANES
+
+# Of an SM, for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and keeps the
+# unit for it 98 % busy with 0.49 of them a cycle (an H200).
+_CYCLES_AN_ADDRESS = 2.0
+# Of a lookup that waits for none before it: as long as that of shared memory (the ladder `latency` in runs/).
+_UNLOADED_CYCLES = 29.0
+_QUEUED = ("mio_throttle", "short_scoreboard")
+
+
+def add_lookups(evidence: Evidence) -> Evidence:
+    """Returns the evidence with its lookups that lanes index apart, the waiting that they cause, and the load of their cache."""
+    apart = find_lookups_apart(evidence)
+    if not apart:
+        return evidence
+    costs = {site: find_cost_in_queue(site) for site in evidence.sites} | {
+        site: _most_cycles(site) for site in apart
+    }
+    charged = {site: Waits(waits) for site, waits in evidence.charged.items()}
+    share_queue(charged, "mio_throttle", {site: cost for site, cost in costs.items() if cost})
+    evidence = replace(evidence, charged=charged, lookups_apart=tuple(apart))
+    busy = {**evidence.model.busy, **_load(evidence, apart)}
+    return replace(evidence, model=replace(evidence.model, busy=busy))
+
+
+def find_lookups_apart(evidence: Evidence) -> list[Site]:
+    """Returns the loads of indexed constants whose index may differ between the lanes of a warp."""
+    indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
+    differing = find_differing(evidence) if indexed else set()
+    return [site for site in indexed if not differing.isdisjoint(sources_of(evidence, site))]
+
+
+def _is_indexed(site: Site) -> bool:
+    """Returns whether a constant is loaded by a register of each lane; uniform registers hold one value for the warp."""
+    return site.instruction.name == "LDC" and any(
+        name.startswith("R") for name in address_registers(site.instruction)
+    )
+
+
+def _most_cycles(site: Site) -> float:
+    """Returns for how long the cache serves a lookup, if each lane looks at another address."""
+    return site.executed * (site.acting or LANES) * _CYCLES_AN_ADDRESS
+
+
+def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
+    """Returns the share of the time for which the cache of constants is busy with these lookups.
+
+    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at
+    random finds the lookups of others before it, as many as arrive while one of them is served and waits (Little's law). So a
+    lookup that takes so long until it is answered takes that part of it by itself.
+    """
+    cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
+    if not cycles or not sms:
+        return {}
+    lookups = sum(site.executed for site in apart)
+    parts = evidence.waiting_for(dict.fromkeys(apart, 1.0), *_QUEUED)
+    waited = sum(
+        evidence.figures.get(f"stall_{reason}", 0.0) * evidence.executed * part
+        for reason, part in parts.items()
+    )
+    answered = max(0.0, waited / lookups - _UNLOADED_CYCLES)
+    before = lookups / (cycles * sms) * answered
+    most = sum(map(_most_cycles, apart)) / (cycles * sms)
+    return {CONSTANTS: min(1.0, most, before / (1.0 + before))}

@@ -1,0 +1,59 @@
+"""Finds the instructions whose results may differ between the lanes of a warp."""
+
+from __future__ import annotations
+
+from profiler.analyse.causes.evidence.dataflow import follow_results, sources_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.catalog.metrics import LANES
+
+_IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
+_OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
+# One value for the warp, from those of all lanes.
+_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
+# Values that others may have stored, or that hold a spilled register.
+_UNKNOWN = ("local", "atomic", "shared atomic")
+_WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
+
+
+def find_differing(evidence: Evidence) -> set[Site]:
+    """Returns the instructions whose results depend on the lane.
+
+    What memory holds at one address is one value, however it is loaded. An index of a thread divided by 32 is the index of
+    its warp, where the rows of a block are whole warps.
+    """
+    columns = evidence.shape.block[0] if evidence.shape else 1
+    own = [*_OF_LANES, *([_IN_X] if columns > 1 else []), *(_IN_YZ if columns % LANES else ())]
+
+    def depends(site: Site, reads_dependent: bool) -> bool:
+        name = site.instruction.name
+        if name == "S2R":
+            return any(one in site.instruction.text for one in own)
+        if name in _OF_A_WARP or (columns % LANES == 0 and _is_index_of_warp(evidence, site)):
+            return False
+        return reads_dependent or site.kind in _UNKNOWN
+
+    return {
+        site
+        for function, sites in evidence.by_function.items()
+        for site in follow_results(sites, evidence.loops.get(function, []), depends)
+    }
+
+
+def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction shifts the lane out of a thread's index in its block, or in the grid."""
+    operands = site.instruction.operands
+    if not site.opcode.startswith("SHF.R.") or not operands[2].startswith("0x"):
+        return False
+    if int(operands[2], 16) < _WARP_BITS:
+        return False
+    written = sources_of(evidence, site)
+    if (
+        len(written) == 1 and written[0].instruction.name == "IMAD"
+    ):  # blocks before this one, and the thread in it
+        written = [one for one in sources_of(evidence, written[0]) if not _is_of_grid(one)]
+    return len(written) == 1 and _IN_X in written[0].instruction.text
+
+
+def _is_of_grid(site: Site) -> bool:
+    return "SR_CTAID" in site.instruction.text or "c[0x0]" in site.instruction.text
