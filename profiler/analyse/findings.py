@@ -287,7 +287,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     attribution: Annotated[Attribution | None, Importance(97)]
     instructions: Instructions
     attribution_missing: Annotated[list[MissingMetric], Importance(96, each=0.5)] = []
-    causes: Annotated[list[Cause], Importance(95, each=7)] = []
+    causes: Annotated[list[Cause], Importance(95, each=6)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     causes_gone: list[str] = []
     causes_new: list[str] = []

@@ -40,7 +40,7 @@ from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.references import newest, with_newest_times
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
-from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder
+from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder, known_ladders
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
@@ -63,6 +63,14 @@ def climb_ladder(
     ladder = open_ladder(settings)
     wanted = workload_asked_for(ladder, size, set_param)
     return find_climb(settings.open_store(), ladder, wanted, view, settings.gpu, settings.usual_gpu)
+
+
+def other_ladders(settings: Settings) -> list[str]:
+    """Returns the ladders that are here and have runs; none if the user chose a ladder and so knows how."""
+    if settings.ladder_given:
+        return []
+    known = known_ladders(*settings.ladder_places)
+    return [name for name in settings.open_store().ladders() if name in known and name != settings.ladder]
 
 
 def find_climb(

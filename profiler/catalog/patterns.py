@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from profiler.errors import KernelNotFound
+
 MOST_CHARACTERS = 500
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 # Valid in every engine, so that most ladders are read without pyarrow, which takes a while to import.
@@ -38,13 +40,19 @@ def search_names(pattern: str, names: Sequence[str]) -> list[bool]:
 
 
 def search_typed(pattern: str, names: Sequence[str]) -> list[bool]:
-    """Returns what `search_names` does, but ignores case unless the pattern holds a capital, since a person typed it."""
-    if _CAPITAL.search(pattern):
-        return search_names(pattern, names)
-    check_pattern(pattern)
-    if _SPECIAL.isdisjoint(pattern):
-        return [pattern.casefold() in name.casefold() for name in names]
-    return _search(f"(?i){pattern}", names)
+    """Returns what `search_names` does for a pattern that a person typed to choose kernels.
+
+    It ignores case unless it holds a capital; KernelNotFound says why it cannot be matched.
+    """
+    try:
+        if _CAPITAL.search(pattern):
+            return search_names(pattern, names)
+        check_pattern(pattern)
+        if _SPECIAL.isdisjoint(pattern):
+            return [pattern.casefold() in name.casefold() for name in names]
+        return _search(f"(?i){pattern}", names)
+    except ValueError as error:
+        raise KernelNotFound(str(error)) from None
 
 
 def _search(pattern: str, names: Sequence[str]) -> list[bool]:

@@ -22,7 +22,7 @@ from profiler.store.packs.plan import alone, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
-from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, storage_error
+from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, writing_to
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
@@ -34,15 +34,12 @@ _POLL_S = 0.02
 
 def repair(store: RunStore, faults: Sequence[fsck.Fault]) -> Iterator[fsck.Fault]:
     """Repairs what `examine_store` found, and yields each fault with what was done about it."""
-    try:
-        with alone(store.local), Staging(store.local) as staging:
-            for fault in faults:
-                try:
-                    yield replace(fault, done=_repaired(store, staging, fault))
-                except RunUnreadable as error:
-                    yield replace(fault, kind="unread", found=f"{fault.found}; {error.message}")
-    except OSError as error:
-        raise storage_error(error, store.root) from error
+    with writing_to(store.root), alone(store.local), Staging(store.local) as staging:
+        for fault in faults:
+            try:
+                yield replace(fault, done=_repaired(store, staging, fault))
+            except RunUnreadable as error:
+                yield replace(fault, kind="unread", found=f"{fault.found}; {error.message}")
 
 
 def _repaired(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:

@@ -20,7 +20,7 @@ from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunDamaged, RunNotFound, RunUnusable, StoreNotWritable
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location, location_of
-from profiler.store.runs.commit import Staging, flush, storage_error, write_table
+from profiler.store.runs.commit import Staging, flush, write_table, writing_to
 from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
 from profiler.store.runs.run_id import RunId, sweep_name
 from profiler.store.runs.run_store import Run, RunStore, sweeps_folder
@@ -207,7 +207,7 @@ class SweepStore:
         run_id = RunId.make(measured.recorded, sweep_name(measured.ladder, measured.kernel), sha256)
         with Staging(self.root) as staging:
             folder = staging.folder()
-            try:
+            with writing_to(self.root):
                 folder.mkdir(parents=True)
                 stored = write_table(folder, POINTS.name, _table(measured.points, str(run_id)))
                 manifest = SweepManifest(
@@ -217,8 +217,6 @@ class SweepStore:
                     **measured.facts(run_id, sha256),
                 )
                 flush(write_manifest(manifest, folder))
-            except OSError as error:
-                raise storage_error(error, self.root) from error
             staging.commit(folder, str(run_id))
         return str(run_id)
 

@@ -91,8 +91,18 @@ def test_the_view_is_the_ladders_own_or_the_one_asked_for_and_obeys_the_schema(l
 def test_the_workload_taken_is_named_and_the_others_too(ladder):
     page = ladder("--size", "1024").stdout
     assert "m=n=k=1024)" in page.splitlines()[0]
-    (others,) = [line for line in page.splitlines() if line.startswith("also stored:")]
+    (others,) = [
+        line for line in page.splitlines() if line.startswith("also stored (--size and --gpu choose): ")
+    ]
     assert "m=n=k=8192" in others
+
+
+def test_whoever_chose_no_ladder_is_offered_the_others(ladder):
+    offer = "other ladders (--ladder chooses): "
+    (line,) = [line for line in ladder().stdout.splitlines() if line.startswith(offer)]
+    assert {"copy", "relu"} <= set(line.removeprefix(offer).split(", "))
+    assert "gemm" not in line.removeprefix(offer).split(", ")
+    assert offer not in ladder("--ladder", "copy").stdout
 
 
 def test_a_size_that_is_not_stored_is_an_error_that_lists_those_that_are(ladder):

@@ -33,6 +33,8 @@ import pytest
         ("push s3://bucket/runs", "prof ingest REPORT --runs s3://bucket/runs"),
         ("upload runs", "--runs says where runs are kept"),
         ("pull gemm-6", "prof export gemm-6"),
+        ("compare 5 6 7", "prof report 5 6 7"),
+        ("show 5 6", "prof compare 5 6"),
         ("ladder sum", "prof ladder --ladder sum"),
         ("ladder nosuch --view memory", "prof ladder --ladder nosuch --view memory"),
         ("ladder kernels/sum/ladder.toml", "prof ladder --ladder kernels/sum/ladder.toml"),

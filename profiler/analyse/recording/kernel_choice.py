@@ -136,13 +136,10 @@ def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
         if whole := [kernel for kernel in kernels if name_of(kernel.name) == pattern]:
             return whole
     found: list[bool] = []
-    try:
-        for name_of in (str, plain_name, base_name):
-            found = search_typed(pattern or "", [name_of(kernel.name) for kernel in kernels])
-            if any(found):
-                break
-    except ValueError as error:
-        raise KernelNotFound(str(error)) from None
+    for name_of in (str, plain_name, base_name):
+        found = search_typed(pattern or "", [name_of(kernel.name) for kernel in kernels])
+        if any(found):
+            break
     return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]
 
 

@@ -182,10 +182,7 @@ def within_range(run: Run, pattern: str) -> Run:
     are left out.
     """
     table = run.table("launches")
-    try:
-        numbers = LaunchChoice(nvtx=pattern).launches(table)
-    except ValueError as error:
-        raise KernelNotFound(str(error)) from None
+    numbers = LaunchChoice(nvtx=pattern).launches(table)
     if not numbers:
         raise _nothing_inside(run, pattern)
     kernels = Counter(labels_of(rows_of_launches(table, numbers), "kernel"))

@@ -9,7 +9,7 @@ import typer
 
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
-from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
+from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file, check_ending, report_written, write_whole
 from profiler.commands.shared.output import print_answer
@@ -102,7 +102,7 @@ def ladder(
     else:
         print_answer(
             climb.finding,
-            lambda: [ladder_document(climb.finding, climb.others)],
+            lambda: [ladder_document(climb.finding, climb.others, other_ladders(settings))],
             settings.format,
             full=full,
             brief=brief,

@@ -35,7 +35,7 @@ _MEANT = {
 }
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
-_TAKES = {"show": 1, "compare": 2}  # so many reports
+_TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
 
@@ -120,7 +120,7 @@ def _another_word(words: Sequence[str]) -> str | None:
 
 
 def _too_many(verb: str, words: Sequence[str]) -> str | None:
-    """Returns the hint where a verb got more reports than it takes, or a kernel's name beside them without its option."""
+    """Returns the hint where a verb got more reports or kernels than it takes, or a kernel's name beside a report without its option."""
     from profiler.store.reports.near import REPORT_SUFFIXES
 
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
@@ -134,6 +134,10 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
         whole = f"prof report {named} -o report.html"
         return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
     leading = list(takewhile(lambda word: not word.startswith("-"), words))
+    if len(leading) > _TAKES[verb] and all(word.isdecimal() for word in leading):
+        kernels, first_two = printable(" ".join(leading)), printable(" ".join(leading[:2]))
+        takes = "one kernel" if verb == "show" else "two kernels"
+        return f"prof {verb} takes {takes}: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
     if (
         reports
         and leading[: len(reports)] == reports

@@ -19,12 +19,17 @@ _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _MOST_OTHERS = 6
 
 
-def ladder_document(finding: ladder.LadderFinding, others: Sequence[str]) -> doc.Document:
-    """Returns the ladder; `others` are the other conditions under which runs are stored."""
+def ladder_document(
+    finding: ladder.LadderFinding, others: Sequence[str], ladders: Sequence[str] = ()
+) -> doc.Document:
+    """Returns the ladder; `others` are the other conditions under which runs are stored, and `ladders` the other ladders to offer."""
     more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
-    stored = (
-        [doc.Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
-    )
+    stored: list[doc.Block] = []
+    if others:
+        known = f"also stored (--size and --gpu choose): {'; '.join(others[:_MOST_OTHERS])}{more}"
+        stored.append(doc.Text(known, wraps=False))
+    if ladders:
+        stored.append(doc.Text(f"other ladders (--ladder chooses): {', '.join(ladders)}"))
     notes = map(doc.Text, ladder_notes(finding))
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]

@@ -16,7 +16,7 @@ from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
-from profiler.store.runs.commit import storage_error
+from profiler.store.runs.commit import writing_to
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, path_name
 from profiler.store.runs.run_store import RunStore
@@ -165,10 +165,8 @@ def _fetch_and_read(
     if stopped.is_set():
         raise CancelledError
     copy = scratch / request.report
-    try:
+    with writing_to(scratch.parent):
         scratch.mkdir(parents=True)
-    except OSError as error:
-        raise storage_error(error, scratch.parent) from error
     try:
         fetch(report, copy, go_on=lambda: not stopped.is_set())
         return sandbox.submit(replace(request, reports=(copy,))).result()

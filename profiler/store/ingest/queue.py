@@ -18,7 +18,7 @@ from profiler.errors import InternalError, ProfError
 from profiler.store.reports.locate import RemoteReport, Report, fetch, size_bytes
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
-from profiler.store.runs.commit import flush, storage_error
+from profiler.store.runs.commit import flush, storage_error, writing_to
 from profiler.store.scratch import scratch_folder
 
 BATCH_BYTES = 32_000_000
@@ -182,14 +182,12 @@ def read_batch(batch: Batch) -> list[ReadResult]:
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
     """Writes the files of a run that came from a worker into a new folder, and flushes them to the disk."""
-    try:
+    with writing_to(folder.parent):
         folder.mkdir(parents=True)
         for name, data in files.items():
             path = folder / os.path.basename(name)
             path.write_bytes(data)
             flush(path)
-    except OSError as error:
-        raise storage_error(error, folder.parent) from error
 
 
 def _read(task: ReadTask, sandbox: Sandbox) -> ReadResult:

@@ -24,7 +24,7 @@ from profiler.store.packs.layout import PACK_FILE, REPORTS_FOLDER, Pack, is_pack
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Place
-from profiler.store.runs.commit import Staging, flush, storage_error
+from profiler.store.runs.commit import Staging, flush, writing_to
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
 from profiler.store.runs.run import Run
@@ -227,14 +227,11 @@ def compact(
     """Carries out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
     store.ids()  # list the runs as they are now
-    try:
-        with alone(store.local), Staging(store.local) as staging:
-            publisher = publisher_for(store.place, staging)
-            publisher.tidy(name for pack in store.packs for name in pack.index.runs)
-            publisher.remove(_safe_to_remove(store, plan.redundant, done))
-            _pack(store, plan, staging, publisher, limits or Limits(), done, advance)
-    except OSError as error:
-        raise storage_error(error, store.root) from error
+    with writing_to(store.root), alone(store.local), Staging(store.local) as staging:
+        publisher = publisher_for(store.place, staging)
+        publisher.tidy(name for pack in store.packs for name in pack.index.runs)
+        publisher.remove(_safe_to_remove(store, plan.redundant, done))
+        _pack(store, plan, staging, publisher, limits or Limits(), done, advance)
     return done
 
 

@@ -97,10 +97,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
 def _keep_chosen(request: Request, decoded: DecodedReport) -> None:
     """Keeps the launches that were asked for alone."""
     table = decoded.tables["launches"]
-    try:
-        launches = request.choice.launches(table)
-    except ValueError as error:
-        raise KernelNotFound(str(error)) from None
+    launches = request.choice.launches(table)
     if not launches:
         names = dict.fromkeys(labels_of(table, "kernel"))
         raise KernelNotFound(

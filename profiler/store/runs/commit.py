@@ -15,7 +15,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ class Staging:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        try:
+        with writing_to(root):
             make_root(root)
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
@@ -50,8 +50,6 @@ class Staging:
                     _remove(left)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = try_lock(self._own / _OWNER_FILE)
-        except OSError as error:
-            raise storage_error(error, root) from error
         self._count = 0
         self._index = RunIndex(FolderPlace(root))
         self._names: dict[str, list[str]] = {}  # of the runs, by the hash in their ids
@@ -70,17 +68,14 @@ class Staging:
         run = RunId.parse(run_id)
         assert run is not None, run_id
         target = self.root / run_id
-        try:
-            with locked(self.root / _LOCK_FILE):
-                if self._is_known(run, folder):
-                    self.discard(folder)
-                    return None
-                flush(folder)
-                os.rename(folder, target)
-                self._remember(run)
-                flush(self.root)
-        except OSError as error:
-            raise storage_error(error, self.root) from error
+        with writing_to(self.root), locked(self.root / _LOCK_FILE):
+            if self._is_known(run, folder):
+                self.discard(folder)
+                return None
+            flush(folder)
+            os.rename(folder, target)
+            self._remember(run)
+            flush(self.root)
         return target
 
     def _is_known(self, run: RunId, folder: Path) -> bool:
@@ -109,26 +104,21 @@ class Staging:
 
     def add(self, folder: Path, name: str) -> None:
         """Renames a prepared folder, which need not be a run, into place."""
-        try:
-            with locked(self.root / _LOCK_FILE):
-                flush(folder)
-                os.rename(folder, self.root / name)
-                flush(self.root)
-        except OSError as error:
-            raise storage_error(error, self.root) from error
+        with writing_to(self.root), locked(self.root / _LOCK_FILE):
+            flush(folder)
+            os.rename(folder, self.root / name)
+            flush(self.root)
 
     def take_away(self, names: Iterable[str]) -> None:
         """Removes runs or packs. Each disappears by one rename, and from the disk after that."""
         away = self.folder()
-        try:
+        with writing_to(self.root):
             away.mkdir()
             with locked(self.root / _LOCK_FILE):
                 for name in names:
                     with suppress(FileNotFoundError):
                         os.rename(self.root / name, away / name)
                 flush(self.root)
-        except OSError as error:
-            raise storage_error(error, self.root) from error
         self.discard(away)
 
     def set_aside(self, name: str, why: str) -> Path:
@@ -137,7 +127,7 @@ class Staging:
         The reason is written first: a call that is killed leaves at worst a reason without a run.
         """
         aside = next(one for one in map(self.root.joinpath, damaged_folders()) if not (one / name).exists())
-        try:
+        with writing_to(self.root):
             for folder in (self.root / DAMAGED_FOLDER, aside):
                 make_shared_folder(folder, self.root)
                 flush(folder.parent)  # or a power failure could take the folder away with the run in it
@@ -149,8 +139,6 @@ class Staging:
                 os.rename(self.root / name, aside / name)
                 for folder in (aside, aside.parent, self.root):
                     flush(folder)
-        except OSError as error:
-            raise storage_error(error, self.root) from error
         return aside / name
 
     def __enter__(self) -> Staging:
@@ -176,6 +164,15 @@ def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
     for name in names:
         found.setdefault(name[-HASH_CHARACTERS:], []).append(name)
     return found
+
+
+@contextmanager
+def writing_to(place: Location) -> Iterator[None]:
+    """Turns an error of the system inside into one for people: the disk is full, or this place cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, place) from error
 
 
 def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:

@@ -8,7 +8,7 @@ from pathlib import Path
 from profiler.errors import ReportNotFound, StoreNotWritable
 from profiler.store.reports.identity import unpack_report
 from profiler.store.reports.near import REPORT_SUFFIX
-from profiler.store.runs.commit import storage_error
+from profiler.store.runs.commit import writing_to
 from profiler.store.runs.run_store import Run
 from profiler.store.scratch import renamed_into_place
 
@@ -32,10 +32,8 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterat
                 f"{target}: is there already",
                 remedy="Overwrite it with --force, or choose another folder with -o.",
             )
-        try:
+        with writing_to(target):
             folder.mkdir(parents=True, exist_ok=True)
             with renamed_into_place(target) as aside:
                 unpack_report(run.report_path(report), aside)
-        except OSError as error:
-            raise storage_error(error, target) from error
         yield target

@@ -18,7 +18,7 @@ import msgspec
 
 from profiler.catalog.metrics import TIMED_ALONE
 from profiler.store.reports.request import Timing
-from profiler.store.runs.commit import Staging, flush, storage_error, write_table
+from profiler.store.runs.commit import Staging, flush, write_table, writing_to
 from profiler.store.runs.manifest import KernelCount, Manifest, Provenance, prof_version, write_manifest
 from profiler.store.runs.run_id import RunId, timed_name
 from profiler.store.runs.run_store import RunStore
@@ -96,11 +96,9 @@ def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
 
 def stage_timings(staging: Staging, timed: TimedRun) -> str:
     folder = staging.folder()
-    try:
+    with writing_to(staging.root):
         folder.mkdir(parents=True)
         manifest = _fill(folder, timed)
-    except OSError as error:
-        raise storage_error(error, staging.root) from error
     staging.commit(folder, manifest.run_id)  # does nothing when the very same measurement is stored already
     return manifest.run_id
 

@@ -21,7 +21,7 @@ from profiler.store.remote.places import FolderPlace
 from profiler.store.reports.identity import copy_report, sha256_of_report
 from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import ProcessFacts, Timing
-from profiler.store.runs.commit import flush, make_root, make_shared_folder, storage_error
+from profiler.store.runs.commit import flush, make_root, make_shared_folder, writing_to
 from profiler.store.runs.manifest import seal_of, sealed
 from profiler.store.scratch import renamed_into_place, try_lock
 from profiler.store.tables.decoding import NOT_DECODED, decodable
@@ -53,10 +53,8 @@ class UnfinishedCollection:
 
     def __init__(self, root: Path, key: str) -> None:
         self.folder = _folder_of(root, key)
-        try:
+        with writing_to(root):
             self._owner = _lock_folder(self.folder, root)
-        except OSError as error:
-            raise storage_error(error, root) from error
         if self._owner is None:
             raise CollectBusy(f"{self.folder}: another prof is collecting the same")
 
@@ -94,12 +92,10 @@ class UnfinishedCollection:
 
     def discard(self) -> None:
         """Removes everything: the run is committed, or has to be measured again."""
-        try:
+        with writing_to(self.folder):
             for entry in self.folder.iterdir():
                 if entry.name != _OWNER_FILE:
                     entry.unlink(missing_ok=True)
-        except OSError as error:
-            raise storage_error(error, self.folder) from error
 
     def __enter__(self) -> Self:
         return self
@@ -123,13 +119,11 @@ class UnfinishedCollection:
     def _put(self, name: str, write: Callable[[Path], object]) -> Path:
         """Writes a file aside, flushes it and renames it into place; returns its path."""
         target = self.folder / name
-        try:
+        with writing_to(self.folder):
             with renamed_into_place(target) as aside:
                 write(aside)
                 flush(aside)
             flush(self.folder)
-        except OSError as error:
-            raise storage_error(error, self.folder) from error
         return target
 
 

@@ -24,7 +24,7 @@ class LaunchChoice:
         return " in ".join(f"{what} '{pattern}'" for what, pattern in named if pattern is not None)
 
     def launches(self, table: pa.Table) -> set[int]:
-        """Returns the numbers of the launches in the table `launches`; raises ValueError for an invalid pattern."""
+        """Returns the numbers of the launches in the table `launches`; raises KernelNotFound for an invalid pattern."""
         from profiler.store.tables.columns import labels_of
 
         numbers = table.column("launch").to_pylist()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from profiler.analyse.causes.detectors.constants import detect_divergent_constants
+from profiler.analyse.causes.detectors.global_memory import detect_narrow
+from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -16,10 +18,14 @@ PIXEL = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]"]
 WAITING = "FADD R6, R6, R5"
 
 
-def find(*lines, waiting=50):
+def evidence_with_lookups(*lines, waiting=50, **more):
     """Warps wait at the last instruction for what is looked up."""
     facts = {len(lines) - 1: {"waits": {"short_scoreboard": waiting, "wait": 50}}}
-    return list(detect_divergent_constants(evidence_of(*lines, facts=facts)))
+    return add_lookups(evidence_of(*lines, facts=facts, **more))
+
+
+def find(*lines, **more):
+    return list(detect_divergent_constants(evidence_with_lookups(*lines, **more)))
 
 
 @pytest.mark.parametrize(
@@ -40,3 +46,52 @@ def test_lanes_index_a_table_apart_where_the_index_depends_on_the_lane(lines, fo
 
 def test_what_nobody_waits_for_is_no_cause():
     assert find(*PIXEL, "LDC R5, c[0x3][R4]", WAITING, waiting=0) == []
+
+
+# One SM, whose 100 warps each look something up once, in 10,000 cycles.
+FIGURES = {"sm__cycles_elapsed.max": 10_000.0, "launch__sm_count": 1.0}
+LOOKUP = [*PIXEL, "LDC R5, c[0x3][R4]", WAITING]
+
+
+@pytest.mark.parametrize(
+    ("answered", "busy"),
+    [
+        (29.0, 0.0),  # nobody waits for another one
+        (129.0, 0.5),  # one is served while another one comes
+        (100_000.0, 0.64),  # each lane has an address of its own, which takes two cycles
+    ],
+)
+def test_how_busy_the_cache_of_constants_is_follows_from_how_long_lookups_take(answered, busy):
+    figures = FIGURES | {"stall_short_scoreboard": answered / len(LOOKUP)}
+    model = evidence_with_lookups(*LOOKUP, figures=figures).model
+    assert model.busy["constants"] == pytest.approx(busy)
+
+
+@pytest.mark.parametrize(("lanes", "busy"), [(32.0, 0.64), (2.0, 0.04)])
+def test_lanes_that_are_off_look_nothing_up(lanes, busy):
+    figures = FIGURES | {"stall_short_scoreboard": 100_000.0}
+    facts = {2: {"acting": lanes}, 3: {"waits": {"short_scoreboard": 50}}}
+    model = add_lookups(evidence_of(*LOOKUP, facts=facts, figures=figures)).model
+    assert model.busy["constants"] == pytest.approx(busy)
+
+
+def test_others_in_the_queue_wait_for_lookups_that_take_up_to_64_cycles():
+    facts = {1: {"waits": {"mio_throttle": 130}}}
+    apart = evidence_of("S2R R0, SR_TID.X", "LDS R3, [R0]", "LDC R5, c[0x3][R0]", facts=facts)
+    evidence = add_lookups(apart)
+    charged = [evidence.charged[site]["mio_throttle"] for site in evidence.sites]
+    assert charged == pytest.approx([130 / 66, 130 / 66, 130 * 64 / 66])
+
+
+def test_where_no_lane_looks_elsewhere_the_evidence_stays():
+    evidence = evidence_of(*PIXEL, "LDC R5, c[0x0][0x28]", WAITING)
+    assert add_lookups(evidence) is evidence
+
+
+def test_wider_accesses_look_as_much_up():
+    """A thread that takes the place of four loads once instead of four times, and looks four values up."""
+    facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 1}}}
+    for lookup, shrinking in (("LDC R5, c[0x3][R0]", 3 / 5), ("LDC R5, c[0x0][0x28]", 3 / 4)):
+        lines = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]", "IADD3 R8, R0, 0x1, RZ", "MOV R9, RZ", lookup]
+        (candidate,) = detect_narrow(add_lookups(evidence_of(*lines, facts=facts)))
+        assert candidate.effect.resources["issue"] == pytest.approx(shrinking)

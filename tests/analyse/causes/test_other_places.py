@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from profiler.analyse.causes.detectors import (
@@ -17,7 +19,7 @@ from profiler.analyse.causes.detectors import (
     waiting,
 )
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import Effect, Places
 from profiler.analyse.causes.evidence.measured_time import model_time
 from profiler.analyse.recording.profile import Series
 from profiler.analyse.statistics.differences import Readings
@@ -243,3 +245,55 @@ def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_
     (candidate,) = redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts))
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.99 * gone)
     assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize(
+    ("loads", "latency", "gone"),
+    [
+        (3, 0.0, 7 / 8),  # few loads: most of the waiting ends, whatever it is
+        (4, 0.0, 1 / 4),
+        (4, 1.0, 3 / 4),
+        (4, 0.5, 3 / 8),  # what is a queue stays
+        (12, 1.0, 1 / 4),
+        (20, 1.0, 1 / 4),
+    ],
+)
+def test_more_than_four_loads_under_way_hide_more_of_the_latency_and_nothing_of_the_queues(
+    loads, latency, gone
+):
+    lines = [f"LDG.E R{10 + one}, [R2.64+{one:#x}]" for one in range(loads)]
+    facts = {loads: {"waits": {"long_scoreboard": 50}}}
+    evidence = evidence_of(
+        *lines, "FADD R5, R5, R10", facts=facts, places=Places({"long_scoreboard": latency})
+    )
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
+
+
+@pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.25), (0.9, 0.1)])
+def test_an_even_last_round_gives_the_busiest_resource_no_less_to_do(busy, saved):
+    figures = {"waves": 1.5, "occupancy_pct": 37.5, "occupancy_limit_pct": 50.0}
+    evidence = evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures)
+    (candidate,) = launch.detect_last_wave(evidence)
+    assert candidate.saves == pytest.approx(saved)
+    assert candidate.at_most == pytest.approx(0.25)
+
+
+def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
+    lines = ["VIMNMX R4, R5, R6, PT", "VIMNMX R5, R5, R6, !PT"] * 20
+    assert list(instructions.detect_integer_overhead(evidence_of(LOAD, *lines))) == []
+
+
+# One SM, which could have multiplied integers for 2,000 warps.
+SM_CYCLES = {"sm__cycles_elapsed.max": 1_000.0, "launch__sm_count": 1.0}
+
+
+@pytest.mark.parametrize(("capability", "busy"), [("9.0", 0.5), ("8.6", 0.5), ("12.0", None)])
+def test_integers_are_multiplied_by_half_of_the_pipe_of_the_gpus_that_are_known_to_do_so(capability, busy):
+    evidence = evidence_of(*["IMAD R2, R3, R4, R2"] * 10)
+    rows = [{"launch": 0, "compute_capability": capability}]
+    run = SimpleNamespace(table=lambda name: pa.Table.from_pylist(rows))
+    raw = {name: Series(BY_NAME["duration_ns"], name, Readings([value])) for name, value in SM_CYCLES.items()}
+    profile = replace(evidence.profile, run=run, raw=raw)
+    model = model_time(profile, {}, evidence.sites, {"wait": 1.0}, evidence.charged)
+    assert model.busy.get("fma_heavy") == busy

@@ -47,7 +47,9 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
         ("F2IP.U8.F32.NTZ I2I.U8.S32.SAT", ("issue",)),
         ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32 MOV", ("issue", "alu")),
         ("IADD3 ISETP.GE.AND FSETP.GT.AND FSEL FMNMX", ("issue", "alu")),
-        ("IMAD.WIDE IMAD.MOV.U32 VIADD FADD FFMA", ("issue", "fma")),
+        ("FADD FFMA", ("issue", "fma")),
+        ("IMAD.WIDE IMAD.MOV.U32 VIADD IDP.4A.S8.S8", ("issue", "fma", "fma_heavy")),
+        ("POPC FLO.U32 BREV", ("issue", "xu")),
         ("UIADD3 UISETP.NE.AND ULEA UIMAD UMOV", ("issue",)),
     ],
 )

@@ -6,7 +6,7 @@ Diagnoses every kernel of `pairs.toml` from its recording, compares the answer w
 --keep stores what was read of the reports in FOLDER, so that the next time takes seconds.
 
 Each pair is diagnosed three times: from its recording with the preset "source"; from the part of it that the preset "default"
-would have recorded; and, for 30 kernels, from a recording with every section of Nsight Compute. NVIDIA's rules in the first and the
+would have recorded; and, for 50 kernels, from a recording with every section of Nsight Compute. NVIDIA's rules in the first and the
 last of these recordings are ranked by the speedup that they estimate.
 """
 

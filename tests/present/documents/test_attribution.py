@@ -129,7 +129,7 @@ def last_place(figure):
 
 def test_the_page_leads_with_the_sentence_and_ends_with_how_far_to_believe_it(gemm, page):
     lines = page(gemm.attribution).splitlines()
-    assert lines[0].startswith("attribution by the issue of instructions: ")
+    assert lines[0].startswith("the speedup, split by the issue of instructions: ")
     assert lines[1].startswith("1.88x = ")
     assert lines[2].split() == [
         "factor",

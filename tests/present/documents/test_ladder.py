@@ -199,7 +199,7 @@ def test_columns_that_nothing_fills_are_left_out():
 
 def test_other_workloads_that_are_stored_are_named():
     page = text(ladder(rung(1)), others=["NVIDIA H200, m=1024", "NVIDIA A100, m=4096"])
-    assert page.endswith("also stored: NVIDIA H200, m=1024; NVIDIA A100, m=4096")
+    assert page.endswith("also stored (--size and --gpu choose): NVIDIA H200, m=1024; NVIDIA A100, m=4096")
 
 
 def test_a_long_list_of_other_workloads_names_the_first_and_counts_the_rest():

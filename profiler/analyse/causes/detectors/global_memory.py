@@ -16,6 +16,7 @@ _WIDEST_BITS = 128
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+_TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MOST_REGISTERS = 255
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
@@ -96,7 +97,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
     # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / _WIDEST_BITS
-    computes = any(evidence.loops.values()) or evidence.of(*SHARED)
+    computes = any(evidence.loops.values()) or evidence.of(*SHARED) or _fetches_textures(evidence)
     # Those of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
     processing = find_processing(evidence)
@@ -132,6 +133,11 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
+
+
+def _fetches_textures(evidence: Evidence) -> bool:
+    """Returns whether texture units fetch an element for each lane, of which none is wider than another."""
+    return any(site.instruction.name in _TEXTURE_FETCHES for site in evidence.of("global load"))
 
 
 def _widths_text(widths: Sequence[int]) -> str:

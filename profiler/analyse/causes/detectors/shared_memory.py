@@ -142,7 +142,9 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         for site, part in fixed.items()
         if (loop := evidence.innermost_loop(site)) in alone and (loop, _address(site.instruction)) in stores
     }
-    loops_with_stores = [loop for loop, _ in stores if loop is not None]
+    # Copies that pass by the registers store as well, wherever it is.
+    writing = {evidence.innermost_loop(site) for site in evidence.sites if site.stores_in_shared}
+    loops_with_stores = writing - {None}
     same = {
         site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in loops_with_stores
     }

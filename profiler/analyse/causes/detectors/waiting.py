@@ -16,6 +16,9 @@ from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
+# More of them hide more of the latency, and nothing of the queues. Sixteen loads of 16 bytes take 64 registers: as many as each thread
+# has where half of the places of an SM have a warp.
+_MOST_LOADS = 16
 # Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
 # Microbenchmarking", 2018). Of a wait behind a scoreboard, which takes longer, four chains leave a quarter.
 _FOUR_CHAINS = 3 / 4
@@ -51,7 +54,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     # Copies of the next tiles, made while this one is used, take the whole wait away.
     turns = {site for site in staged if evidence.innermost_loop(site)}
     fractions = {
-        site: part * (EIGHTFOLD if under_way[site] < ENOUGH_LOADS or site in turns else 1 / ENOUGH_LOADS)
+        site: part * (EIGHTFOLD if site in turns else _overlapped(evidence, under_way[site]))
         for site, part in useful.items()
     }
     warps = evidence.find("active_warps")
@@ -75,6 +78,14 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
     )
+
+
+def _overlapped(evidence: Evidence, under_way: int) -> float:
+    """Returns the part of the waiting for a load that ends if more of them are under way, as in a loop that is unrolled further."""
+    if under_way < ENOUGH_LOADS:
+        return EIGHTFOLD
+    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    return max(1 / ENOUGH_LOADS, latency * (1 - under_way / _MOST_LOADS))
 
 
 def find_lonely_loads(evidence: Evidence) -> list[Site]:

@@ -31,10 +31,16 @@ def count_blocks_alike(evidence: Evidence, site: Site) -> int:
 
 
 def _dimensions_of_address(evidence: Evidence, site: Site) -> set[str] | None:
-    """Returns the dimensions of the block's index that an address depends on; None if memory holds a part of it, or its writer is unknown."""
+    """Returns the dimensions of the block's index that an address depends on.
+
+    It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
+    texture stand in no brackets.
+    """
     sites = evidence.by_function[site.function]
     found: set[str] = set()
     wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
+    if not wanted:
+        return None
     seen = set(wanted)
     while wanted:
         index, register = wanted.pop()

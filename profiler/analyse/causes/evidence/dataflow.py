@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import follow_loop, only_written, read_registers, written_registers
@@ -35,7 +35,7 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
 
 
 def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    if site.opcode.startswith(("LDGSTS", "UBLKCP", "UTMALDG")):
+    if site.instruction.name in COPIES_TO_SHARED:
         return True
     code = evidence.profile.code
     if code is None or site.kind != "global load":
@@ -82,16 +82,16 @@ def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
 
     The compiler keeps what is loaded in a register; but past a barrier, others may have stored there, and it loads again.
     """
-    return _repeated(evidence, "shared load", ("shared store", "shared atomic"))
+    return _repeated(evidence, "shared load", unless_stored=True)
 
 
-def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> list[Site]:
+def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> list[Site]:
     repeated = []
     for sites in evidence.by_function.values():
         writers = _nearest_writers(tuple(sites))
         seen: set[object] = set()
         for index, site in enumerate(sites):
-            if site.kind in stores:
+            if unless_stored and site.stores_in_shared:
                 seen.clear()
             if site.kind != kind or ".STRONG" in site.opcode:
                 continue
@@ -99,7 +99,7 @@ def _repeated(evidence: Evidence, kind: Kind, stores: Collection[Kind] = ()) -> 
             written = tuple((name, _before(index, writers(index, name))) for name in registers)
             place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
             # What was loaded before a loop may have been stored to in an earlier turn of it.
-            key = (place, evidence.innermost_loop(site) if stores else None)
+            key = (place, evidence.innermost_loop(site) if unless_stored else None)
             if registers and key in seen:
                 repeated.append(site)
             seen.add(key)

@@ -31,6 +31,8 @@ Kind = Literal[
 GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
 ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
+# Copies from global to shared memory that pass by the registers: loads that are stores as well.
+COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
     (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
@@ -158,6 +160,10 @@ class Site:
         self.ideal_sectors: float | None = None
         self.passes: float | None = None
         self.ideal_passes: float | None = None
+
+    @property
+    def stores_in_shared(self) -> bool:
+        return self.kind in ("shared store", "shared atomic") or self.instruction.name in COPIES_TO_SHARED
 
     @property
     def excess_sectors(self) -> float:

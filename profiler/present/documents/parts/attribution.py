@@ -195,7 +195,7 @@ def _leading(parts: Sequence[findings.Part], most: int | None) -> list[findings.
 
 
 def attribution_title(attribution: findings.Attribution) -> str:
-    return f"attribution {_VIEWS[attribution.view]}: {attribution.why}"
+    return f"the speedup, split {_VIEWS[attribution.view]}: {attribution.why}"
 
 
 def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
@@ -244,7 +244,7 @@ def _closure(attribution: findings.Attribution) -> str:
 def lack_lines(missing: Sequence[findings.MissingMetric]) -> list[str]:
     if not missing:
         return []
-    return [f"attribution: not possible; zero or not recorded: {_names(missing)}", _remedy(missing)]
+    return [f"the speedup cannot be split; zero or not recorded: {_names(missing)}", _remedy(missing)]
 
 
 def _names(missing: Sequence[findings.MissingMetric]) -> str:

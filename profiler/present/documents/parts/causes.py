@@ -110,7 +110,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
     each = _each_cause(causes, said, full=True, what=of_it)
     if each and not full:
-        instead = f"what each is and what to try: `prof show` of {after}, or --full"
+        instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
     return [*changes, *each, *_not_recorded(causes, unseen)]
 
