@@ -125,7 +125,9 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
 #pragma unroll
             for (int band = 0; band < BM / C_ROWS; ++band) {
                 const uint32_t to = boxes + band % 2 * C_BOX_BYTES;
-                if (first_of_pair) store_box_wait_read<1>();  // the band before the last one has left this place
+                // The band before the last one has left this place; after a tile of an odd number of bands, so has the last one.
+                if (first_of_pair && band == 0 && BM / C_ROWS % 2) store_box_wait_read<0>();
+                else if (first_of_pair) store_box_wait_read<1>();
                 sync_two_warps(pair);
 #pragma unroll
                 for (int i = 0; i < C_ROWS / 2; ++i) {  // in registers: row e of 2, column h of 2, then the next 8 rows

@@ -266,7 +266,21 @@ __device__ __forceinline__ void wgmma_64_rows(float (&sum)[128], const uint32_t 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(accumulate)));
 }
 
-// The same, narrower.
+// 240 of the rows of A: the last eight sums stay as they are.
+__device__ __forceinline__ void wgmma_64_rows_of_240(float (&sum)[128], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.ne.b32 add, %125, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n240k8.f32.tf32.tf32 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+        "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "
+        "%72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119"
+        "}, {%120, %121, %122, %123}, %124, add, 1, 1;\n}"
+        : F32(sum, 0), F32(sum, 32), F32(sum, 64), F16(sum, 96), F4(sum, 112), F4(sum, 116)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(accumulate)));
+}
+// Narrower.
 __device__ __forceinline__ void wgmma_64_rows(float (&sum)[112], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{\n.reg .pred add;\nsetp.ne.b32 add, %117, 0;\n"

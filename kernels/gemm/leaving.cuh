@@ -27,10 +27,12 @@ __device__ __forceinline__ __nv_bfloat162 load_pair(const __nv_bfloat162* from, 
 }
 
 // 16 x 64 elements of C that a warp holds, sixteen pairs a lane, by way of a box in shared memory that is one of two taking turns. The eight
-// rows that a warp writes at once hold 16 bytes each, in the swizzle's eight different pieces: every bank once.
+// rows that a warp writes at once hold 16 bytes each, in the swizzle's eight different pieces: every bank once. All but so many
+// of the newest boxes have to have left: the one before the last one was in this place, or the last one, after a tile of an odd number of boxes.
+template <int PENDING = 1>
 __device__ __forceinline__ void send_box(const CUtensorMap* map, uint32_t to, const __nv_bfloat162* packed, int row, int col) {
     const int lane = threadIdx.x % 32;
-    if (lane == 0) store_box_wait_read<1>();  // the box before the last one has left this place
+    if (lane == 0) store_box_wait_read<PENDING>();
     __syncwarp();
 #pragma unroll
     for (int pair = 0; pair < C_COLUMNS / 4; ++pair) {  // the upper or the lower 8 rows of 8 columns
@@ -81,7 +83,10 @@ struct LeavingTile {
 
     // By way of this warp's two boxes.
     __device__ __forceinline__ void send(uint32_t boxes, int box) const {
-        send_box(c_map, boxes + box % 2 * C_BOX_BYTES, packed + box * C_COLUMNS / 4, row0, col0 + box * C_COLUMNS);
+        const uint32_t to = boxes + box % 2 * C_BOX_BYTES;
+        const __nv_bfloat162* from = packed + box * C_COLUMNS / 4;
+        if (COLUMNS / C_COLUMNS % 2 && box == 0) send_box<0>(c_map, to, from, row0, col0);
+        else send_box(c_map, to, from, row0, col0 + box * C_COLUMNS);
     }
 };
 

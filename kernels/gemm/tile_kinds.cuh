@@ -98,7 +98,9 @@ gemm_by_shape(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, co
                         const int at = box * C_COLUMNS / 2 + pair * 2;
                         packed[pair] = __floats2bfloat162_rn(sum[at], sum[at + 1]);
                     }
-                    send_box(&c_map, boxes + box % 2 * C_BOX_BYTES, packed, row, origin.y + box * C_COLUMNS);
+                    const uint32_t to = boxes + box % 2 * C_BOX_BYTES;
+                    if (BOXES % 2 && box == 0) send_box<0>(&c_map, to, packed, row, origin.y);
+                    else send_box(&c_map, to, packed, row, origin.y + box * C_COLUMNS);
                 }
             }
         });

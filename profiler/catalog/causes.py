@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from profiler.catalog.ceilings import CEILINGS
 from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
 
@@ -345,44 +346,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Do more in one launch: batch, fuse with its neighbours, or replay a CUDA graph.",
         ),
     ),
-    *_kinds(
-        NOTHING_TO_GAIN,
-        (
-            "at-memory-bandwidth",
-            "Device memory delivers nearly all that it can.",
-            "Throughput of device memory within reach of what a plain copy reaches.",
-            "A float4 copy.",
-            "Move fewer bytes: fuse with the kernels before and after, or use narrower types.",
-        ),
-        (
-            "at-l2-bandwidth",
-            "L2 delivers nearly all that it can, without requests that could be saved.",
-            "Throughput of L2 near the 79 % of its peak that are within reach, and above that of device memory.",
-            "Reading the same 20 MB again and again.",
-            "Keep what is used again in shared memory or registers.",
-        ),
-        (
-            "at-fma-rate",
-            "The FMA units are nearly always busy.",
-            "FMA pipe near its peak, or the half of it that multiplies integers.",
-            "A tuned FP32 matrix product.",
-            "Do less arithmetic, or use tensor cores.",
-        ),
-        (
-            "at-alu-rate",
-            "The ALUs, which add, compare, shift and combine integers, are nearly always busy.",
-            "ALU pipe near its peak.",
-            "The rounds of a hash, or a network that sorts integers in registers.",
-            "Do less of this arithmetic, or pack several narrow values into one word.",
-        ),
-        (
-            "at-tensor-rate",
-            "The tensor cores are nearly always busy.",
-            "Tensor pipe near its peak.",
-            "cuBLAS in BF16.",
-            "Use a narrower type, or do less arithmetic.",
-        ),
-    ),
+    *_kinds(NOTHING_TO_GAIN, *CEILINGS),
 )
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from profiler.errors import (
     NotAReport,
@@ -27,7 +27,7 @@ from profiler.errors import (
 from profiler.store.packs import layout
 from profiler.store.packs.plan import stored_files
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import FolderPlace, Place, unreadable
+from profiler.store.remote.places import FolderPlace, Place, reading_from, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
@@ -43,7 +43,6 @@ from profiler.store.tables.schema import TABLES
 
 FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
-_Read = TypeVar("_Read")
 UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
@@ -168,17 +167,10 @@ def is_damage(error: ProfError) -> bool:
 def open_pack(place: Place, name: str) -> layout.Pack:
     """Returns the pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
     try:
-        return _read_surely(place, f"{name}/{layout.PACK_FILE}", lambda: layout.Pack.read(place, name))
+        with reading_from(place.shown(f"{name}/{layout.PACK_FILE}")):
+            return layout.Pack.read(place, name)
     except RunDamaged:
         return layout.Pack(place, name, layout.PackIndex(layout.VERSION, {}, {}))
-
-
-def _read_surely(place: Place, file: str, read: Callable[[], _Read]) -> _Read:
-    """Reads a file; RunDamaged when it is not there or not as written, and another error when it cannot be read."""
-    try:
-        return read()
-    except OSError as error:
-        raise unreadable(error, place.shown(file)) from error
 
 
 def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
@@ -187,8 +179,8 @@ def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Manifest | ProfError,
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
     """
     file, whole = f"{pack.name}/{layout.MANIFESTS_FILE}", b""
-    with suppress(RunDamaged):
-        whole = _read_surely(pack.place, file, lambda: pack.place.read(file))
+    with suppress(RunDamaged), reading_from(pack.place.shown(file)):
+        whole = pack.place.read(file)
     lines = {run_id: whole[one.offset : one.offset + one.length] for run_id, one in pack.index.runs.items()}
     if not pack.index.files:
         lines = {str(number): line for number, line in enumerate(whole.splitlines(keepends=True), 1)}

@@ -225,3 +225,24 @@ def test_rung_21_multiplies_in_tiles_of_four_widths_and_counts_its_sharers(rung,
 def test_rung_22_multiplies_narrow_tiles_by_narrow_products(rung, arch: str) -> None:
     assert "HGMMA.64x240x16.F32.BF16" in rung(22, arch).opcodes
     assert "HGMMA.64x240x16.F32.BF16" not in rung(21, arch).opcodes
+
+
+@hopper
+def test_rung_23_multiplies_low_tiles_by_low_products(rung, arch: str) -> None:
+    assert "HGMMA.64x240x8.F32.TF32" in rung(23, arch).opcodes
+    assert "HGMMA.64x240x8.F32.TF32" not in rung(12, arch).opcodes
+
+
+@hopper
+@pytest.mark.parametrize("number", [12, 23])
+def test_a_tile_of_seven_bands_waits_for_the_last_one_of_the_tile_before(
+    rung, number: int, arch: str
+) -> None:
+    """Bands take turns at two places, so the seventh and the next tile's first go through the same one."""
+
+    def waits_for_all_stores(rows: int) -> int:
+        code = rung(number, arch).only(f"ILi{rows}E")
+        return sum(one.name == "DEPBAR" and one.operands.startswith("SB0, 0x0") for one in code.function)
+
+    assert waits_for_all_stores(192) == 1  # before the block ends
+    assert waits_for_all_stores(224) == 2

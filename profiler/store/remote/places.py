@@ -13,7 +13,8 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
@@ -160,6 +161,15 @@ def open_regular(path: Path) -> BufferedReader:
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file")
     return file
+
+
+@contextmanager
+def reading_from(where: str) -> Iterator[None]:
+    """Turns an error of the system inside into the one for this file of a run."""
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(error, where) from error
 
 
 def unreadable(error: OSError, where: str) -> RunUnusable:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from profiler.errors import IdTaken, RunDamaged, RunUnusable
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, Pack, PackedFiles, is_pack, read_line
-from profiler.store.remote.places import Place, unreadable
+from profiler.store.remote.places import Place, reading_from, unreadable
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
@@ -96,10 +96,8 @@ class RunIndex:
         """
         found: list[Manifest] = []
         for name in names:
-            try:
+            with reading_from(self._place.shown(f"{name}/{MANIFEST_FILE}")):
                 found.append(self.find(name).manifest)
-            except OSError as error:
-                raise unreadable(error, self._place.shown(f"{name}/{MANIFEST_FILE}")) from error
         if found and all(manifest.sha256 != sha256 for manifest in found):
             raise IdTaken(
                 f"{self._place.root}: another report whose SHA-256 begins with {sha256[:HASH_CHARACTERS]} "

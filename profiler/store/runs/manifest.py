@@ -19,7 +19,7 @@ import msgspec
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
 from profiler.store.remote.files import most_bytes
-from profiler.store.remote.places import FolderPlace, unreadable
+from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
@@ -211,10 +211,8 @@ def read_manifest(folder: Path) -> Manifest: ...
 def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
 def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
-    try:
+    with reading_from(str(path)):
         return decode_manifest(FolderPlace(folder).read(MANIFEST_FILE), str(path), kind)
-    except OSError as error:
-        raise unreadable(error, str(path)) from error
 
 
 @overload

@@ -16,7 +16,7 @@ import msgspec
 from profiler.errors import RunDamaged, RunNotFound, RunUnreadable, RunUnusable
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import FolderPlace, Location, Place, location_of, unreadable
+from profiler.store.remote.places import FolderPlace, Location, Place, location_of, reading_from
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.loose import open_report, open_reports
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
@@ -118,17 +118,12 @@ class RunStore:
 
     def open_raw(self, run_id: RunId) -> tuple[Run, bytes]:
         """Opens a run, and returns its manifest as written too."""
-        where = self.place.shown(f"{run_id}/{MANIFEST_FILE}")
-        try:
+        with reading_from(self.place.shown(f"{run_id}/{MANIFEST_FILE}")):
             found = self.index.find(str(run_id))
-        except OSError as error:
-            raise unreadable(error, where) from error
-        where_found, manifest = found.files.where, found.manifest
+        where, manifest = found.files.where, found.manifest
         if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
-            raise RunDamaged(f"{where_found}: the folder and its manifest do not belong together")
-        run = Run(
-            where_found, manifest, _files=found.files, _find_again=lambda: self.index.find(str(run_id)).files
-        )
+            raise RunDamaged(f"{where}: the folder and its manifest do not belong together")
+        run = Run(where, manifest, _files=found.files, _find_again=lambda: self.index.find(str(run_id)).files)
         return run, found.written
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:

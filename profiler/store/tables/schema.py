@@ -187,33 +187,22 @@ TABLES: dict[str, TableSchema] = {
 def _arrow_types() -> dict[str, pa.DataType]:
     import pyarrow as pa
 
-    label = pa.dictionary(pa.int32(), pa.string())
-    nvtx = pa.struct(
-        [
-            pa.field("domain", pa.string(), nullable=False),
-            pa.field("kind", pa.string(), nullable=False),
-            pa.field("name", pa.string(), nullable=False),
-        ]
-    )
-    repeat = pa.struct(
-        [
-            pa.field("stage", pa.string(), nullable=False),
-            pa.field("process", pa.int32(), nullable=False),
-            pa.field("kernel_ns", pa.float64(), nullable=False),
-            pa.field("reference_ns", pa.float64()),
-        ]
-    )
+    def never_null(**types: pa.DataType) -> list[pa.Field]:
+        return [pa.field(name, kind, nullable=False) for name, kind in types.items()]
+
+    nvtx = never_null(domain=pa.string(), kind=pa.string(), name=pa.string())
+    repeat = never_null(stage=pa.string(), process=pa.int32(), kernel_ns=pa.float64())
     return {
-        "label": label,
+        "label": pa.dictionary(pa.int32(), pa.string()),
         "int16": pa.int16(),
         "int32": pa.int32(),
         "int64": pa.int64(),
         "uint64": pa.uint64(),
         "float64": pa.float64(),
-        "nvtx": pa.list_(nvtx),
+        "nvtx": pa.list_(pa.struct(nvtx)),
         "stalls": pa.map_(pa.string(), pa.int64()),
         "settings": pa.map_(pa.string(), pa.int64()),
-        "repeats": pa.list_(repeat),
+        "repeats": pa.list_(pa.struct([*repeat, pa.field("reference_ns", pa.float64())])),
     }
 
 

@@ -38,6 +38,7 @@ def find(*lines, **more):
         ([*PIXEL, "LDC R5, c[0x0][0x28]"], 0),  # a parameter of the kernel
         ([*PIXEL, "ULDC UR4, c[0x3][UR5]", "LDC R5, c[0x3][UR4]"], 0),
         ([*PIXEL, "LDS R5, [R4]"], 0),
+        ([*PIXEL, "LDC R8, c[0x2][R4]", "BRX R8, -0x320"], 0),  # the table of a switch
     ],
 )
 def test_lanes_index_a_table_apart_where_the_index_depends_on_the_lane(lines, found):

@@ -1123,6 +1123,8 @@ def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
         ("l2", 0.9, "at-l2-bandwidth"),
         ("fma", 0.75, "at-fma-rate"),
         ("alu", 0.75, "at-alu-rate"),
+        ("fma_heavy", 0.75, "at-fma-rate"),
+        ("xu", 0.75, "at-xu-rate"),
         ("tensor", 0.75, "at-tensor-rate"),
     ],
 )

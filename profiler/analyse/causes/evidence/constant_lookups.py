@@ -23,6 +23,7 @@ from profiler.catalog.metrics import LANES
 _CYCLES_AN_ADDRESS = 2.0
 # Of a lookup that waits for none before it: as long as that of shared memory (the ladder `latency` in runs/).
 _UNLOADED_CYCLES = 29.0
+_JUMPS = ("BRX", "JMX")
 _QUEUED = ("mio_throttle", "short_scoreboard")
 
 
@@ -42,10 +43,21 @@ def add_lookups(evidence: Evidence) -> Evidence:
 
 
 def find_lookups_apart(evidence: Evidence) -> list[Site]:
-    """Returns the loads of indexed constants whose index may differ between the lanes of a warp."""
+    """Returns the loads of indexed constants whose index may differ between the lanes of a warp.
+
+    A switch looks up where to jump. Lanes that jump apart are a cause of their own, and the table is the compiler's.
+    """
     indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
-    differing = find_differing(evidence) if indexed else set()
-    return [site for site in indexed if not differing.isdisjoint(sources_of(evidence, site))]
+    if not indexed:
+        return []
+    differing = find_differing(evidence)
+    jumps = (site for site in evidence.of("control") if site.instruction.name in _JUMPS)
+    targets = {one for site in jumps for one in sources_of(evidence, site)}
+    return [
+        site
+        for site in indexed
+        if site not in targets and not differing.isdisjoint(sources_of(evidence, site))
+    ]
 
 
 def _is_indexed(site: Site) -> bool:
