@@ -938,6 +938,15 @@ def bank_conflicts(*lines, **facts):
     )
 
 
+@pytest.mark.parametrize(("waited", "part"), [(1.0, 1.0), (2.0, 1.0), (8.0, 1 / 4)])
+def test_conflicts_explain_no_more_waiting_than_they_hold_the_dispatcher(waited, part):
+    """Each execution holds the dispatcher, and with it the one warp of its scheduler, for two cycles more than it needs."""
+    figures = {"stall_dispatch": waited, "active_warps": 1.0}
+    evidence = evidence_of("FFMA R0, R2, R4, R0", facts={0: {"waits": {"dispatch": 9}}}, figures=figures)
+    (candidate,) = waiting.detect_register_banks(evidence)
+    assert candidate.effect.waits["dispatch"] == pytest.approx(1.5 / 2 * part)
+
+
 def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
     (candidate,) = bank_conflicts("FFMA R0, R2, R4, R0")
     # Half a cycle of the two is needed; one and a half of the three in all hold up others that are ready.
