@@ -83,10 +83,8 @@ struct LeavingTile {
 
     // By way of this warp's two boxes.
     __device__ __forceinline__ void send(uint32_t boxes, int box) const {
-        const uint32_t to = boxes + box % 2 * C_BOX_BYTES;
-        const __nv_bfloat162* from = packed + box * C_COLUMNS / 4;
-        if (COLUMNS / C_COLUMNS % 2 && box == 0) send_box<0>(c_map, to, from, row0, col0);
-        else send_box(c_map, to, from, row0, col0 + box * C_COLUMNS);
+        if (COLUMNS / C_COLUMNS % 2 && box == 0) return send_box<0>(c_map, boxes, packed, row0, col0);
+        send_box(c_map, boxes + box % 2 * C_BOX_BYTES, packed + box * C_COLUMNS / 4, row0, col0 + box * C_COLUMNS);
     }
 };
 
