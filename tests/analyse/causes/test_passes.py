@@ -115,7 +115,7 @@ def test_a_block_cannot_keep_more_than_its_registers_hold():
 @pytest.mark.parametrize(("moved", "saved"), [(128_000.0, 0.0), (192_000.0, 1 / 3), (256_000.0, 1 / 2)])
 def test_a_second_pass_costs_device_memory_what_it_delivers_beyond_the_first(moved, saved):
     """Each loop asks for 128,000 bytes."""
-    (candidate,) = redundant_accesses._find_passes(passes(SECOND, moved=moved)[0])
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(passes(SECOND, moved=moved)[0])))
     assert candidate.effect.resources["dram"] == pytest.approx(saved)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(1 / 2)
     assert candidate.evidence == {"read_before_pct": 50.0}
