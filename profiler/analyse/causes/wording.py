@@ -58,7 +58,6 @@ IN_TRITON = {
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
     "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the 64 warps of an SM: 4, 8 or 16.",
-    "at-fma-rate": "Do less arithmetic, or use the tensor cores: `tl.dot`, of floats with `input_precision=\"tf32\"` if that is precise enough.",
 }  # fmt: skip
 
 

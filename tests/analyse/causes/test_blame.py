@@ -71,3 +71,23 @@ def test_every_sample_is_charged_to_one_instruction(waits):
     total = sum((Counter(reasons) for reasons in waits.values()), Counter())
     charged = charged_places(*LINES, waits=waits).values()
     assert sum((Counter(found) for found in charged), Counter()) == total
+
+
+GROUP = (
+    "BAR.SYNC.DEFER_BLOCKING 0x0",
+    "FADD R1, R1, R1",
+    "WARPGROUP.ARRIVE",
+    "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56",
+    "WARPGROUP.DEPBAR.LE gsb0, 0x0",
+    "FADD R56, R56, R56",
+    "EXIT",
+)
+
+
+def test_warps_that_meet_at_a_product_of_four_warps_do_not_wait_at_a_barrier():
+    waits = {1: {"barrier": 9}, 2: {"barrier": 5}, 4: {"barrier": 7}}
+    assert charged_places(*GROUP, waits=waits) == {0: {"barrier": 9}, 3: {"barrier": 12}}
+
+
+def test_the_instruction_right_after_a_barrier_waits_at_it_whatever_it_is():
+    assert charged_places(GROUP[0], *GROUP[2:], waits={1: {"barrier": 9}}) == {0: {"barrier": 9}}

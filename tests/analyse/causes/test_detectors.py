@@ -809,6 +809,24 @@ def test_four_loads_under_way_are_enough():
     assert lone_saving(4) == 0.25
 
 
+def staging(use: str):
+    """A loop in which a warp loads four times 16 bytes, waits, hands them on by `use`, and waits at a barrier."""
+    lines = [f"LDG.E.128 R{8 + 4 * place}, [R2.64+{0x200 * place:#x}]" for place in range(4)]
+    lines += [use.format(8 + 4 * place) for place in range(4)]
+    lines += ["BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R40, [R5]", "BRA 0x0"]
+    facts = {4: {"waits": {"long_scoreboard": 30}}, 9: {"waits": {"barrier": 10}}}
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    return candidate.effect.waits
+
+
+def test_copies_of_the_next_tile_end_the_wait_for_all_loads_of_a_tile():
+    """However many loads a warp has under way: it waits for all of them in each turn, and others wait for it at the barrier."""
+    staged, used = staging("STS.128 [R4], R{0}"), staging("FADD R5, R5, R{0}")
+    assert staged["long_scoreboard"] == pytest.approx(7 / 8)
+    assert staged["barrier"] == pytest.approx(7 / 8 * 30 / 40)
+    assert used == {"long_scoreboard": 0.25, "barrier": 0.0}
+
+
 def test_a_list_is_a_dependent_chain_and_an_array_is_loads_that_do_not_overlap():
     chased = [("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), (LOOP, 1000)]
     facts = {1: {"waits": {"long_scoreboard": 9}}}
@@ -917,6 +935,15 @@ def bank_conflicts(*lines, **facts):
     return list(
         waiting.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
     )
+
+
+@pytest.mark.parametrize(("waited", "part"), [(1.0, 1.0), (2.0, 1.0), (8.0, 1 / 4)])
+def test_conflicts_explain_no_more_waiting_than_they_hold_the_dispatcher(waited, part):
+    """Each execution holds the dispatcher, and with it the one warp of its scheduler, for two cycles more than it needs."""
+    figures = {"stall_dispatch": waited, "active_warps": 1.0}
+    evidence = evidence_of("FFMA R0, R2, R4, R0", facts={0: {"waits": {"dispatch": 9}}}, figures=figures)
+    (candidate,) = waiting.detect_register_banks(evidence)
+    assert candidate.effect.waits["dispatch"] == pytest.approx(1.5 / 2 * part)
 
 
 def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():

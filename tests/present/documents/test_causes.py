@@ -126,6 +126,16 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     assert "no source lines" not in text_of()
 
 
+@pytest.mark.parametrize(
+    ("file", "said"), [(f"{40 * 'a'}.cubin.cu", True), ("kernel.cu", False), ("my.cubin.cu", False)]
+)
+def test_lines_of_code_that_is_no_file_are_explained(file, said):
+    """CuPy compiles the text of a RawKernel, and names it by a hash."""
+    places = [CodePlace("LDG.E", 0x1A0, 20.0, file, 19)]
+    causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {})]
+    assert ("the code that CuPy compiled" in flat(text_of(causes))) == said
+
+
 def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it():
     page = flat(text_of(unseen=["where warps wait"]))
     assert page.endswith(

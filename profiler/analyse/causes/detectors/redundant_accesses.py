@@ -18,6 +18,7 @@ from profiler.analyse.causes.evidence.dataflow import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
+from profiler.analyse.causes.evidence.passes import find_later_passes
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -32,6 +33,7 @@ _FENCES = ("MEMBAR", "ERRBAR")
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
+    yield from _find_passes(evidence)
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
@@ -58,6 +60,41 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         )
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
+
+
+def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields the loads of a second pass over the same data, and of later ones.
+
+    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it.
+    """
+    if not (later := find_later_passes(evidence)):
+        return
+    fewer = _without_loads(evidence, dict.fromkeys(later, 1.0))
+    again, others = (
+        sum(site.ideal_sectors or 0.0 for site in evidence.of("global load") if (site in later) == is_later)
+        * SECTOR_BYTES
+        for is_later in (True, False)
+    )
+    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
+    delivered = min(again, max(0.0, read - others))
+    yield Candidate(
+        "redundant-global-loads",
+        f"Blocks read the same data in several loops, one after the other: {100 * again / (again + others):.0f} % of what loads request was read before"
+        + (
+            f", and device memory delivers {100 * delivered / again:.0f} % of that anew."
+            if delivered
+            else "."
+        ),
+        "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops "
+        "do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
+        Effect(
+            {**fewer.resources, "dram": delivered / (read + written) if delivered else 0.0},
+            fewer.waits,
+            fewer.lighter,
+        ),
+        {site: site.sectors or 0.0 for site in later},
+        {"read_before_pct": 100 * again / (again + others)},
+    )
 
 
 def _without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:

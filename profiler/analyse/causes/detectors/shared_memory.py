@@ -99,14 +99,14 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
     uses = count_uses(tensor, staged)
-    # A larger tile takes fewer loads for each result; the arithmetic stays. Warps then hold larger parts of it, and use the values that
+    # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
     # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
     part = 1 - uses / _USES_IN_A_LARGE_TILE if uses else _OF_TWICE_THE_TILE
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    reading = [one for one in tensor if one.passes]
-    fewer = evidence.without(dict.fromkeys([*staged, *stores, *loads, *reading], part))
+    moving = dict.fromkeys([*staged, *stores, *loads], part)
+    fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
         f"each staged value is multiplied {uses:.0f} times, where it would be {_USES_IN_A_LARGE_TILE:.0f} times in a tile of 128 x 128 results"
@@ -117,7 +117,11 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         "too-little-reuse",
         f"The tensor cores are used {busy:.0f} % of the time, while {each}.",
         "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
-        Effect({**fewer.resources, "tensor": 0.0}, fewer.waits),
+        # The arithmetic stays, and so do the meetings of the warps that execute it.
+        Effect(
+            {**fewer.resources, "tensor": 0.0},
+            {**fewer.waits, **evidence.waiting_for(moving, "barrier")},
+        ),
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )

@@ -54,6 +54,8 @@ def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
 def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[Loop]) -> Site | None:
     """Returns what the instruction at `index` waits for; of several, the nearest before it."""
     waiting = members[index]
+    if reason == "barrier" and waiting.kind == "tensor" and members[max(0, index - 1)].kind != "barrier":
+        return _product_of_group(members, index)
     kinds = _PRODUCERS.get(reason)
     if kinds is None:
         kinds = _ANY_BEFORE.get(reason, ())
@@ -69,6 +71,18 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
         if _arrives_late(one, kinds) and needed.intersection(written_registers(one.instruction)):
             return one
     return next((one for one in _before(members, index, loops) if _arrives_late(one, kinds)), None)
+
+
+def _product_of_group(members: Sequence[Site], index: int) -> Site:
+    """Returns the `wgmma` whose warps wait for each other, or for its results.
+
+    Four warps execute it together. Where they meet before it, or wait for it to end, they are sampled as if at a barrier.
+    """
+    if members[index].instruction.name == "WARPGROUP" and members[index].opcode != "WARPGROUP.ARRIVE":
+        near = reversed(members[:index])
+    else:
+        near = iter(members[index:])
+    return next((one for one in near if one.instruction.name.endswith("GMMA")), members[index])
 
 
 def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:

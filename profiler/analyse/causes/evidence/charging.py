@@ -126,14 +126,11 @@ def share_queue(charged: Mapping[Site, Waits], reason: str, among: Mapping[Site,
 def _share_pipes(charged: Mapping[Site, Waits]) -> None:
     """Divides the waiting for a pipe among the instructions that fill it: the scheduler prefers older warps, so new ones wait at their first use."""
     for pipe in _PIPES:
-        users = [site for site in charged if pipe in site.units]
-        executed, samples = (
-            sum(site.executed for site in users),
-            sum(charged[site][_FULL_PIPE] for site in users),
-        )
+        users = {site: site.executed * times for site in charged if (times := site.units.count(pipe))}
+        executed, samples = sum(users.values()), sum(charged[site][_FULL_PIPE] for site in users)
         if samples:
-            for site in users:
-                charged[site][_FULL_PIPE] = samples * site.executed / executed
+            for site, part in users.items():
+                charged[site][_FULL_PIPE] = samples * part / executed
 
 
 def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> bool:

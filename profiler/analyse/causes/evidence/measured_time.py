@@ -87,7 +87,7 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
         for resource, lanes in _lanes(profile).items():
-            executed = sum(site.executed for site in sites if resource in site.units)
+            executed = sum(site.executed * site.units.count(resource) for site in sites)
             busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
@@ -128,7 +128,7 @@ def _avoidable(
     touched = sum(site.sectors or 0.0 for site in sites)
     unused = sum(site.excess_sectors for site in sites) / touched if touched else 0.0
     beside_shared = 1.0 - min(1.0, figures.get("shared_of_l1_pct", 0.0) / 100)
-    on_fma = sum(site.executed for site in sites if "fma" in site.units)
+    on_fma = sum(site.executed * site.units.count("fma") for site in sites)
     of_floats = sum(site.executed for site in sites if "fma" in site.units and site.kind == "fp32")
     return {
         "dram": wasted_dram(figures, loads + stores),

@@ -19,10 +19,14 @@ _NO_LINES = (
     "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
     "CuPy: `options=('-lineinfo',)`)"
 )
+_OF_CUPY = re.compile(
+    r"(^|/)[0-9a-f]{40}\.cubin\.cu$"
+)  # how CuPy names the code that it compiles, none of which is a file
+_COUNTED_BY_CUPY = "the lines of a .cubin.cu are those of the code that CuPy compiled: of a RawKernel, they count from the first line of its text"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
-    "tensor": "the tensor pipe",
+    "tensor": "the tensor pipe", "fma_heavy": "the half of the FMA pipe that multiplies integers",
 }  # fmt: skip
 # Why that part differs from the throughput on the same screen, which is of the peak and of all traffic.
 _LESS = ", at the rate that is within reach and without the traffic that its accesses could share"
@@ -83,6 +87,8 @@ def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
     blocks: list[Block] = []
     if any(has_place(one) and not one.where[0].line for one in causes):
         blocks.append(Text(_NO_LINES))
+    if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
+        blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}. {what_records_source()}."))
     return blocks

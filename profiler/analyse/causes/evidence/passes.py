@@ -1,0 +1,181 @@
+"""Finds loops that read again what a loop before them has read, as when a row is summed in one pass and normalised in the next.
+
+Compilers write the same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one turn
+of each loop. Two loads whose addresses begin at the same number read from the same place on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import written_registers
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+_WORD = 2**32
+_ADDRESS = re.compile(
+    r"\[(U?R\d+)(?:\.64|\.U32)?(?:\+(-?0x[0-9a-f]+))?\](?!\[)"
+)  # not the descriptor before it
+_NAMED = re.compile(r"U?R\d+")
+_PREDICATE = re.compile(r"!?U?P(T|\d+)")
+# Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
+_APART = 2**16
+_NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
+# Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
+# Compute Capability").
+_MOST_KEPT_BYTES = 128 * 1024
+
+
+def find_later_passes(evidence: Evidence) -> list[Site]:
+    """Returns the loads by which a loop reads what an earlier one has read, nobody has changed, and a block could have kept."""
+    found: list[Site] = []
+    for sites in evidence.by_function.values():
+        if not any(site.kind == "global load" and evidence.innermost_loop(site) for site in sites):
+            continue
+        addresses = first_addresses(sites)
+        earlier: list[tuple[Loop, list[Site]]] = []
+        for loop, loads in _loads_by_loop(evidence, sites, addresses):
+            for before, loaded in earlier:
+                if before.end < loop.start and (again := _again(addresses, loaded, loads)):
+                    between = [one for one in sites if before.start <= one.instruction.offset <= loop.end]
+                    if not _is_stored(addresses, between, again) and _fits(evidence, loop, again):
+                        found += again
+                        break
+            earlier.append((loop, loads))
+    return found
+
+
+def _loads_by_loop(
+    evidence: Evidence, sites: Iterable[Site], addresses: Collection[Site]
+) -> list[tuple[Loop, list[Site]]]:
+    found: dict[Loop, list[Site]] = {}
+    for site in sites:
+        loop = evidence.innermost_loop(site)
+        if site.kind == "global load" and site in addresses and loop is not None and site.ideal_sectors:
+            found.setdefault(loop, []).append(site)
+    return sorted(found.items(), key=lambda one: one[0].start)
+
+
+def _again(addresses: Mapping[Site, int], loaded: Sequence[Site], loads: Sequence[Site]) -> list[Site]:
+    """Returns those of the `loads` that read the same as some of what was `loaded`: from the same place on, and as much."""
+    again = [one for one in loads if _is_near(addresses, one, loaded)]
+    first = [one for one in loaded if _is_near(addresses, one, again)]
+    if {addresses[one] for one in first}.isdisjoint(addresses[one] for one in again):
+        return []
+    before, after = (sum(one.ideal_sectors or 0.0 for one in some) for some in (first, again))
+    return again if max(before, after) <= _NEARLY_ALIKE * min(before, after) else []
+
+
+def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) -> bool:
+    return any(
+        min((addresses[site] - addresses[one]) % _WORD, (addresses[one] - addresses[site]) % _WORD) < _APART
+        for one in others
+    )
+
+
+def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
+    """Returns whether the kernel stores where it loads, or where nobody knows."""
+    stores = [one for one in between if one.kind == "global store"]
+    return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
+
+
+def _fits(evidence: Evidence, loop: Loop, loads: Sequence[Site]) -> bool:
+    """Returns whether a block could keep what it loads in the loop."""
+    before = evidence.last_before(loads[0].function, loop)
+    if before is None or evidence.shape is None:
+        return False
+    entered = before.executed / math.ceil(math.prod(evidence.shape.block) / LANES)
+    return sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES <= _MOST_KEPT_BYTES * entered
+
+
+def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
+    """Returns the lower half of each access's address the first time, with made-up numbers for what is not in the code.
+
+    What cannot be computed, such as a loaded value, gets a number that nothing else has.
+    """
+    registers: dict[str, int] = {}
+    found: dict[Site, int] = {}
+    for site in sites:
+        if address := _ADDRESS.search(site.instruction.text):
+            register, offset = address.groups()
+            if register in registers:
+                found[site] = (registers[register] + int(offset or "0", 16)) % _WORD
+        written = written_registers(site.instruction)
+        values = _results(site.instruction, registers) if site.instruction.predicate is None else None
+        for place, register in enumerate(written):
+            known = values is not None and place < len(values)
+            registers[register] = (
+                values[place] % _WORD if known and values else _made_up(f"{site.position} {place}")
+            )
+    return found
+
+
+def _made_up(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest())
+
+
+def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int] | None:
+    """Returns the words that an instruction writes; None where it is none that addresses are made of."""
+    name, *modifiers = instruction.opcode.removeprefix("U").split(".")
+    operands = [one for one in instruction.operands if not _PREDICATE.fullmatch(one)][1:]
+    if name in ("S2R", "LDC") or instruction.opcode.startswith(("ULDC", "S2UR")):
+        return [_made_up(operands[0]), _made_up(f"{operands[0]} upper")]
+    if name == "CS2R":
+        return [0, 0] if operands[0] == "SRZ" else None
+    if name == "HFMA2":  # how compilers write a zero for another pipe
+        return [0] if operands[-2:] == ["0", "0"] and operands[0].endswith("RZ") else None
+    values = [_value(one, registers) for one in operands]
+    if None in values or "HI" in modifiers or "X" in modifiers:
+        return None
+    return _compute(name, modifiers, [one for one in values if one is not None])
+
+
+def _value(operand: str, registers: Mapping[str, int]) -> int | None:
+    sign = -1 if operand.startswith("-") else 1
+    operand = (
+        operand.lstrip("-").partition(".")[0] if operand.lstrip("-")[:1] in "RU" else operand.lstrip("-")
+    )
+    if operand in ("RZ", "URZ"):
+        return 0
+    if _NAMED.fullmatch(operand):
+        known = registers.get(operand)
+        return None if known is None else sign * known
+    if operand.startswith("c["):
+        return sign * _made_up(operand)
+    try:
+        return sign * int(operand, 0)
+    except ValueError:
+        return None
+
+
+def _compute(name: str, modifiers: Sequence[str], values: Sequence[int]) -> list[int] | None:
+    if name in ("MOV", "2UR", "R2UR") or (name == "IMAD" and modifiers[:1] == ["MOV"]):
+        return [values[-1] if name == "IMAD" else values[0]]
+    if name in ("IADD3", "VIADD", "IADD"):
+        return [sum(values)]
+    if name == "IMAD":
+        product = values[0] * values[1] + values[2]
+        return [product, product // _WORD] if "WIDE" in modifiers else [product]
+    if name == "LEA":
+        return [(values[0] << values[2]) + values[1]]
+    if name == "SHF":
+        low = values[0] % _WORD
+        return [low << values[1]] if modifiers[:1] == ["L"] else None
+    if name == "LOP3":
+        return [_look_up(*values[:4])]
+    return None
+
+
+def _look_up(a: int, b: int, c: int, table: int) -> int:
+    """Returns what LOP3 computes: for each bit, the entry of its table that the three bits choose."""
+    found = 0
+    for index in range(8):
+        if table >> index & 1:
+            found |= (a if index & 4 else ~a) & (b if index & 2 else ~b) & (c if index & 1 else ~c)
+    return found % _WORD

@@ -1,0 +1,121 @@
+"""A loop that reads what one before it has read, however its addresses are written, repeats the work of memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import redundant_accesses
+from profiler.analyse.causes.evidence.passes import find_later_passes, first_addresses
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+SUM = "FADD R20, R20, R10"
+START = ["S2R R0, SR_CTAID.X", "S2R R1, SR_TID.X", "LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]"]
+# The row's start in each block, and a thread's element: by a multiply-add, and by a shift and an addition.
+FIRST = ["MOV R6, RZ", "IADD3 R7, R1, R6, RZ", "IMAD R8, R0, 0x1000, R2", "LEA R8, R7, R8, 0x2"]
+SECOND = [
+    "CS2R R6, SRZ",
+    "IADD3 R7, R6, R1, RZ",
+    "SHF.L.U32 R7, R7, 0x2, RZ",
+    "IMAD R9, R0, 0x1000, RZ",
+    "IADD3 R9, R9, R2, RZ",
+    "IADD3 R8, R9, R7, RZ",
+]
+
+
+def passes(
+    second: list[str],
+    between: Sequence[str] = (),
+    count: float = 4000.0,
+    sectors: float = 4000.0,
+    moved: float = 0.0,
+):
+    """Two loops of ten turns, entered by 400 warps: 50 blocks of 256 threads. Each loads a value and adds it up."""
+    lines: list[tuple[str, float]] = [(one, 400.0) for one in START + FIRST]
+    loads = [len(lines)]
+    lines += [
+        ("LDG.E R10, [R8.64]", 4000.0),
+        (SUM, 4000.0),
+        ("IADD3 R8, R8, 0x400, RZ", 4000.0),
+        (f"@P0 BRA {16 * loads[0]:#x}", 4000.0),
+    ]
+    lines += [(one, 400.0) for one in (*between, *second)]
+    loads.append(len(lines))
+    lines += [
+        ("LDG.E R10, [R8.64]", count),
+        (SUM, count),
+        ("IADD3 R8, R8, 0x400, RZ", count),
+        (f"@P0 BRA {16 * loads[1]:#x}", count),
+    ]
+    facts = {
+        place: {"sectors": amount, "ideal_sectors": amount, "waits": {}}
+        for place, amount in zip(loads, (4000.0, sectors), strict=True)
+    } | {place + 1: {"waits": {"long_scoreboard": 10}} for place in loads}
+    figures = {"dram_bytes_read": moved, "dram_bytes_written": 0.0}
+    return evidence_of(*lines, facts=facts, figures=figures, grid=50), loads
+
+
+def found(*arguments, **options) -> bool:
+    evidence, (_, second) = passes(*arguments, **options)
+    later = find_later_passes(evidence)
+    assert later in ([], [evidence.sites[second]])
+    return bool(later)
+
+
+def test_the_same_address_is_the_same_number_however_it_is_written():
+    evidence, (first, second) = passes(SECOND)
+    addresses = first_addresses(evidence.sites)
+    assert addresses[evidence.sites[first]] == addresses[evidence.sites[second]]
+    assert found(SECOND)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("R9, R9, R2, RZ", "R9, R9, R4, RZ"),  # another parameter
+        ("CS2R R6, SRZ", "MOV R6, 0x100"),  # from another element on
+        ("R7, R6, R1, RZ", "R7, R6, R0, RZ"),  # by blocks instead of threads
+        ("0x2, RZ", "0x3, RZ"),  # another stride
+        ("CS2R R6, SRZ", "LDS R6, [R3]"),  # where memory says
+    ],
+)
+def test_a_loop_that_reads_elsewhere_is_no_second_pass(old, new):
+    changed = [line.replace(old, new) for line in SECOND]
+    assert changed != SECOND
+    assert not found(changed)
+
+
+def test_a_loop_that_reads_another_part_is_no_second_pass():
+    assert found(SECOND, sectors=3900.0)
+    assert not found(SECOND, sectors=2000.0)
+
+
+def test_what_was_stored_in_between_is_read_on_purpose():
+    elsewhere = ["STG.E [R4.64], R20"]
+    assert found(SECOND, elsewhere)
+    assert not found(
+        SECOND, ["MOV R8, R2", "LEA R8, R1, R8, 0x2", "IMAD R8, R0, 0x1000, R8", "STG.E [R8.64], R20"]
+    )
+    assert not found(SECOND, ["LDS R8, [R3]", "STG.E [R12.64], R20"])
+
+
+def test_a_block_cannot_keep_more_than_its_registers_hold():
+    evidence, _ = passes(SECOND)
+    assert find_later_passes(evidence)
+    for site in evidence.of("global load"):
+        site.ideal_sectors = 50 * 129 * 1024 / 32  # 129 KiB for each of 50 blocks
+    assert not find_later_passes(evidence)
+
+
+@pytest.mark.parametrize(("moved", "saved"), [(128_000.0, 0.0), (192_000.0, 1 / 3), (256_000.0, 1 / 2)])
+def test_a_second_pass_costs_device_memory_what_it_delivers_beyond_the_first(moved, saved):
+    """Each loop asks for 128,000 bytes."""
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(passes(SECOND, moved=moved)[0])))
+    assert candidate.effect.resources["dram"] == pytest.approx(saved)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(1 / 2)
+    assert candidate.evidence == {"read_before_pct": 50.0}
