@@ -179,7 +179,7 @@ def _raised(cls: type[errors.ProfError]) -> list[type[errors.ProfError]]:
 def generated_comparison() -> str:
     """The first page of the comparison, up to the attribution, as a terminal with colour shows it."""
     lines = _output("prof compare 5 6", colour=True).split("\n")
-    end = next(index for index, line in enumerate(lines) if line.startswith("attribution"))
+    end = next(index for index, line in enumerate(lines) if line.startswith("the speedup, split "))
     page = Text.from_ansi("\n".join(["$ prof compare 5 6", "", *lines[: end - 1], ""]))
     console = Console(record=True, width=_width(page), file=io.StringIO(), color_system="truecolor", force_terminal=True)  # fmt: skip
     console.print(page, end="")
