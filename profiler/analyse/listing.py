@@ -11,6 +11,7 @@ from profiler.analyse.importance import Importance
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
 RUNS_HEADER = ("name", "workload", *NAMES_HEADER[2:])
+OVERVIEW_HEADER = ("ladder", "kernels", "runs", "newest", "gpu", "title")
 LADDER_HEADER = ("kernel", "name", "profiled", "timed", "tuned", "idea")
 DAMAGED, UNREADABLE = "damaged", "unreadable"
 
@@ -30,3 +31,10 @@ class Listing(Struct, frozen=True):
     damaged: Annotated[list[str], Importance(98)] = []  # a line for each damaged run or pack
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}
+
+
+class StoreOverview(Struct, frozen=True):
+    """What is stored, in short: a row for each ladder that has runs, and the newest run of each other name."""
+
+    ladders: list[dict[str, str | int]]
+    others: list[dict[str, str | int]]

@@ -8,21 +8,33 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, UNREADABLE, Listing
+from profiler.analyse.listing import (
+    DAMAGED,
+    LADDER_HEADER,
+    NAMES_HEADER,
+    OVERVIEW_HEADER,
+    RUNS_HEADER,
+    UNREADABLE,
+    Listing,
+    StoreOverview,
+)
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.reach import Reach
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
-from profiler.catalog.ladders.ladder import Ladder, size_text
-from profiler.errors import RunDamaged, RunNotFound, RunUnusable
+from profiler.catalog.ladders.ladder import Ladder, find_ladder, is_path, size_text
+from profiler.catalog.ladders.ladder_file import read_title
+from profiler.errors import LadderNotFound, RunDamaged, RunNotFound, RunUnusable
 from profiler.store.reports.locate import find_reports
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
 from profiler.text import natural_order
 
 _Cell = str | int
+_DATE_CHARACTERS = len("2026-01-31")
 
 
 def list_stored(settings: Settings, name: str | None = None) -> Listing:
@@ -101,6 +113,49 @@ def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> li
     if others and not found:
         raise no_such_gpu(gpu, "these names", others)
     return found
+
+
+def derive_overview(store: RunStore, listed: Listing, settings: Settings) -> StoreOverview:
+    """Returns a listing of every name as a row for each ladder, by name, and the rows of all other names, newest first.
+
+    The GPUs of a ladder are those of the newest run of each of its names, whose manifests the listing has read.
+    """
+    by_ladder: dict[str, list[tuple[dict[str, _Cell], Manifest]]] = defaultdict(list)
+    others = []
+    for row in listed.runs:
+        run_id = RunId.parse(str(row["run_id"]))
+        assert run_id is not None
+        try:
+            manifest = store.open(run_id).manifest
+        except RunUnusable:  # the listing has noted it
+            manifest = None
+        if manifest is None or manifest.ladder is None:
+            others.append(row)
+        else:
+            by_ladder[manifest.ladder].append((row, manifest))
+    ladders = [
+        _named(
+            OVERVIEW_HEADER,
+            name,
+            len({manifest.kernel for _, manifest in found}),
+            sum(int(row["runs"]) for row, _ in found),
+            max(manifest.recorded for _, manifest in found)[:_DATE_CHARACTERS],
+            ", ".join(sorted({gpu for _, manifest in found for gpu in manifest.gpus})),
+            _title(name, settings),
+        )
+        for name, found in sorted(by_ladder.items(), key=lambda one: natural_order(one[0]))
+    ]
+    return StoreOverview(ladders, sorted(others, key=lambda row: str(row["recorded"]), reverse=True))
+
+
+def _title(ladder: str, settings: Settings) -> str:
+    """Returns the title in the ladder's file, or "" if none is found: the runs may come from elsewhere."""
+    if is_path(ladder):  # the name comes from a run, which must not make prof open a path
+        return ""
+    try:
+        return read_title(find_ladder(ladder, *settings.ladder_places))
+    except LadderNotFound:
+        return ""
 
 
 def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:

@@ -50,6 +50,7 @@ def test_the_table_shows_the_climb_from_top_to_bottom(compare):
     places = [page.index(words) for words in story]
     assert places == sorted(places)
     assert page.count("✓") == 4
+    assert "Fewer and wider loads from shared memory leave" in page
 
 
 def test_the_four_way_confirmation_is_left_out_where_it_means_nothing(compare):

@@ -157,3 +157,48 @@ def test_a_ladder_that_neither_a_file_nor_a_run_knows_is_misspelt(prof_here, man
 def test_kernels_are_listed_from_a_ladders_file_alone(prof_here, many):
     listed = prof_here("list", "--kernels", "--ladder", "gemm", cwd=many)
     assert (listed.returncode, listed.stdout) == (44, "")
+
+
+@pytest.fixture(scope="module")
+def crowded(make_run, tmp_path_factory):
+    """A folder with more names than a screen has lines: of a ladder with a file, of one without, and of programs."""
+    folder = tmp_path_factory.mktemp("crowded")
+    for number in range(8):
+        for name in ("known", "gone"):
+            make_run(
+                {"kernel": "k"}, name=f"{name}-{number}", root=folder / "runs", ladder=name, kernel=number
+            )
+    for number in range(14):
+        make_run({"kernel": "k"}, name=f"mine-{number}", root=folder / "runs")
+    (folder / "kernels" / "known").mkdir(parents=True)
+    (folder / "kernels" / "known" / "ladder.toml").write_text(LADDER)
+    return folder
+
+
+def test_what_fills_more_than_a_screen_begins_with_a_line_for_each_ladder(prof_here, crowded):
+    listed = prof_here("list", cwd=crowded)
+    ladders, others, notes = listed.stdout.split("\n\n")
+    assert [line.split()[:3] for line in ladders.splitlines()[1:]] == [
+        ["gone", "8", "8"],
+        ["known", "8", "8"],
+    ]
+    assert "of a test" in ladders.splitlines()[2]
+    assert len(others.splitlines()[1:]) == 12
+    assert "prof list --ladder" in notes
+    assert "the other 2 that belong to no ladder" in " ".join(notes.split())
+
+
+@pytest.mark.parametrize(
+    "words", [["--full"], ["--format", "csv"], ["--ladder", "known"], ["*"]], ids=" ".join
+)
+def test_the_whole_list_is_there_for_who_asks_and_for_programs(prof_here, crowded, words):
+    lines = prof_here("list", *words, cwd=crowded).stdout.splitlines()
+    names = {line.replace(",", " ").split()[0] for line in lines if line}
+    rungs = {f"known-{number}" for number in range(8)}
+    assert rungs <= names
+    if "--ladder" not in words:
+        assert {f"mine-{number}" for number in range(14)} <= names
+
+
+def test_a_few_names_are_listed_each(prof_here, many):
+    assert "gemm-1-source" in prof_here("list", cwd=many).stdout

@@ -79,8 +79,19 @@ def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(shipp
     """Each element of three matrices once: a third of what device memory moves, on the same sheet."""
     sheet = shipped("show", "6").stdout
     assert re.search(r"^memory +Memory Throughput 20\d\.\d GB/s", sheet, re.M)
-    assert re.search(r"^useful +63\.\d+ GB/s$", sheet, re.M)
+    assert re.search(
+        r"^useful +63\.\d+ GB/s, counting only the bytes that the task has to move$", sheet, re.M
+    )
     assert "traffic" not in sheet
+
+
+def test_the_numbers_of_an_algorithm_stand_only_in_the_full_answer(prof_here, shipped_runs):
+    show = ("--runs", shipped_runs.root, "show", "4")
+    short, full = prof_here(*show).stdout, prof_here(*show, "--full").stdout
+    for sheet in (short, full):
+        assert re.search(r"^at its best +\d.* \(fastest algorithm of cuBLAS [\d.]+\), ", sheet, re.M)
+    assert "split_k" not in short
+    assert re.search(r"^library +fastest of cuBLAS [\d.]+ when timed: .*split_k", full, re.M)
 
 
 def test_show_takes_the_newest_of_several_sizes_and_lists_the_others(prof_here, sized, tmp_path):

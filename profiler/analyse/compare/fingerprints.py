@@ -12,7 +12,7 @@ from profiler.catalog.metrics import SHARED_LOADS
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The way that each metric is `expected` to move when the loads named by `opcodes` get wider and fewer."""
+    """The way that each metric is `expected` to move when the loads named by `opcodes` get wider and fewer; `doc` says why."""
 
     name: str
     doc: str
@@ -22,7 +22,7 @@ class Fingerprint:
 
 FOUR_WAY = Fingerprint(
     "four-way",
-    "Wider shared-memory loads: more issue slots do useful FMAs, and the MIO queue drains.",
+    "Fewer and wider loads from shared memory leave more issue slots to multiply-adds and drain the queue of the memory pipes (MIO), which moves these four counters like this.",
     SHARED_LOADS,
     (
         ("issue_active_pct", "up"),
@@ -33,6 +33,7 @@ FOUR_WAY = Fingerprint(
 )
 
 FINGERPRINTS = (FOUR_WAY,)
+WHY_EXPECTED = {one.name: one.doc for one in FINGERPRINTS}
 _LARGEST_DIFFERENCE = 0.1  # in the bits loaded: beyond it the kernels do not load the same
 _LEAST_FEWER = 0.1  # loads
 _LEAST_CHANGE = 0.03  # of the larger of two values: a smaller one confirms nothing

@@ -9,15 +9,17 @@ from typing import Annotated
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
-from profiler.ask.listing import derive_listing, ladder_rows, no_such_run, why_nothing
+from profiler.ask.listing import derive_listing, derive_overview, ladder_rows, no_such_run, why_nothing
 from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared import options
 from profiler.commands.shared.output import json_answer, print_document
-from profiler.present.documents.catalogue import kernels_document, runs_document
+from profiler.present.documents.catalogue import kernels_document, overview_document, runs_document
 from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
+
+_SCREEN = 24  # lines of the smallest usual terminal
 
 
 def list_runs(
@@ -32,7 +34,13 @@ def list_runs(
         bool,
         typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
     ] = False,
-    full: options.FullJsonOption = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="List every name, however many there are; with --format json, print everything instead of the most important 8 KB.",
+        ),
+    ] = False,
     schema: options.SchemaOption = False,
     gpu: options.GpuOption = None,
     runs: options.RunsOption = None,
@@ -41,8 +49,9 @@ def list_runs(
 ) -> None:
     """List what is stored.
 
-    Prints the ladder's kernels, if a ladder is found, and one line for each name under which runs are stored. With a
-    name, prints every run of that name. With --ladder, prints only runs of that ladder's kernels.
+    Prints the ladder's kernels, if a ladder is found, and one line for each name under which runs are stored; if the
+    names fill more than a screen, one line for each ladder instead. With a name, prints every run of that name. With --ladder,
+    prints only that ladder's kernels and their runs.
 
     Examples:
 
@@ -53,6 +62,8 @@ def list_runs(
       prof list 'gemm-5*'
 
       prof list --ladder copy
+
+      prof list --full
     """
     if schema:
         print(json_schema(Listing, "prof list --format json"))
@@ -76,11 +87,19 @@ def list_runs(
         raise no_such_run(store, name, settings)
     if settings.format is options.Format.json:
         print(json_answer(listed, full))
+    elif _is_long(listed, settings) and name is None and not full and not settings.ladder_given:
+        overview = derive_overview(store, listed, settings)
+        print_document(overview_document(overview), format=settings.format)
     else:
         _print_listing(listed, settings, of_one_name=name is not None)
     if not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
+
+
+def _is_long(listed: Listing, settings: options.VerbSettings) -> bool:
+    """Returns whether people would get more names than a screen has lines; programs get every name."""
+    return settings.format is options.Format.table and len(listed.runs) > _SCREEN
 
 
 def _print_listing(listed: Listing, settings: options.VerbSettings, *, of_one_name: bool) -> None:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from profiler.analyse.listing import NAMES_HEADER, OVERVIEW_HEADER, StoreOverview
 from profiler.catalog.causes import CAUSES, CauseKind
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
-from profiler.present.document import Column, Document, Facts, Heading, Plain, Records, Row, Table, Text
+from profiler.present.document import (
+    Column,
+    Document,
+    Facts,
+    Heading,
+    Plain,
+    Records,
+    Row,
+    Section,
+    Table,
+    Text,
+)
 from profiler.present.documents.parts.rows import rows_document
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
@@ -112,6 +124,9 @@ def _sections(preset: Preset) -> str:
 
 _FIGURES = ("runs", "launches")
 _NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # a narrow window leaves them out in this order
+_MOST_OTHERS = (
+    12  # names of no ladder in the overview: with a row for each of a dozen ladders, they fill a screen
+)
 _LADDER_FIGURES = ("kernel", "profiled", "timed", "tuned")
 
 
@@ -129,6 +144,37 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
         for name in header
     ]
     return rows_document(header, rows, columns)
+
+
+def overview_document(overview: StoreOverview) -> Document:
+    """Returns a row for each ladder that has runs, then the newest other names, and how to see the rest."""
+    right = ("kernels", "runs")
+    gives_way = ("kernels", "newest", "title")
+    columns = [
+        Column(
+            name,
+            stays=gives_way.index(name) if name in gives_way else None,
+            right=name in right,
+            folds=name == "gpu",
+            shrinks=name == "title",
+        )
+        for name in OVERVIEW_HEADER
+    ]
+    rows = [Row(list(one.values())) for one in overview.ladders]
+    sections: list[Section] = [[Table(columns, rows, drops_empty=True)]] if rows else []
+    if shown := [tuple(one.values()) for one in overview.others[:_MOST_OTHERS]]:
+        sections += runs_document(NAMES_HEADER, shown).sections
+    notes = []
+    if rows:
+        newest = max(overview.ladders, key=lambda one: str(one["newest"]))["ladder"]
+        notes.append(
+            f"`prof list --ladder {newest}` lists the kernels and runs of a ladder, and `prof ladder --ladder {newest}` says how fast each is."
+        )
+    more = len(overview.others) - len(shown)
+    notes.append(
+        f"`prof list --full` lists every name{f', also the other {more:,} that belong to no ladder' if more > 0 else ''}."
+    )
+    return Document("", [*sections, [Text(note) for note in notes]])
 
 
 def kernels_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:

@@ -10,6 +10,7 @@ from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
+from profiler.analyse.compare.fingerprints import WHY_EXPECTED
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import ComparedKernel, Comparisons
 from profiler.analyse.recording.kernel_names import plain_name
@@ -21,6 +22,7 @@ from profiler.present.document import Caution, Column, Document, Records, Row, T
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, headline_blocks, why_and_next
+from profiler.present.documents.parts.recording import USEFUL_BYTES
 from profiler.text import change_text, counted, shortened, unit_for_people
 
 _NAME_WIDTH = 100
@@ -109,7 +111,7 @@ def comparison_document(
             doc.Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
             *_metrics(comparison, full, wanted),
         ],
-        [_checks(one) for one in comparison.confirmations],
+        *map(_checks, comparison.confirmations),
         attribution_blocks(comparison, full),
         changed_cause_blocks(comparison, shortened(after, _NAME_WIDTH), full=full),
         *doc.under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
@@ -213,15 +215,12 @@ def metric_row(delta: findings.MetricDelta) -> doc.Row:
 # Expectations
 
 
-def _checks(confirmation: findings.Confirmation) -> doc.Checks:
+def _checks(confirmation: findings.Confirmation) -> doc.Section:
+    """Returns the outcome of an expectation, its parts, and why they are expected."""
+    title = f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
     tone: doc.Tone = "good" if confirmation.confirmed else "warn"
     rows = [doc.Holds(check.ok, check.metric, check.expected) for check in confirmation.checks]
-    return doc.Checks(confirmation_title(confirmation), tone, rows)
-
-
-def confirmation_title(confirmation: findings.Confirmation) -> str:
-    """Returns the name of an expectation and its outcome."""
-    return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
+    return [doc.Checks(title, tone, rows), doc.Text(WHY_EXPECTED[confirmation.name], "quiet")]
 
 
 # Machine code
@@ -314,11 +313,17 @@ def _figures(comparison: findings.ComparisonFinding) -> list[tuple[str, float | 
 
 
 def _references(comparison: findings.ComparisonFinding) -> list[str]:
-    """Returns the reference of the percentages; once if both sides have the same."""
+    """Returns what the bytes are, and the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
-    best = "; best_pct: of its fastest algorithm" if any(one.best_pct is not None for one in timings) else ""
-    return [f"reference_pct: speed in percent of {' and of '.join(names)}{best}"] if names else []
+    best = (
+        "; best_pct: of the fastest algorithm that it offers"
+        if any(one.best_pct is not None for one in timings)
+        else ""
+    )
+    moved = f"gbytes_per_s: {USEFUL_BYTES}" if any(one.gbytes_per_s is not None for one in timings) else ""
+    reference = f"reference_pct: speed in percent of {' and of '.join(names)}{best}" if names else ""
+    return [line for line in (moved, reference) if line]
 
 
 def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[doc.Plain]]:

@@ -36,6 +36,7 @@ def provenance_facts(
         ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
         ("workload", size_text(manifest.workload or {})),
         ("verified", _verified(facts)),
+        ("library", _algorithms(facts)),
         ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.has_counters else ""),
         ("measured", _measured(manifest)),
         ("preset", _preset(manifest)),
@@ -198,6 +199,7 @@ def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
 WHICH_MEDIAN = (
     "the median of all repeats; a headline compares means over processes, whose last digit may differ"
 )
+USEFUL_BYTES = "counting only the bytes that the task has to move"  # as its ladder or its user declares them
 _STEADY_MHZ = 15.0  # one step of the clock
 
 
@@ -213,14 +215,20 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     if timing.gflops is not None:
         rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
     if timing.gbytes_per_s is not None:
-        rows.append(("useful", f"{number(timing.gbytes_per_s)} GB/s"))  # the bytes that the ladder declares
+        rows.append(("useful", f"{number(timing.gbytes_per_s)} GB/s, {USEFUL_BYTES}"))
     if timing.reference_median_ns is not None and timing.reference_pct is not None:
-        name = f" ({facts.reference})" if facts.reference else ""
+        called = ", as one calls it" if timing.best_pct is not None else ""
+        name = f" ({facts.reference}{called})" if facts.reference else ""
         reached = f"{number(timing.reference_pct)} % of its speed reached"
         rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
     if timing.best_median_ns is not None and timing.best_pct is not None:
         reached = f"{number(timing.best_pct)} % of its speed reached"
-        rows.append(("at its best", f"{duration(timing.best_median_ns)}{_algorithms(facts)}, {reached}"))
+        rows.append(
+            (
+                "at its best",
+                f"{duration(timing.best_median_ns)} (fastest algorithm of {facts.library or 'its library'}), {reached}",
+            )
+        )
     if facts.clocks:
         rows.append(("clock", clocks_text(facts.clocks)))
     repeats = counted(timing.repeats, "repeat", "repeats")
@@ -229,14 +237,14 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
 
 
 def _algorithms(facts: Provenance) -> str:
-    """Returns the library and its fastest algorithm, and what other processes chose."""
+    """Returns the fastest algorithm of the reference's library, and what other processes chose."""
     known = [
         ", ".join(f"{name} {one[name]}" for name in ("id", "tile", "stages", "split_k") if name in one)
         or "its default"
         for one in facts.algorithms
     ]
     chosen = "; in another process ".join(dict.fromkeys(known))
-    return f" ({facts.library or 'its library'}: {chosen})" if known else ""
+    return f"fastest of {facts.library or 'its library'} when timed: {chosen}" if known else ""
 
 
 def clocks_text(clocks: Clocks) -> str:
