@@ -44,12 +44,20 @@ import pytest
         ("verify sum", "prof verify --ladder sum"),
         ("compare sum 1 2", "prof compare 1 2 --ladder sum"),
         ("show sum 3", "prof show 3 --ladder sum"),
+        ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
     ],
 )
 def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+def test_sql_whose_star_the_shell_replaced_is_said_to_need_quotes(prof_here, tmp_path):
+    (tmp_path / "notes.txt").touch()
+    done = prof_here("query", "select", "notes.txt", "from", "launches", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the shell has put the names of files in place of a *" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["show", "compare 5", "sass", "report", "list", "export"])

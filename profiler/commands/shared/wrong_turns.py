@@ -58,6 +58,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
     if len(options) > 1 and (hint := _ladder_by_option(first, options[1], words[2:])):
         return hint
+    if first == "query" and (hint := _unquoted(options[1:])):
+        return hint
     if first == "check" and len(words) > 2 and not any(word.startswith("-") for word in words[1:]):
         from profiler.ask.baseline import how_to_check_reports
 
@@ -103,6 +105,16 @@ def _is_ladder(word: str) -> bool:
     from profiler.catalog.ladders.ladder import known_ladders
 
     return word.endswith(".toml") or word in known_ladders(Path.cwd())
+
+
+def _unquoted(words: Sequence[str]) -> str | None:
+    """Returns the hint where the shell has cut SQL into words."""
+    sql = list(takewhile(lambda word: not word.startswith("-"), words))
+    if len(sql) < 2:
+        return None
+    replaced = any(Path(word).exists() for word in sql)
+    reason = "; the shell has put the names of files in place of a *" if replaced else ""
+    return f"put the SQL into quotes, as one word{reason}: prof query 'select * from launches'"
 
 
 def _another_word(words: Sequence[str]) -> str | None:
