@@ -45,12 +45,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     if not words:
         return None
     options = words[: words.index("--")] if "--" in words else words
-    for name in _FORMATS:
-        if f"--{name}" in options:
-            return f"there is no --{name}: give --format {name}"
-    for option, value in pairwise(options):
-        if option == "-f" and value in _FORMATS:
-            return f"there is no -f: give --format {value}"
+    if hint := _format_by_option(options):
+        return hint
     if words[0] in _TAKES and (hint := _too_many(words[0], options[1:])):
         return hint
     first = words[0]
@@ -75,6 +71,16 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
     return _another_word(words)
+
+
+def _format_by_option(options: Sequence[str]) -> str | None:
+    for name in _FORMATS:
+        if f"--{name}" in options:
+            return f"there is no --{name}: give --format {name}"
+    for option, value in pairwise(options):
+        if option == "-f" and value in _FORMATS:
+            return f"there is no -f: give --format {value}"
+    return None
 
 
 def _ladder_by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
