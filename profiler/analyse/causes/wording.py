@@ -35,12 +35,12 @@ IN_TRITON = {
     "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",
     "fp64-arithmetic": "Keep values in float32 (`.to(tl.float32)`), if single precision is enough: one operand in float64 makes the whole "
     "expression so.",
-    "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing and of "
+    "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "
     "`libdevice.pow`, or evaluate once for each row.",
     "divergent-branches": "Avoid `if` and `while` whose condition differs between the threads of a program: compute both sides and choose with "
     "`tl.where`, or sort the work by what it needs.",
     "idle-lanes": "Give each thread an element: a block of at least 32 x `num_warps` elements (fewer warps for short rows, or several rows a "
-    "program), of which masks leave few off.",
+    "program), few of which are masked off.",
     "loads-not-overlapped": "Load ahead: `num_stages` of 3 or more for a loop with `tl.dot` (`tl.range(…, num_stages=3)` for others), several "
     "independent `tl.load` before the first use, or more programs and `num_warps`.",
     "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",

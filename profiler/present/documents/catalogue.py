@@ -124,9 +124,8 @@ def _sections(preset: Preset) -> str:
 
 _FIGURES = ("runs", "launches")
 _NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # a narrow window leaves them out in this order
-_MOST_OTHERS = (
-    12  # names of no ladder in the overview: with a row for each of a dozen ladders, they fill a screen
-)
+# Names of no ladder in the overview: with a row for each of a dozen ladders, they fill a screen.
+_MOST_OTHERS = 12
 _LADDER_FIGURES = ("kernel", "profiled", "timed", "tuned")
 
 

@@ -231,6 +231,14 @@ def test_what_a_quarter_of_the_warps_wait_for_before_a_barrier_the_others_wait_f
     assert model.places.of_some == ({} if of_some is None else {"long_scoreboard": pytest.approx(of_some)})
 
 
+def test_no_barrier_of_another_function_waits_for_what_stands_before_it_in_the_file():
+    lines = [(LOAD, 25.0), (ADD, 25.0), ("BAR.SYNC.DEFER_BLOCKING 0x0", 100.0)]
+    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 50}}})
+    evidence.sites[-1].function += 1
+    model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged)
+    assert model.places.of_some == {}
+
+
 def test_who_waits_behind_contended_atomics_waits_in_their_queue():
     evidence = evidence_of(ATOMIC, LOAD, ADD, facts={2: {"waits": {"long_scoreboard": 50}}})
     model = model_time(evidence.profile, {}, evidence.sites, {"long_scoreboard": 1.0}, evidence.charged, True)

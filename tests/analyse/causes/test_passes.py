@@ -82,6 +82,8 @@ def test_the_same_address_is_the_same_number_however_it_is_written():
         ("R7, R6, R1, RZ", "R7, R6, R0, RZ"),  # by blocks instead of threads
         ("0x2, RZ", "0x3, RZ"),  # another stride
         ("CS2R R6, SRZ", "LDS R6, [R3]"),  # where memory says
+        ("CS2R R6, SRZ", "LDC R6, c[0x3][R20]"),  # where a table says
+        ("0x2, RZ", "R1, RZ"),  # by a shift that nobody knows
     ],
 )
 def test_a_loop_that_reads_elsewhere_is_no_second_pass(old, new):
@@ -102,6 +104,7 @@ def test_what_was_stored_in_between_is_read_on_purpose():
         SECOND, ["MOV R8, R2", "LEA R8, R1, R8, 0x2", "IMAD R8, R0, 0x1000, R8", "STG.E [R8.64], R20"]
     )
     assert not found(SECOND, ["LDS R8, [R3]", "STG.E [R12.64], R20"])
+    assert not found(SECOND, ["LDS R8, [R3]", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R12.64], R20"])
 
 
 def test_a_block_cannot_keep_more_than_its_registers_hold():

@@ -60,6 +60,22 @@ def test_without_one_of_the_masks_the_arithmetic_is_another(mask):
     assert find(LOAD, XOR, *(one.replace(mask, "0xff00ff") for one in BY_MASKS), STORE) == []
 
 
+def test_masks_that_reverse_bits_add_nothing_and_count_none():
+    reversing = [
+        line
+        for by, mask in (("0x1", "0x55555555"), ("0x2", "0x33333333"), ("0x4", "0xf0f0f0f"))
+        for line in (
+            f"SHF.R.U32.HI R4, RZ, {by}, R3",
+            f"LOP3.LUT R4, R4, {mask}, RZ, 0xc0, !PT",
+            f"LOP3.LUT R3, R3, {mask}, RZ, 0xc0, !PT",
+            f"IMAD.SHL.U32 R3, R3, {1 << int(by, 16):#x}, RZ",
+            "LOP3.LUT R3, R3, R4, RZ, 0xfc, !PT",
+        )
+    ]
+    assert find(LOAD, XOR, *reversing, STORE) == []
+    assert find(LOAD, XOR, *reversing[:-1], "IADD3 R3, R3, R4, RZ", STORE)
+
+
 @pytest.mark.parametrize(("bits", "found"), [(7, 0), (8, 1), (32, 1)])
 def test_a_byte_of_single_bits_is_counted_and_fewer_may_be_flags(bits, found):
     assert len(find(LOAD, XOR, *by_shifts(bits), STORE)) == found

@@ -17,12 +17,12 @@ from profiler.catalog.metrics import LANES
 # and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
 # rung 5 of the GEMM ladder. A step is worth taking where it at least doubles the reuse.
 _NEXT_STEPS = (8 / 3, 6.4)
-# A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 # In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
 # whose results four warps hold in half of their registers. Where the copies are not counted, twice the tile is assumed to fit.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
 _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
+# A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
@@ -142,7 +142,7 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         for site, part in fixed.items()
         if (loop := evidence.innermost_loop(site)) in alone and (loop, _address(site.instruction)) in stores
     }
-    # Copies that pass by the registers store as well, wherever it is.
+    # Copies that need no registers store in shared memory too, although their kind is a load.
     writing = {evidence.innermost_loop(site) for site in evidence.sites if site.stores_in_shared}
     loops_with_stores = writing - {None}
     same = {

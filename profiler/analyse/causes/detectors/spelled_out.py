@@ -13,7 +13,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
-# these masks but the reversal of bits, which is one instruction as well. The last one is used once for each word of 32 bits.
+# these masks but the reversal of bits, which adds nothing. The last one is used once for each word of 32 bits.
 _MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
 _ADDS_BYTES = "0x1010101"
 _SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
@@ -62,7 +62,7 @@ def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
         masking = [site for site in sites if site.kind == "integer" and _masks_of(site)]
         if {mask for site in masking for mask in _masks_of(site)} < set(_MASKS):
             continue
-        words += sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
+        once = sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
         masking += [
             site for site in sites if site.kind == "integer" and _ADDS_BYTES in site.instruction.operands
         ]
@@ -76,8 +76,19 @@ def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
             and site.instruction.name in _SHIFTS
             and any(one in inside for one in sources_of(evidence, site))
         )
-        found += [site for site in members | dict.fromkeys(reading) if site.kind == "integer"]
+        members |= dict.fromkeys(reading)
+        if any(_is_sum(site) for site in members):
+            found += [site for site in members if site.kind == "integer"]
+            words += once
     return found, words
+
+
+def _is_sum(site: Site) -> bool:
+    return (
+        site.instruction.name in ("IADD3", "VIADD")
+        or site.opcode.startswith("IMAD.IADD")
+        or _ADDS_BYTES in site.instruction.operands
+    )
 
 
 def _masks_of(site: Site) -> set[str]:

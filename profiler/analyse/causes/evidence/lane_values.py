@@ -48,9 +48,8 @@ def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:
     if int(operands[2], 16) < _WARP_BITS:
         return False
     written = sources_of(evidence, site)
-    if (
-        len(written) == 1 and written[0].instruction.name == "IMAD"
-    ):  # blocks before this one, and the thread in it
+    # Blocks before this one, and the thread in it.
+    if len(written) == 1 and written[0].instruction.name == "IMAD":
         written = [one for one in sources_of(evidence, written[0]) if not _is_of_grid(one)]
     return len(written) == 1 and _IN_X in written[0].instruction.text
 

@@ -192,6 +192,8 @@ def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> di
     some, total = Waits(), Waits()
     before: list[Site] = []
     for site in sites:
+        if before and before[-1].function != site.function:
+            before = []
         for reason, waiting in charged[site].items():
             total[reason] += waiting
         if site.kind == "barrier":

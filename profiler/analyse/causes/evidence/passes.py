@@ -18,10 +18,10 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-_WORD = 2**32
-_ADDRESS = re.compile(
-    r"\[(U?R\d+)(?:\.64|\.U32)?(?:\+(-?0x[0-9a-f]+))?\](?!\[)"
-)  # not the descriptor before it
+_BITS = 32
+_WORD = 1 << _BITS
+# Not the descriptor before it.
+_ADDRESS = re.compile(r"\[(U?R\d+)(?:\.64|\.U32)?(?:\+(-?0x[0-9a-f]+))?\](?!\[)")
 _NAMED = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"!?U?P(T|\d+)")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
@@ -81,7 +81,7 @@ def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) 
 
 def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
     """Returns whether the kernel stores where it loads, or where nobody knows."""
-    stores = [one for one in between if one.kind == "global store"]
+    stores = [one for one in between if one.kind in ("global store", "atomic")]
     return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
 
 
@@ -124,7 +124,7 @@ def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int
     """Returns the words that an instruction writes; None where it is none that addresses are made of."""
     name, *modifiers = instruction.opcode.removeprefix("U").split(".")
     operands = [one for one in instruction.operands if not _PREDICATE.fullmatch(one)][1:]
-    if name in ("S2R", "LDC") or instruction.opcode.startswith(("ULDC", "S2UR")):
+    if name in ("S2R", "S2UR", "LDC") and not _NAMED.search(operands[0]):
         return [_made_up(operands[0]), _made_up(f"{operands[0]} upper")]
     if name == "CS2R":
         return [0, 0] if operands[0] == "SRZ" else None
@@ -155,18 +155,18 @@ def _value(operand: str, registers: Mapping[str, int]) -> int | None:
 
 
 def _compute(name: str, modifiers: Sequence[str], values: Sequence[int]) -> list[int] | None:
-    if name in ("MOV", "2UR", "R2UR") or (name == "IMAD" and modifiers[:1] == ["MOV"]):
+    if name in ("MOV", "R2UR") or (name == "IMAD" and modifiers[:1] == ["MOV"]):
         return [values[-1] if name == "IMAD" else values[0]]
     if name in ("IADD3", "VIADD", "IADD"):
         return [sum(values)]
     if name == "IMAD":
         product = values[0] * values[1] + values[2]
         return [product, product // _WORD] if "WIDE" in modifiers else [product]
-    if name == "LEA":
+    if name == "LEA" and values[2] < _BITS:
         return [(values[0] << values[2]) + values[1]]
     if name == "SHF":
         low = values[0] % _WORD
-        return [low << values[1]] if modifiers[:1] == ["L"] else None
+        return [low << values[1]] if modifiers[:1] == ["L"] and values[1] < _BITS else None
     if name == "LOP3":
         return [_look_up(*values[:4])]
     return None

@@ -31,7 +31,7 @@ Kind = Literal[
 GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
 ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
-# Copies from global to shared memory that pass by the registers: loads that are stores as well.
+# Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
@@ -100,9 +100,8 @@ class _Meaning:
 
     kind: Kind
     width: int  # bits that one lane accesses; 0 where it accesses no memory
-    units: tuple[
-        str, ...
-    ]  # the resources that each execution takes a part of; twice where it takes twice as long
+    # The resources that each execution takes a part of; twice where it takes twice as long.
+    units: tuple[str, ...]
 
 
 @lru_cache(maxsize=4096)

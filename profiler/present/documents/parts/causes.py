@@ -19,9 +19,8 @@ _NO_LINES = (
     "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
     "CuPy: `options=('-lineinfo',)`)"
 )
-_OF_CUPY = re.compile(
-    r"(^|/)[0-9a-f]{40}\.cubin\.cu$"
-)  # how CuPy names the code that it compiles, none of which is a file
+# How CuPy names the code that it compiles, none of which is a file.
+_OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
 _COUNTED_BY_CUPY = "the lines of a .cubin.cu are those of the code that CuPy compiled: of a RawKernel, they count from the first line of its text"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
