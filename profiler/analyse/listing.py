@@ -34,7 +34,7 @@ class Listing(Struct, frozen=True):
 
 
 class StoreOverview(Struct, frozen=True):
-    """What is stored, in short: a row for each ladder that has runs, and the newest run of each other name."""
+    """Sums up what is stored: a row for each ladder that has runs, and a row for each name that belongs to no ladder."""
 
     ladders: list[dict[str, str | int]]
     others: list[dict[str, str | int]]

@@ -86,11 +86,17 @@ def derive_listing(
 
 def _newest_rows(store: RunStore, run_ids: Sequence[RunId]) -> list[dict[str, _Cell]]:
     """Returns one row for each name, with its number of runs and the newest of them, whose manifests alone are read."""
+    newest = _newest_of_names(run_ids)
+    store.read_ahead(run_id for run_id, _ in newest)
+    return [_row(store, run_id, runs) for run_id, runs in newest]
+
+
+def _newest_of_names(run_ids: Sequence[RunId]) -> list[tuple[RunId, int]]:
+    """Returns the newest run of each name, and how many that name has."""
     by_name: dict[str, list[RunId]] = defaultdict(list)
     for run_id in run_ids:
         by_name[run_id.name].append(run_id)
-    store.read_ahead(alike[-1] for alike in by_name.values())
-    return [_row(store, by_name[name][-1], len(by_name[name])) for name in sorted(by_name, key=natural_order)]
+    return [(by_name[name][-1], len(by_name[name])) for name in sorted(by_name, key=natural_order)]
 
 
 def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> list[RunId]:
@@ -115,30 +121,29 @@ def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> li
     return found
 
 
-def derive_overview(store: RunStore, listed: Listing, settings: Settings) -> StoreOverview:
-    """Returns a listing of every name as a row for each ladder, by name, and the rows of all other names, newest first.
+def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> StoreOverview | None:
+    """Returns a row for each ladder, by name, and one for each name of no ladder, newest first; None for so many names or fewer.
 
-    The GPUs of a ladder are those of the newest run of each of its names, whose manifests the listing has read.
+    The GPUs of a ladder are those of the newest run of each of its names, whose manifests alone are read.
     """
-    by_ladder: dict[str, list[tuple[dict[str, _Cell], Manifest]]] = defaultdict(list)
+    newest = _newest_of_names(_on(store, meant_by(None, settings), settings.gpu))
+    if len(newest) <= longer_than:
+        return None
+    store.read_ahead(run_id for run_id, _ in newest)
+    by_ladder: dict[str, list[tuple[int, Manifest]]] = defaultdict(list)
     others = []
-    for row in listed.runs:
-        run_id = RunId.parse(str(row["run_id"]))
-        assert run_id is not None
-        try:
-            manifest = store.open(run_id).manifest
-        except RunUnusable:  # the listing has noted it
-            manifest = None
-        if manifest is None or manifest.ladder is None:
-            others.append(row)
+    for run_id, runs in newest:
+        found = _read(store, run_id)
+        if isinstance(found, str) or found.ladder is None:
+            others.append(_row_of(run_id, found, runs))
         else:
-            by_ladder[manifest.ladder].append((row, manifest))
+            by_ladder[found.ladder].append((runs, found))
     ladders = [
         _named(
             OVERVIEW_HEADER,
             name,
             len({manifest.kernel for _, manifest in found}),
-            sum(int(row["runs"]) for row, _ in found),
+            sum(runs for runs, _ in found),
             max(manifest.recorded for _, manifest in found)[:_DATE_CHARACTERS],
             ", ".join(sorted({gpu for _, manifest in found for gpu in manifest.gpus})),
             _title(name, settings),
@@ -195,16 +200,26 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
 
 
 def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _Cell]:
+    return _row_of(run_id, _read(store, run_id), runs)
+
+
+def _read(store: RunStore, run_id: RunId) -> Manifest | str:
+    """Returns the manifest of a run, or in one word why it cannot be used."""
+    try:
+        return store.open(run_id).manifest
+    except RunUnusable as error:
+        store.leave_out(str(run_id), error)
+        return DAMAGED if isinstance(error, RunDamaged) else UNREADABLE
+
+
+def _row_of(run_id: RunId, manifest: Manifest | str, runs: int | None) -> dict[str, _Cell]:
     """Returns the row of a run, with its workload, or with the number of `runs` if that is given.
 
     A run that cannot be used is listed too, with what the name of its folder says.
     """
     header = RUNS_HEADER if runs is None else NAMES_HEADER
-    try:
-        manifest = store.open(run_id).manifest
-    except RunUnusable as error:
-        store.leave_out(str(run_id), error)
-        state = DAMAGED if isinstance(error, RunDamaged) else UNREADABLE
+    if isinstance(manifest, str):
+        state = manifest
         return _named(header, run_id.name, "" if runs is None else runs, "", 0, "", "", state, str(run_id))
     return _named(
         header,

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from profiler.store.packs.plan import FEWEST_RUNS
+from profiler.store.runs.run_store import RunStore
 
 
 def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):
@@ -198,6 +199,21 @@ def test_the_whole_list_is_there_for_who_asks_and_for_programs(prof_here, crowde
     assert rungs <= names
     if "--ladder" not in words:
         assert {f"mine-{number}" for number in range(14)} <= names
+
+
+def test_the_overview_opens_the_newest_run_of_each_name_once(prof_here, crowded, monkeypatch):
+    """Of a store at a URL, each is a request."""
+    opened: list[str] = []
+    open_one = RunStore.open
+
+    def spying(store, run_id):
+        opened.append(run_id.name)
+        return open_one(store, run_id)
+
+    monkeypatch.setattr(RunStore, "open", spying)
+    assert prof_here("list", cwd=crowded).returncode == 0
+    assert opened
+    assert len(opened) == len(set(opened))
 
 
 def test_a_few_names_are_listed_each(prof_here, many):

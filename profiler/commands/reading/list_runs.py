@@ -80,6 +80,14 @@ def list_runs(
             _print_kernels(rows, settings)
         store.require_whole()
         return
+    # People would get more names than a screen has lines; programs get every name.
+    may_be_long = name is None and not full and not settings.ladder_given
+    is_read_by_people = settings.format is options.Format.table
+    overview = derive_overview(store, settings, _SCREEN) if may_be_long and is_read_by_people else None
+    if overview is not None:
+        print_document(overview_document(overview), format=settings.format)
+        store.require_whole()
+        return
     is_shown = name is None and settings.format in (options.Format.table, options.Format.json)
     found = readable_ladder(settings) if is_shown else None
     listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
@@ -87,19 +95,11 @@ def list_runs(
         raise no_such_run(store, name, settings)
     if settings.format is options.Format.json:
         print(json_answer(listed, full))
-    elif _is_long(listed, settings) and name is None and not full and not settings.ladder_given:
-        overview = derive_overview(store, listed, settings)
-        print_document(overview_document(overview), format=settings.format)
     else:
         _print_listing(listed, settings, of_one_name=name is not None)
     if not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
-
-
-def _is_long(listed: Listing, settings: options.VerbSettings) -> bool:
-    """Returns whether people would get more names than a screen has lines; programs get every name."""
-    return settings.format is options.Format.table and len(listed.runs) > _SCREEN
 
 
 def _print_listing(listed: Listing, settings: options.VerbSettings, *, of_one_name: bool) -> None:

@@ -85,7 +85,7 @@ def _format_by_option(options: Sequence[str]) -> str | None:
 
 def _ladder_by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
     """Returns the hint where a verb got a ladder, or a rung or a report in its place, without the option for it."""
-    if word.startswith("-"):
+    if word.startswith("-") or (verb != "ladder" and word.isdecimal()):
         return None
     rest = printable(" ".join(others))
     if verb == "ladder":
