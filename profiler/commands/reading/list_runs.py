@@ -80,6 +80,8 @@ def list_runs(
             _print_kernels(rows, settings)
         store.require_whole()
         return
+    is_shown = name is None and settings.format in (options.Format.table, options.Format.json)
+    found = readable_ladder(settings) if is_shown else None
     # People would get more names than a screen has lines; programs get every name.
     may_be_long = name is None and not full and not settings.ladder_given
     is_read_by_people = settings.format is options.Format.table
@@ -88,8 +90,6 @@ def list_runs(
         print_document(overview_document(overview), format=settings.format)
         store.require_whole()
         return
-    is_shown = name is None and settings.format in (options.Format.table, options.Format.json)
-    found = readable_ladder(settings) if is_shown else None
     listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
     if name is not None and not listed.runs:
         raise no_such_run(store, name, settings)
