@@ -11,6 +11,7 @@ import pytest
 from profiler.analyse.causes.detectors import (
     ceilings,
     conversions,
+    double_precision,
     global_memory,
     instructions,
     lanes,
@@ -610,7 +611,7 @@ def test_a_value_that_is_converted_and_back_is_rounded_which_still_takes_instruc
 
 def issue_of_fp64(*lines, **more):
     """Returns the part of the issue slots that single precision would save."""
-    (candidate,) = instructions.detect_fp64(evidence_of(*lines, **more))
+    (candidate,) = double_precision.detect_fp64(evidence_of(*lines, **more))
     return candidate.effect.resources["issue"]
 
 
@@ -662,15 +663,57 @@ def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_o
     assert issue_of_fp64(*refined, file=None) == pytest.approx(0.6)  # four of ten instructions stay
 
 
+@pytest.mark.parametrize(
+    ("terms", "constants", "issue"),
+    [
+        (5, 5, 2 / 3),  # the moves alone
+        (6, 6, (2 + 1 - 24 / 53) / 3),
+        (6, 1, 2 / 8),  # the same constant again and again, as in a loop that was unrolled
+    ],
+)
+def test_a_long_polynomial_in_double_precision_has_more_terms_than_single_precision_needs(
+    terms, constants, issue
+):
+    lines = []
+    for term in range(terms):
+        moves = [f"UMOV UR4, 0x{term}5555555", f"UMOV UR5, 0x3fa5555{term}"] if term < constants else []
+        lines += [*moves, "DFMA R20, R18, R20, UR4"]
+    assert issue_of_fp64(*lines) == pytest.approx(issue)
+
+
+@pytest.mark.parametrize(
+    ("registers", "pairs", "by_registers", "waves", "warps"),
+    [
+        (40, 8, 6, 9.0, 8 / 6),  # as many as other limits allow
+        (41, 8, 5, 9.0, 6 / 5),  # 33 registers are allocated as 40
+        (40, 8, 6, 1.2, 1.2),  # the grid has no more blocks
+        (32, 8, 8, 9.0, 1.0),  # registers limit nothing
+    ],
+)
+def test_values_of_one_register_leave_places_for_more_warps(registers, pairs, by_registers, waves, warps):
+    evidence = evidence_of(
+        *[f"DADD R{2 * pair}, R{2 * pair}, 1" for pair in range(pairs)],
+        figures={
+            "registers": registers,
+            "blocks_by_registers": by_registers,
+            "launch__occupancy_limit_warps": 8,
+            "occupancy_limit_pct": 100 * by_registers / 8,
+            "waves": waves,
+        },
+    )
+    (candidate,) = double_precision.detect_fp64(evidence)
+    assert candidate.effect.warps == pytest.approx(warps)
+
+
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():
     assert names(conversions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
     assert names(conversions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
-    (candidate,) = instructions.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
+    (candidate,) = double_precision.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
     assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)
-    assert names(instructions.detect_fp64, evidence_of("FADD R4, R4, R6")) == []
+    assert names(double_precision.detect_fp64, evidence_of("FADD R4, R4, R6")) == []
 
 
 @pytest.mark.parametrize(("acting", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])

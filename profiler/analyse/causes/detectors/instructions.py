@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
@@ -38,13 +37,11 @@ _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
-_EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
+EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
 # first three causes of every kernel of the record as they are.
 NEAR = 24
-# A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
-_FP64_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
 
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -176,59 +173,11 @@ def _unfused(evidence: Evidence) -> list[Site]:
     return found
 
 
-def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
-    """Names double-precision arithmetic, with the conversions and moves that serve it."""
-    sites = evidence.of("fp64")
-    if not sites:
-        return
-    converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
-    # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
-    # two each and would be a part of the instruction, and what refines a function's first guess.
-    fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
-    refining = _spare(evidence, _is_fp64_function, (*_EVALUATING, "fp64"))
-    fractions |= {site: max(spare, fractions.get(site, 0.0)) for site, spare in refining.items()}
-    fewer = evidence.without(fractions)
-    share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
-    mixed = " Values are converted from float and back for it." if converting else ""
-    yield Candidate(
-        "fp64-arithmetic",
-        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
-        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
-        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0))),
-        {site: site.executed for site in sites},
-        {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
-    )
-
-
-def _moving_for_fp64(evidence: Evidence) -> list[Site]:
-    """Returns the moves whose result is an operand of arithmetic in double precision, or the upper half of one."""
-    found = []
-    for sites in evidence.by_function.values():
-        for index, site in enumerate(sites):
-            if site.instruction.name not in ("MOV", "UMOV") and not site.opcode.startswith("IMAD.MOV"):
-                continue
-            written = set(written_registers(site.instruction))
-            for one in sites[index + 1 : index + 1 + NEAR]:
-                read = sources_read(one)
-                if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
-                    found.append(site)
-                    break
-                if written & read:
-                    break
-    return found
-
-
-def _upper_half(register: str) -> str:
-    letters = register.rstrip("0123456789")
-    number = register[len(letters) :]
-    return f"{letters}{int(number) + 1}" if number else register
-
-
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
-    fractions = _spare(evidence, _evaluates, _EVALUATING) | fractions
+    fractions = find_spare(evidence, _evaluates, EVALUATING) | fractions
     busy = evidence.model.busy.get("xu", 0.0)
     if not any(fractions.values()):
         return
@@ -262,11 +211,7 @@ def _is_of_shared_angle(site: Site) -> bool:
     return _POLYNOMIAL in site.instruction.text
 
 
-def _is_fp64_function(site: Site) -> bool:
-    return bool(_FP64_FUNCTIONS.match(site.opcode))
-
-
-def _spare(
+def find_spare(
     evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
 ) -> dict[Site, float]:
     """Returns the part of the instructions for functions that the fast forms would save.

@@ -182,7 +182,7 @@ def _is_held_back(evidence: Evidence) -> bool:
     Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
     """
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    fitting = min(_limits(evidence).values(), default=0.0)
+    fitting = min(find_occupancy_limits(evidence).values(), default=0.0)
     if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
         return False
     held = fitting * occupancy / limit
@@ -203,7 +203,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     limit = evidence.find("occupancy_limit_pct")
     if not limit or limit >= 100:
         return
-    known = _limits(evidence)
+    known = find_occupancy_limits(evidence)
     if not known:
         return
     name = min(known, key=lambda one: known[one])
@@ -216,7 +216,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _limits(evidence: Evidence) -> dict[str, float]:
+def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
     """Returns how many blocks an SM holds by each limit; of equal limits, the first is the simplest to change."""
     limits = {
         "block-too-small": evidence.find("launch__occupancy_limit_blocks"),

@@ -1,0 +1,151 @@
+"""Detects arithmetic in double precision, and what goes with it in single precision: conversions, moves, terms and registers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.instructions import EVALUATING, NEAR, find_spare, sources_read
+from profiler.analyse.causes.detectors.launch import find_occupancy_limits
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.registers import register_of, written_registers
+from profiler.catalog.metrics import LANES
+
+# A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
+_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
+_ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
+# Each term of a polynomial adds about as many bits to its result as the one before: 24 bits take as much fewer of them than 53.
+_SPARE_OF_POLYNOMIAL = 1 - 24 / 53
+# In double precision, the library's logarithm has seven such terms, and its exponential nine. A polynomial of fewer is as likely part
+# of the source, where it stays as it is in single precision.
+_LEAST_TERMS = 6
+_LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
+# An SM's registers, and how many of them a warp gets at a time for each thread (CUDA C++ Programming Guide, "Compute Capabilities").
+_REGISTERS, _GRANULARITY = 65_536, 8
+
+
+def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
+    """Names double-precision arithmetic, with the conversions and moves that serve it."""
+    sites = evidence.of("fp64")
+    if not sites:
+        return
+    converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
+    # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
+    # two each and would be a part of the instruction, what refines a function's first guess, and terms that only double precision needs.
+    fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
+    refining = find_spare(evidence, _is_function, (*EVALUATING, "fp64"))
+    terms = dict.fromkeys(_find_terms(evidence), _SPARE_OF_POLYNOMIAL)
+    for spare in (refining, terms):
+        fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
+    fewer = evidence.without(fractions)
+    share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
+    mixed = " Values are converted from float and back for it." if converting else ""
+    yield Candidate(
+        "fp64-arithmetic",
+        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
+        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
+        Effect(
+            {**fewer.resources, "fp64": 1.0},
+            evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
+            warps=_more_warps(evidence, sites),
+        ),
+        {site: site.executed for site in sites},
+        {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
+    )
+
+
+def _is_function(site: Site) -> bool:
+    return bool(_FUNCTIONS.match(site.opcode))
+
+
+def _moving_for_fp64(evidence: Evidence) -> list[Site]:
+    """Returns the moves whose result is an operand of arithmetic in double precision, or the upper half of one."""
+    found = []
+    for sites in evidence.by_function.values():
+        for index, site in enumerate(sites):
+            if not _is_move(site):
+                continue
+            written = set(written_registers(site.instruction))
+            for one in sites[index + 1 : index + 1 + NEAR]:
+                read = sources_read(one)
+                if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
+                    found.append(site)
+                    break
+                if written & read:
+                    break
+    return found
+
+
+def _is_move(site: Site) -> bool:
+    return site.instruction.name in ("MOV", "UMOV") or site.opcode.startswith("IMAD.MOV")
+
+
+def _upper_half(register: str) -> str:
+    letters = register.rstrip("0123456789")
+    number = register[len(letters) :]
+    return f"{letters}{int(number) + 1}" if number else register
+
+
+def _find_terms(evidence: Evidence) -> list[Site]:
+    """Returns the terms of polynomials in double precision, as functions of the library end in them.
+
+    A term multiplies the sum of those before it, and adds a constant of its own, which moves have put into a pair of registers.
+    """
+    found: dict[Site, None] = {}
+    for sites in evidence.by_function.values():
+        moved: dict[str, Site] = {}
+        sums: dict[
+            str, dict[Site, Site]
+        ] = {}  # the terms of the sum in a register, with the move of the constant of each
+        for site in sites:
+            written = written_registers(site.instruction)
+            terms = _sum_with(site, moved, sums) if site.instruction.name == "DFMA" else {}
+            for register in written:
+                moved.pop(register, None)
+                sums.pop(register, None)
+                if _is_move(site) and _LITERAL.match(site.instruction.operands[-1]):
+                    moved[register] = site
+            if terms:
+                sums[written[0]] = terms
+                if len(set(terms.values())) >= _LEAST_TERMS:
+                    found |= dict.fromkeys(terms)
+    return list(found)
+
+
+def _sum_with(site: Site, moved: dict[str, Site], sums: dict[str, dict[Site, Site]]) -> dict[Site, Site]:
+    """Returns the terms of the sum that a multiply-add makes if it adds a moved constant; none otherwise."""
+    _, *factors, addend = (_named(operand) for operand in site.instruction.operands)
+    if addend not in moved:
+        return {}
+    before = next((sums[one] for one in factors if one in sums), {})
+    return {**before, site: moved[addend]}
+
+
+def _named(operand: str) -> str:
+    """Returns R12 for `-R12.reuse`, and UR4 for `UR4`."""
+    return register_of(operand) or operand.strip("-|").partition(".")[0]
+
+
+def _more_warps(evidence: Evidence, sites: Iterable[Site]) -> float:
+    """Returns how many times as many warps fit if no value is a pair of registers, where registers limit them."""
+    limits = find_occupancy_limits(evidence)
+    blocks, registers = limits.get("registers-limit-occupancy"), evidence.find("registers")
+    full = evidence.find("occupancy_limit_pct")
+    if not (blocks and registers and full and evidence.shape) or blocks > min(limits.values()):
+        return 1.0
+    pairs = {
+        register
+        for site in sites
+        if site.instruction.name in _ARITHMETIC
+        for operand in site.instruction.operands
+        if (register := register_of(operand))
+    }
+    left = _GRANULARITY * math.ceil(max(1.0, registers - len(pairs)) / _GRANULARITY)
+    threads = LANES * math.ceil(math.prod(evidence.shape.block) / LANES)
+    others = [count for name, count in limits.items() if name != "registers-limit-occupancy"]
+    fitting = min([_REGISTERS // (left * threads), 100 * blocks / full, *others])
+    return max(1.0, min(fitting / blocks, evidence.find("waves") or 1.0))
