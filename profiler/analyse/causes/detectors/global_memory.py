@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.latency import CONSTANTS, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -16,6 +16,10 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
+# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
+# places of 32 banks need 3.5 on average: so many fall into the fullest bank.
+_PASSES_AT_RANDOM = 3.5
+_SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 # Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MOST_REGISTERS = 255
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
@@ -270,3 +274,28 @@ def _is_contiguous(evidence: Evidence, site: Site) -> bool:
 
 def _bytes(site: Site) -> float:
     return site.executed * (site.acting or LANES) * site.width / 8
+
+
+def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
+    """Names lookups in constant memory whose address depends on the lane."""
+    sites = evidence.lookups_apart
+    waiting = 100 * evidence.time_of(sites)
+    busy = 100 * evidence.model.busy.get(CONSTANTS, 0.0)
+    if not sites or not waiting:
+        return
+    yield Candidate(
+        "divergent-constants",
+        "The lanes of a warp look at different places in constant memory, which are served one after the other: that keeps the cache of "
+        f"constants busy for about {busy:.0f} % of the time, and warps spend {waiting:.0f} % of theirs waiting for it.",
+        "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "
+        "(`const … * __restrict__`), or let all lanes of a warp look at the same place.",
+        # There are as many lookups as before, and each is less work.
+        Effect(
+            {CONSTANTS: _SPARED_IN_SHARED_MEMORY},
+            lighter=evidence.waiting_for(
+                dict.fromkeys(sites, _SPARED_IN_SHARED_MEMORY), "mio_throttle", "short_scoreboard"
+            ),
+        ),
+        {site: evidence.charged[site].total for site in sites},
+        {"waiting_pct": waiting, "constants_busy_pct": busy},
+    )
