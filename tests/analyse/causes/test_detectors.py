@@ -78,8 +78,10 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])
-def test_loads_that_repeat_data_count_only_the_sectors_that_it_fills(sectors):
-    """The others go by a change of the layout, which is a cause of its own; the loads themselves go either way."""
+def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_that_the_data_fills(
+    sectors,
+):
+    """The waiting for the others goes by a change of the layout, which is a cause of its own."""
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
@@ -87,8 +89,23 @@ def test_loads_that_repeat_data_count_only_the_sectors_that_it_fills(sectors):
     assert "4 times" in candidate.sentence
     repeated = 3 / 4
     assert candidate.effect.resources["lsu"] == pytest.approx(repeated)
-    assert candidate.effect.resources["l1"] == pytest.approx(repeated * 4 / sectors)
-    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(repeated * 4 / sectors)
+    assert candidate.effect.resources["l1"] == pytest.approx(repeated)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(repeated * 4 / sectors)
+
+
+@pytest.mark.parametrize(("waits_for_loads", "fewer"), [(30, 3 / 4 * 1 / 2), (0, 0.0)])
+def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_for_loads_before_it(
+    waits_for_loads, fewer
+):
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        1: {"waits": {"long_scoreboard": waits_for_loads}},
+        3: {"waits": {"barrier": 30}},
+    }
+    figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", "BAR.SYNC 0x0", "EXIT", facts=facts, figures=figures)
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
+    assert candidate.effect.waits["barrier"] == pytest.approx(fewer)
 
 
 # Of a loop that adds up rows: the row depends on the block's y, and x is that of the lane.

@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
+from profiler.analyse.causes.detectors.waiting import (
+    find_loads_beside,
+    find_lonely_loads,
+    find_own_part,
+)
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
@@ -152,32 +156,36 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
 def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1.
 
-    Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less.
+    Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
+    warps apart, so that fewer of them bring warps to a barrier closer together.
     """
     hits = (evidence.find("l1_hit_pct") or 0.0) / 100
     fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
+    apart = {barrier: hits * part * (1 - own) for barrier, own in find_own_part(evidence).items()}
     return replace(
-        fewer, waits={**fewer.waits, "long_scoreboard": latency}, lighter={"long_scoreboard": queued}
+        fewer,
+        waits={
+            **fewer.waits,
+            "long_scoreboard": latency,
+            "barrier": evidence.waiting_for(apart, "barrier").get("barrier", 0.0),
+        },
+        lighter={"long_scoreboard": queued},
     )
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of no longer executing these parts of the loads.
+    """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
 
-    It counts only the sectors that the data fills. The others also go when lanes come to lie together, which
-    is the smaller change, and a cause of its own.
+    Of the waiting, it counts only what is for the sectors that the data fills. The rest also goes when lanes
+    come to lie together, which is the smaller change, and a cause of its own.
     """
-    fewer = evidence.without(fractions)
     filled = {
         site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
         for site, part in fractions.items()
     }
-    of_filled = evidence.without(filled)
-    return Effect(
-        {**fewer.resources, **{unit: of_filled.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
-    )
+    return Effect(evidence.without(fractions).resources, evidence.waiting_for(filled))
 
 
 def count_times_requested(evidence: Evidence, together: bool = False) -> float:

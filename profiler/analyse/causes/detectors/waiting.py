@@ -177,7 +177,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     waiting = evidence.time_of(sites, "barrier", "membar")
     if not waiting:
         return
-    fractions = {site: EIGHTFOLD * part for site, part in _own_part(evidence).items()}
+    fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
     fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
     yield Candidate(
@@ -219,7 +219,7 @@ def _meets_in_banks(site: Site) -> bool:
 
 def _waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
     """Returns the part of the waiting at each barrier in which other warps of the block wait for the tile that they stage."""
-    own = _own_part(evidence)
+    own = find_own_part(evidence)
     return {
         site: EIGHTFOLD * (1 - part)
         for site, part in own.items()
@@ -227,7 +227,7 @@ def _waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, floa
     }
 
 
-def _own_part(evidence: Evidence) -> dict[Site, float]:
+def find_own_part(evidence: Evidence) -> dict[Site, float]:
     """Returns the part of the waiting at each barrier that is not for loads since the barrier before it."""
     parts: dict[Site, float] = {}
     loading = 0.0
