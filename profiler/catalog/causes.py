@@ -140,7 +140,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-shared-accesses",
             "Values go through shared memory that a register or a shuffle could carry.",
-            "A shared access whose address does not change in the loop that repeats it, or loads repeated without a store between.",
+            "A shared access whose address does not change in the loop that repeats it; loads repeated without a store between; or a loop that takes "
+            "every value through shared memory in each turn, for one or two operations.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, has_fixed_address
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_processing,
+    has_fixed_address,
+    sources_of,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -27,6 +33,9 @@ _FMAS_OF_A_PRODUCT = 0.5
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
+# A trip through shared memory loads each value once; counts of a stencil, a scan or a tree are two and more. With four turns, there
+# are two that can be joined, twice. Up to two operations on a value take less than its trip: an address, a load and a store.
+_LOADS_OF_A_TRIP, _TURNS_TO_JOIN, _ARITHMETIC_OF_A_TRIP = 1.5, 4, 2.0
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
@@ -159,6 +168,75 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(loads),
             {site: site.executed for site in loads},
         )
+    yield from _find_round_trips(evidence)
+
+
+def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields loops in which all values go to shared memory and back between two barriers, for little arithmetic.
+
+    Two turns at once, on twice as many values in each thread's registers, take half of the trips, with their addresses and barriers.
+    """
+    loops = {evidence.innermost_loop(site): site for site in evidence.of("barrier")}
+    computing = find_processing(evidence)
+    for loop, barrier in loops.items():
+        before = evidence.last_before(barrier.function, loop) if loop else None
+        if loop is None or before is None or barrier.executed < _TURNS_TO_JOIN * before.executed:
+            continue
+        inside = evidence.inside(loop)
+        loads, stores = (
+            [site for site in inside if site.kind == kind] for kind in ("shared load", "shared store")
+        )
+        back = [site for site in stores if _was_in_shared(evidence, site, inside)]
+        read, written = (sum(site.executed for site in sites) for sites in (loads, back))
+        if not back or read > _LOADS_OF_A_TRIP * written or len(back) < len(stores):
+            continue
+        processing = [site for site in inside if site in computing]
+        per_store = sum(site.executed for site in processing) / written
+        if per_store > _ARITHMETIC_OF_A_TRIP:
+            continue
+        yield Candidate(
+            "redundant-shared-accesses",
+            f"In each of {barrier.executed / before.executed:.0f} turns of a loop, every value goes to shared memory and back for "
+            f"{per_store:.1f} operations.",
+            "Do two turns at once, on twice as many values in the registers of each thread (such as butterflies of radix 4), or let "
+            "turns inside a warp exchange values by `__shfl_xor_sync`.",
+            _with_half_the_trips(evidence, [site for site in inside if site not in computing]),
+            {site: site.executed for site in (*loads, *back)},
+            {"operations_per_trip": per_store},
+        )
+
+
+def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
+    """Returns the effect of executing these sites half as often.
+
+    Each thread then accesses values that lie twice as far from those of its neighbours. Where lanes meet in the same banks, twice as
+    many do, so that the passes for that stay.
+    """
+    fewer = evidence.without(dict.fromkeys(sites, 1 / 2))
+    apart = {site: 1 / 2 / _ways(site) for site in sites}
+    return Effect(
+        {**fewer.resources, "l1": evidence.part_of_l1(apart)},
+        {**fewer.waits, **evidence.waiting_for(apart, *_WAITS)},
+    )
+
+
+def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
+    """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
+    value = store.instruction.operands[-1]
+    wanted = [
+        one for one in sources_of(evidence, store) if register_of(value) in written_registers(one.instruction)
+    ]
+    seen: set[Site] = set()
+    while wanted:
+        one = wanted.pop()
+        if one in seen or one not in inside:
+            continue
+        seen.add(one)
+        if one.kind == "shared load":
+            return True
+        if one.kind not in ACCESSES:
+            wanted += sources_of(evidence, one)
+    return False
 
 
 def _address(instruction: Instruction) -> str:
