@@ -91,6 +91,8 @@ def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for
     assert candidate.effect.resources["lsu"] == pytest.approx(repeated)
     assert candidate.effect.resources["l1"] == pytest.approx(repeated)
     assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(repeated * 4 / sectors)
+    (estimated,) = redundant_accesses.detect_redundant_loads(replace(evidence, has_costs=False))
+    assert estimated.effect.resources["l1"] == pytest.approx(repeated * 4 / sectors)
 
 
 @pytest.mark.parametrize(("waits_for_loads", "fewer"), [(30, 3 / 4 * 1 / 2), (0, 0.0)])

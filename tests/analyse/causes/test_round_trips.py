@@ -52,6 +52,7 @@ def test_a_loop_that_takes_all_values_through_shared_memory_in_each_turn_could_t
         },  # each is used by several threads
         {"work": (SUM, DIFFERENCE, *["FMUL R9, R9, R9"] * 3)},  # more than two operations for each store
         {"stored": ("R13", "R14")},  # other values
+        {"loads": ("LDS R8, [R4]", "LDS R7, [R4+0x4]")},  # neighbours
         {"loads": ("LDG.E R8, [R4.64]", "LDS R7, [R6]"), "stored": ("R8", "R10")},  # a tile that is filled
     ],
 )

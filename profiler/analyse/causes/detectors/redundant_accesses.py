@@ -179,13 +179,18 @@ def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
 
     Of the waiting, it counts only what is for the sectors that the data fills. The rest also goes when lanes
-    come to lie together, which is the smaller change, and a cause of its own.
+    come to lie together, which is the smaller change, and a cause of its own. So it is with all sectors that were not counted, but
+    estimated from the time that L1 was busy.
     """
     filled = {
         site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
         for site, part in fractions.items()
     }
-    return Effect(evidence.without(fractions).resources, evidence.waiting_for(filled))
+    fewer, of_filled = evidence.without(fractions), evidence.without(filled)
+    looked_up = fewer if evidence.has_costs else of_filled
+    return Effect(
+        {**fewer.resources, **{unit: looked_up.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
+    )
 
 
 def count_times_requested(evidence: Evidence, together: bool = False) -> float:

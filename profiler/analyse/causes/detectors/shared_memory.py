@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.redundant_accesses import base_of
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_processing,
@@ -190,6 +191,9 @@ def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:
         read, written = (sum(site.executed for site in sites) for sites in (loads, back))
         if not back or read > _LOADS_OF_A_TRIP * written or len(back) < len(stores):
             continue
+        # Partners at a distance that changes meet in groups of four. At one that does not, each has another partner in every turn.
+        if len({base_of(site) for site in loads}) == 1:
+            continue
         processing = [site for site in inside if site in computing]
         per_store = sum(site.executed for site in processing) / written
         if per_store > _ARITHMETIC_OF_A_TRIP:
@@ -209,15 +213,13 @@ def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:
 def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of executing these sites half as often.
 
-    Each thread then accesses values that lie twice as far from those of its neighbours. Where lanes meet in the same banks, twice as
-    many do, so that the passes for that stay.
+    Each thread then makes twice as many accesses in a row, which queue behind each other: the waiting for them stays. The values lie
+    twice as far from those of its neighbours. Where lanes meet in the same banks, twice as many do, so that the passes for that stay.
     """
     fewer = evidence.without(dict.fromkeys(sites, 1 / 2))
     apart = {site: 1 / 2 / _ways(site) for site in sites}
-    return Effect(
-        {**fewer.resources, "l1": evidence.part_of_l1(apart)},
-        {**fewer.waits, **evidence.waiting_for(apart, *_WAITS)},
-    )
+    waits = {reason: part for reason, part in fewer.waits.items() if reason not in _WAITS}
+    return Effect({**fewer.resources, "l1": evidence.part_of_l1(apart)}, waits)
 
 
 def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
