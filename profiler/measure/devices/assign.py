@@ -83,22 +83,16 @@ def collect_on_fleet(
     fleet: Fleet,
     store: RunStore,
     observer: FleetObserver,
-    patience: Patience | None = None,
-    sandbox: Sandbox | None = None,
+    patience: Patience = Patience(),
 ) -> Iterator[CollectOutcome]:
-    """Collects every target once, on any worker; raises errors that would meet all of them.
-
-    Reports are read in `sandbox`, by default in a new one that ends with the collection.
-    """
+    """Collects every target once, on any worker; raises errors that would meet all of them."""
     if not groups:
         return
     with ExitStack() as stack:
         staging = stack.enter_context(store.staging())
         finishing = ThreadPoolExecutor(available_cores(), thread_name_prefix="finish")
         stack.callback(finishing.shutdown, cancel_futures=True)
-        if sandbox is None:
-            sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
-        patience = patience or Patience()
+        sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
         queue, left = GroupQueue(groups, patience.return_s), sum(len(group.targets) for group in groups)
         collection = _FleetCollection(
             plan, queue, left, fleet, store, observer, patience, staging, sandbox, finishing
