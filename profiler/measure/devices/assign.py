@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Protocol
 
 from profiler.cluster.worker_pool import Worker
 from profiler.errors import (
@@ -32,6 +31,7 @@ from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome, Turns
 from profiler.measure.devices.device import Device
 from profiler.measure.devices.groups import GroupQueue, TargetGroup
+from profiler.measure.devices.on_cluster import ClusterFleet
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
@@ -41,22 +41,6 @@ _LOOK_S = 0.5
 _ENDING_S = 0.05
 _OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another host may well be able to measure
 _MOST_LOSSES = 3  # workers that may be lost during one kernel; and times that a group may start over
-
-
-class Fleet(Protocol):
-    """Workers that come and go."""
-
-    def workers(self) -> Sequence[Worker]:
-        """Returns the present workers; raises if they cannot be known."""
-
-    def device_of(self, worker: Worker) -> Device | None:
-        """Returns the worker's device, or None if the worker is not used; raises WorkerLost."""
-
-    def coming(self) -> bool:
-        """Returns whether more workers are on their way, however long that takes."""
-
-    def interrupt(self) -> None:
-        """Ends what the devices are doing; the threads that wait for them go on."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +64,7 @@ class Patience:
 def collect_on_fleet(
     plan: CollectPlan,
     groups: Sequence[TargetGroup],
-    fleet: Fleet,
+    fleet: ClusterFleet,
     store: RunStore,
     observer: FleetObserver,
     patience: Patience = Patience(),
@@ -110,7 +94,7 @@ class _FleetCollection:
     _plan: CollectPlan
     _groups: GroupQueue
     _left: int  # targets without an outcome
-    _fleet: Fleet
+    _fleet: ClusterFleet
     _store: RunStore
     _observer: FleetObserver
     _patience: Patience
