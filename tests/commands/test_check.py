@@ -105,9 +105,9 @@ def test_no_error_of_the_house_ends_with_1(record, check, tmp_path):
 # Which runs
 
 
-def test_the_recorded_kernels_got_faster_and_the_other_way_round_slower(prof_here, recorded):
-    forth = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6")
-    back = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5")
+def test_the_recorded_kernels_got_faster_and_the_other_way_round_slower(prof_recorded):
+    forth = prof_recorded("check", "--baseline", "5", "6")
+    back = prof_recorded("check", "--baseline", "6", "5")
     assert (forth.returncode, back.returncode) == (0, 1)
 
 
@@ -338,9 +338,9 @@ def test_every_kernel_of_two_recordings(record, check):
     assert chosen["kernel"] == "b"
 
 
-def test_timings_alone_are_checked(prof_here, recorded, tmp_path, monkeypatch):
+def test_timings_alone_are_checked(prof_recorded, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = prof_here("--runs", recorded.root, "check", "--baseline", "gemm-5-timed", "gemm-6-timed")
+    result = prof_recorded("check", "--baseline", "gemm-5-timed", "gemm-6-timed")
     assert result.returncode == 0
     assert "duration_ns (timed)" in result.stdout
 
@@ -470,28 +470,28 @@ def test_names_from_anywhere_end_in_no_output_as_anything_but_text(
     assert len(list(ElementTree.parse(tmp_path / "check.xml").iter("testcase"))) > 20
 
 
-def test_a_regression_says_its_cause_and_what_to_change(prof_here, recorded):
-    check = ("--runs", recorded.root, "check", "--baseline", "6", "5")
-    text = prof_here(*check).stdout
+def test_a_regression_says_its_cause_and_what_to_change(prof_recorded):
+    check = ("check", "--baseline", "6", "5")
+    text = prof_recorded(*check).stdout
     assert text.index("Why: ") < text.index("Next: ") < text.index("duration_ns")
-    (pair,) = json.loads(prof_here(*check, "--format", "json").stdout)["pairs"]
+    (pair,) = json.loads(prof_recorded(*check, "--format", "json").stdout)["pairs"]
     assert "LDS" in pair["why"]
     assert pair["next"]
-    assert "Why: " in prof_here(*check, "--format", "markdown").stdout
-    passed = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6", "--format", "json").stdout
+    assert "Why: " in prof_recorded(*check, "--format", "markdown").stdout
+    passed = prof_recorded("check", "--baseline", "5", "6", "--format", "json").stdout
     assert json.loads(passed)["pairs"][0]["why"] == ""
 
 
-def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_here, recorded):
-    check = ("--runs", recorded.root, "check", "--baseline", "6", "5", "--max-slower")
-    assert prof_here(*check, "5%").returncode == 1
-    assert prof_here(*check, "50").returncode == 0
-    assert prof_here(*check, "much").returncode == 2
-    fraction = prof_here(*check, "0.05")
+def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_recorded):
+    check = ("check", "--baseline", "6", "5", "--max-slower")
+    assert prof_recorded(*check, "5%").returncode == 1
+    assert prof_recorded(*check, "50").returncode == 0
+    assert prof_recorded(*check, "much").returncode == 2
+    fraction = prof_recorded(*check, "0.05")
     assert fraction.returncode == 2
     assert "5%" in fraction.stderr
-    assert prof_here(*check, "0.05%").returncode == 1
-    assert prof_here(*check, "0").returncode == 1
+    assert prof_recorded(*check, "0.05%").returncode == 1
+    assert prof_recorded(*check, "0").returncode == 1
 
 
 # Accepted changes
@@ -731,9 +731,9 @@ def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(re
     assert check("--baseline", baseline, third).returncode == 80, "another name was accepted"
 
 
-def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_here, recorded):
-    pair = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5", "--format", "json", "--full")
-    compared = prof_here("--runs", recorded.root, "compare", "6", "5", "--format", "json", "--full")
+def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_recorded):
+    pair = prof_recorded("check", "--baseline", "6", "5", "--format", "json", "--full")
+    compared = prof_recorded("compare", "6", "5", "--format", "json", "--full")
     (found,), comparison = json.loads(pair.stdout)["pairs"], json.loads(compared.stdout)
     assert found["cause"] == comparison["causes"][0]
     assert {"cause", "where", "try", "saves_pct"} <= found["cause"].keys()
