@@ -457,9 +457,7 @@ def test_listing_and_the_catalogue_need_no_tables(recorded):
     assert imported_by("metrics", CATALOGUE[0].name) & heavy == set()
 
 
-def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(
-    prof_here, prof_recorded, tmp_path
-):
+def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(prof_recorded):
     for words in (["show", "nope", "--format", "json"], ["--format=json", "show", "nope"]):
         failed = prof_recorded(*words)
         (error,) = json.loads(failed.stdout).values()

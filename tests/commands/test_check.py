@@ -125,7 +125,7 @@ def test_the_newest_run_is_no_baseline_of_its_own(record, check):
     assert "newer than the baseline" in result.stderr
 
 
-def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path, monkeypatch):
+def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path):
     """A wrong PROF_RUNS would make every job green, for ever."""
     record("runs", "k1")
     record("runs", "k2")
@@ -623,9 +623,7 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     assert "only in the candidate, so not checked: new" in result.stdout
 
 
-def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpart(
-    record, check, prof_here, tmp_path
-):
+def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpart(record, check, prof_here):
     sides = {"main": ("void gemm<(int)8, 0>(int)", "old"), "runs": ("void gemm<(int)8>(int, long)", "new")}
     before, after = (record(folder, "k", kernels=names) for folder, names in sides.items())
     result = check("--baseline", "main", "--all", "--format", "json")

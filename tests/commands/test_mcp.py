@@ -260,7 +260,7 @@ def test_a_name_that_matches_no_run_is_a_failure_that_names_a_pattern(ask):
     assert fitting.structured_content["runs"] != []
 
 
-def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, prof_here, reports, tmp_path):
+def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, reports, tmp_path):
     sides = {"before": "range.ncu-rep", "after": str(reports / "range.ncu-rep")}
     (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports, apart=True)
     assert result.structured_content["before"]["report"] == "range.ncu-rep"
@@ -830,7 +830,7 @@ def test_without_the_sdk_it_is_one_error_with_the_command_that_brings_it(tmp_pat
     assert "Traceback" not in result.stderr
 
 
-def test_no_other_verb_imports_it(prof):
+def test_no_other_verb_imports_it():
     code = "import sys; import profiler.cli; print(sorted({'mcp', 'mcp_types', 'anyio', 'pydantic', 'msgspec'} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

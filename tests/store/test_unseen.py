@@ -243,7 +243,7 @@ def test_a_client_that_uploads_such_a_report_meanwhile_is_refused(alike, loose, 
     assert [one.name for one in RunStore(url).ids()] == ["graph"]
 
 
-def test_packing_removes_no_run_of_another_report(loose, store, tmp_path):
+def test_packing_removes_no_run_of_another_report(loose):
     """Two runs of one time whose hashes begin alike are one run to every reader; both stay."""
     (folder,) = (path for path in loose.root.iterdir() if path.is_dir())
     manifest = read_manifest(folder)
