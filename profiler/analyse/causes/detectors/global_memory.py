@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
@@ -176,6 +177,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     sites = evidence.of("atomic", "shared atomic")
     if not sites:
         return
+    evidence = replace(evidence, retried=frozenset())
     retried = [site for site in sites if ".CAS" in site.opcode]
     around = [evidence.innermost_loop(site) for site in retried]
     loops = [loop for loop in around if loop is not None]
