@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
+from profiler.analyse.causes.detectors.redundant_accesses import (
+    OFTEN,
+    base_of,
+    count_times_requested,
+    offset_of,
+)
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import counted
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
@@ -65,15 +72,44 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
+        narrow = _kept_narrow(evidence, sites)
         yield Candidate(
             "misaligned-accesses",
             f"The lanes of a warp are neighbours but start inside a sector: {request:.1f} sectors a request, where "
-            f"{needed:.1f} would do.",
-            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index.",
-            _cheaper(evidence, sites),
+            f"{needed:.1f} would do."
+            + (f" That also keeps {counted(len(narrow), 'access', 'accesses')} narrow." if narrow else ""),
+            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index."
+            + (" Then let each thread access 16 bytes at once." if narrow else ""),
+            _with_fewer(_cheaper(evidence, sites), evidence.without(narrow)),
             {site: site.excess_sectors for site in sites},
             {"sectors_per_request": request, "ideal_sectors_per_request": needed},
         )
+
+
+def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]:
+    """Returns the part of the accesses that go if rows are aligned, because the hardware refuses wide ones at other addresses.
+
+    A block that takes a row in pieces, an element a thread of each, could as well take several elements a thread. The
+    pieces lie as many bytes apart as all threads access at once.
+    """
+    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    pieces: dict[object, list[Site]] = {}
+    for site in sites:
+        if site.width < WIDEST_BITS and threads and offset_of(site) % (threads * site.width // 8) == 0:
+            pieces.setdefault((base_of(site), site.width, site.executed), []).append(site)
+    return {
+        site: 1 - max(site.width / WIDEST_BITS, 1 / len(ones))
+        for ones in pieces.values()
+        if len({offset_of(one) for one in ones}) > 1
+        for site in ones
+    }
+
+
+def _with_fewer(cheaper: Effect, fewer: Effect) -> Effect:
+    """Returns the effect of accesses that are both fewer and cheaper; fewer of them move as much."""
+    moved = ("dram", "l2", "l1")
+    saved = {name: part for name, part in fewer.resources.items() if name not in moved}
+    return Effect(saved | dict(cheaper.resources), fewer.waits, cheaper.lighter)
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
