@@ -65,13 +65,15 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         if fractions:
             wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
             lanes = _mean_lanes(fractions)
+            effect = _for_acting_lanes(evidence, fractions)
             yield Candidate(
                 name,
                 f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
                 advice,
-                _for_acting_lanes(evidence, fractions),
+                effect,
                 {site: part * site.executed for site, part in fractions.items()},
                 {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
+                max(evidence.model.saved(effect), _time_after_others(evidence, fractions)),
             )
 
 
@@ -232,6 +234,23 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             waited += evidence.charged[site]["barrier"] * _in_turn(lonely) * working / everything
         since = []
     return waited / total if total else 0.0
+
+
+def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
+    """Returns the part of the time in which few lanes of a block work on, although others could share it, after the rest has ended.
+
+    At each sample, an SM shows one of its warps, so that these few are seen as often as they are all that is left.
+    """
+    samples = sum(sum(site.waits.values()) for site in evidence.sites)
+    alone = 0.0
+    for sites in evidence.by_function.values():
+        barriers = [index for index, site in enumerate(sites) if site.kind == "barrier"]
+        after = sites[barriers[-1] + 1 :] if barriers else []
+        most = sites[0].executed / 2
+        first = next((index for index, site in enumerate(after) if site.executed < most), len(after))
+        idle = [site for site in after[first:] if site in fractions]
+        alone += _in_turn(idle) * sum(fractions[site] * sum(site.waits.values()) for site in idle)
+    return alone / samples if samples else 0.0
 
 
 def _in_turn(sites: Sequence[Site]) -> float:
