@@ -352,6 +352,11 @@ CAUSES: tuple[CauseKind, ...] = (
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.
 UNOPTIMISED = "unoptimised-code"
+# They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
+GENERAL = frozenset({
+    "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",
+    "grid-too-small", "too-little-work-a-thread",
+})  # fmt: skip
 
 BY_NAME = {kind.name: kind for kind in CAUSES}
 

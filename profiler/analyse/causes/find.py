@@ -1,11 +1,11 @@
-"""Finds the causes of a kernel's time: asks every detector, and sorts by what each change would save.
+"""Finds the causes of a kernel's time: asks every detector, and puts first what is the surest to save much.
 
 A `Profile` in; a `Diagnosis` out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import (
@@ -31,7 +31,7 @@ from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.causes import BY_NAME
+from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
@@ -56,6 +56,9 @@ _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
+# How much surer a specific cause is. Of those that save most in the kernels of four blind tests, 86 % of the specific ones (73 of 85)
+# and 56 % of the general ones (28 of 50) are what the next version of the kernel changed.
+_WEIGHT_OF_GENERAL = 0.6
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
 
 
@@ -130,7 +133,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
             }
     estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
-    return sorted(found, key=_order)[:_MOST_CAUSES]
+    return in_order(found)[:_MOST_CAUSES]
 
 
 def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
@@ -142,8 +145,15 @@ def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
     )
 
 
-def _order(cause: Cause) -> tuple[bool, float]:
-    return (not cause.is_ceiling, -cause.saves_pct.expected)
+def in_order(causes: Iterable[Cause]) -> list[Cause]:
+    """Returns a ceiling first, and then what is the surest to save much."""
+    return sorted(
+        causes,
+        key=lambda one: (
+            not one.is_ceiling,
+            -one.saves_pct.expected * (_WEIGHT_OF_GENERAL if one.cause in GENERAL else 1),
+        ),
+    )
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:

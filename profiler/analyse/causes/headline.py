@@ -97,7 +97,7 @@ def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
 
 
 def next_text(causes: Sequence[Cause]) -> str:
-    """Returns the change that saves most; where nothing is to be gained, what would be another kernel."""
+    """Returns the change to try first; where nothing is to be gained, what would be another kernel."""
     open_ones = [one for one in causes if not one.is_ceiling]
     if causes and causes[0] not in open_ones:
         return f"prof knows no change of this kernel alone that saves much. {causes[0].try_}"

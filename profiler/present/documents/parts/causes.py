@@ -13,7 +13,11 @@ from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
-_MEANING = "what causes {}, by what a change is likely to save (savings overlap)"
+_MEANING = "what causes {}, and what a change is likely to save (savings overlap)"
+_ORDER = (
+    "A fault of the code comes before waiting and too little work under way, unless those cost much more: "
+    "mending it is surer to help."
+)
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _NO_LINES = (
     "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
@@ -70,7 +74,7 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     if shown:
         items = [_item(one, said, quoted, shared) for one in shown]
         blocks.append(Items(_MEANING.format(what), items, _TITLES))
-        blocks += [Text(text) for text in shared.values()]
+        blocks += [Text(text) for text in (*shared.values(), *_why_later(shown))]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({one.saves_pct.expected:.0f} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
@@ -79,6 +83,12 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
             Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more with --full: {named}")
         )
     return blocks
+
+
+def _why_later(causes: Sequence[Cause]) -> list[str]:
+    """Returns why a cause that saves less stands before one that saves more, where one does."""
+    saved = [round(one.saves_pct.expected) for one in causes]
+    return [_ORDER] if saved != sorted(saved, reverse=True) else []
 
 
 def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
