@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from profiler.analyse.causes.detectors import (
+    atomics,
     ceilings,
     conversions,
     global_memory,
@@ -439,8 +440,8 @@ def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
 
 def test_atomics_that_warps_wait_for_are_named():
     evidence = evidence_of("RED.E.ADD [R2.64], R4", "EXIT", facts={0: {"waits": {"lg_throttle": 9}}})
-    assert names(global_memory.detect_atomics, evidence) == ["atomic-contention"]
-    assert names(global_memory.detect_atomics, evidence_of(LOAD)) == []
+    assert names(atomics.detect_atomics, evidence) == ["atomic-contention"]
+    assert names(atomics.detect_atomics, evidence_of(LOAD)) == []
 
 
 @pytest.mark.parametrize(("passes", "found"), [(1.0, []), (2.0, ["bank-conflicts"]), (32.0, ["bank-conflicts"])])  # fmt: skip

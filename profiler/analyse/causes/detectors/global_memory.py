@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import (
@@ -206,40 +205,6 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in sites},
             {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
         )
-
-
-def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
-    """Names atomics, and the loops that retry them, where the lanes of a warp could add up first."""
-    sites = evidence.of("atomic", "shared atomic")
-    if not sites:
-        return
-    evidence = replace(evidence, retried=frozenset())
-    retried = [site for site in sites if ".CAS" in site.opcode]
-    around = [evidence.innermost_loop(site) for site in retried]
-    loops = [loop for loop in around if loop is not None]
-    fractions = dict.fromkeys(sites, 1 - 1 / LANES)
-    fractions |= {
-        site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
-    }
-    waiting = 100 * evidence.time_of(fractions)
-    busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
-    caused = dict.fromkeys((site.kind for site in sites), 0.0)
-    for site in sites:
-        caused[site.kind] += evidence.charged[site].total or site.executed
-    where = "shared" if max(caused, key=lambda kind: caused[kind]) == "shared atomic" else "global"
-    yield Candidate(
-        "atomic-contention",
-        f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
-        + (", which are retried in a loop" if loops else "")
-        + (
-            f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
-        ),
-        "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
-        "update global memory once a block.",
-        evidence.without(fractions),
-        {site: evidence.charged[site].total or site.executed for site in fractions},
-        {"waiting_pct": waiting, "l1_busy_pct": busy},
-    )
 
 
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory, waiting
-from profiler.analyse.causes.evidence.retries import add_retries
+from profiler.analyse.causes.detectors import atomics, waiting
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -23,7 +22,7 @@ LEFT_BY_ITS_RESULT = ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R2], R9", "ISETP.NE.U32.
 
 def retried(*loop, turns=400.0):
     evidence = evidence_of("MOV R8, R9", *((line, turns) for line in loop), "EXIT")
-    return {site.position for site in add_retries(evidence).retried}
+    return {site.position for site in atomics.add_retries(evidence).retried}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
     lines = ("MOV R8, R9", *((line, 400.0) for line in LOCK), "EXIT")
     facts = {4: {"waits": {"barrier": 10}}}
     evidence = evidence_of(*lines, facts=facts)
-    evidence = add_retries(evidence) if adding else evidence
+    evidence = atomics.add_retries(evidence) if adding else evidence
     assert bool(list(waiting.detect_barriers(evidence))) == (not adding)
-    (atomics,) = global_memory.detect_atomics(evidence)
-    assert atomics.effect.waits["barrier"] > 0.9
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.effect.waits["barrier"] > 0.9
