@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -498,6 +498,12 @@ def recorded() -> RunStore:
     tests/data/runs/README.md lists them.
     """
     return RunStore(REPORTS.parent / "runs")
+
+
+@pytest.fixture
+def prof_recorded(prof_here: Prof, recorded: RunStore) -> Prof:
+    """`prof_here` over the recorded runs."""
+    return partial(prof_here, "--runs", recorded.root)
 
 
 @pytest.fixture(scope="session")

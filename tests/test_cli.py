@@ -28,12 +28,6 @@ VERBS = typer.main.get_command(app).commands
 START = [sys.executable, "-c", "from profiler.cli import main; main()"]
 
 
-@pytest.fixture
-def shipped(prof_here, recorded):
-    """`prof` over the recorded runs, in this process."""
-    return lambda *arguments: prof_here("--runs", recorded.root, *arguments)
-
-
 # Help
 
 
@@ -166,26 +160,26 @@ def test_a_process_ends_with_the_code_and_without_a_traceback(prof, recorded):
     assert "Traceback" not in result.stderr
 
 
-def test_a_message_says_what_happened_and_then_what_to_do(shipped):
-    lines = shipped("show", "99").stderr.splitlines()
+def test_a_message_says_what_happened_and_then_what_to_do(prof_recorded):
+    lines = prof_recorded("show", "99").stderr.splitlines()
     assert lines[0].startswith("prof: ")
     assert lines[-1].startswith("      `prof list` shows what is stored")
 
 
-def test_verbose_shows_the_traceback_and_keeps_the_message_and_the_code(shipped):
-    quiet, verbose = shipped("show", "99"), shipped("show", "99", "--verbose")
+def test_verbose_shows_the_traceback_and_keeps_the_message_and_the_code(prof_recorded):
+    quiet, verbose = prof_recorded("show", "99"), prof_recorded("show", "99", "--verbose")
     assert "Traceback" in verbose.stderr
     assert verbose.stderr.endswith(quiet.stderr)
     assert verbose.returncode == quiet.returncode == 21
 
 
 @pytest.mark.parametrize("flag", [[], ["--verbose"]])
-def test_a_bug_is_admitted_as_one_and_never_dumped_on_the_user(shipped, monkeypatch, flag):
+def test_a_bug_is_admitted_as_one_and_never_dumped_on_the_user(prof_recorded, monkeypatch, flag):
     def broken(self):
         raise RuntimeError("two\nlines")
 
     monkeypatch.setattr(RunStore, "ids", broken)
-    result = shipped("list", *flag)
+    result = prof_recorded("list", *flag)
     assert result.returncode == InternalError.exit_code
     assert "prof: RuntimeError: two\\nlines" in result.stderr
     assert "bug in prof" in result.stderr
@@ -204,12 +198,12 @@ def test_shared_options_work_before_and_after_the_verb(prof_here, recorded, monk
     assert before.stdout.startswith("kernel_before,")
 
 
-def test_the_option_nearest_to_the_verb_wins(shipped):
-    assert shipped("--format", "csv", "list", "--format", "json").stdout.startswith("{")
+def test_the_option_nearest_to_the_verb_wins(prof_recorded):
+    assert prof_recorded("--format", "csv", "list", "--format", "json").stdout.startswith("{")
 
 
-def test_another_ladder_has_other_kernels(shipped):
-    result = shipped("show", "9", "--ladder", "copy")
+def test_another_ladder_has_other_kernels(prof_recorded):
+    result = prof_recorded("show", "9", "--ladder", "copy")
     assert result.returncode == 21
     assert "no run of kernel 9; copy has runs of 0 to " in result.stderr
 
@@ -230,8 +224,8 @@ def test_the_runs_folder_comes_from_the_option_then_the_environment_then_the_nea
 @pytest.mark.parametrize(
     "verb", [["compare", "5", "6"], ["show", "6"], ["list"], ["metrics"], ["query", "--tables"]]
 )
-def test_standard_output_is_the_result_and_nothing_else(shipped, verb):
-    result = shipped(*verb, "--format", "json")
+def test_standard_output_is_the_result_and_nothing_else(prof_recorded, verb):
+    result = prof_recorded(*verb, "--format", "json")
     json.loads(result.stdout)
     assert result.stderr == ""
 
@@ -342,8 +336,8 @@ def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(recorded)
     assert re.search(r"duration_ns.* -\d+\.\d\d ± \d\.\d\d % ", page)
 
 
-def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, shipped):
-    metrics = json.loads(shipped("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
+def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, prof_recorded):
+    metrics = json.loads(prof_recorded("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
     (duration,) = [one for one in metrics if one["name"] == "duration_ns"]
     page = on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")
     table = page[page.index("\nmetric ") :].split("\n\n")[0].strip().splitlines()
@@ -463,15 +457,15 @@ def test_listing_and_the_catalogue_need_no_tables(recorded):
     assert imported_by("metrics", CATALOGUE[0].name) & heavy == set()
 
 
-def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(prof_here, shipped, tmp_path):
+def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(prof_recorded):
     for words in (["show", "nope", "--format", "json"], ["--format=json", "show", "nope"]):
-        failed = shipped(*words)
+        failed = prof_recorded(*words)
         (error,) = json.loads(failed.stdout).values()
         assert error["exit_code"] == failed.returncode == 21
         assert error["message"] in failed.stderr
         assert error["remedy"] in failed.stderr
-    assert shipped("show", "nope").stdout == ""
-    assert shipped("show", "nope", "--format", "json", "--format", "csv").stdout == ""
-    undecided = shipped("check", "--baseline", "textbook-5", "textbook-6", "--format", "json")
+    assert prof_recorded("show", "nope").stdout == ""
+    assert prof_recorded("show", "nope", "--format", "json", "--format", "csv").stdout == ""
+    undecided = prof_recorded("check", "--baseline", "textbook-5", "textbook-6", "--format", "json")
     assert undecided.returncode == 80
     assert "pairs" in json.loads(undecided.stdout)

@@ -159,9 +159,9 @@ def test_prof_uses_as_many_cores_as_python_was_told(monkeypatch):
 
 @pytest.mark.parametrize("words", [("show",), ("sass",), ("export",), ("--ladder",), ("--runs",)])
 @pytest.mark.parametrize("path", ["a" * 5000, "/tmp/" + "a" * 5000, "/a" * 3000])
-def test_an_overlong_path_is_no_bug(prof_here, recorded, words, path):
+def test_an_overlong_path_is_no_bug(prof_recorded, words, path):
     before, after = (words, ("list",)) if words[0].startswith("-") else ((), ())
-    done = prof_here("--runs", recorded.root, *before, *(() if before else words), path, *after)
+    done = prof_recorded(*before, *(() if before else words), path, *after)
     assert done.returncode in (PathUnusable.exit_code, 11, 12, 20, 21, 44, 45), done.stderr
     assert "bug in prof" not in done.stderr
 
@@ -184,20 +184,20 @@ HOSTILE_TOML = {
 
 
 @pytest.mark.parametrize("text", HOSTILE_TOML.values(), ids=HOSTILE_TOML.keys())
-def test_a_hostile_ladder_file_is_refused_in_no_time(prof_here, recorded, tmp_path, text):
+def test_a_hostile_ladder_file_is_refused_in_no_time(prof_recorded, tmp_path, text):
     ladder = tmp_path / "ladder.toml"
     ladder.write_text(text)
-    done = prof_here("--runs", recorded.root, "--ladder", ladder, "list", "--kernels")
+    done = prof_recorded("--ladder", ladder, "list", "--kernels")
     assert done.returncode == LadderInvalid.exit_code, done.stderr
     limits = tmp_path / "prof.toml"
     limits.write_text(f"[check]\n{text}")
-    done = prof_here("--runs", recorded.root, "check", "5", "--baseline", "6", cwd=tmp_path)
+    done = prof_recorded("check", "5", "--baseline", "6", cwd=tmp_path)
     assert done.returncode in (0, 1, ThresholdsInvalid.exit_code, 31, 80), done.stderr
 
 
-def test_a_message_that_quotes_a_name_without_end_stays_readable(prof_here, recorded, tmp_path):
+def test_a_message_that_quotes_a_name_without_end_stays_readable(prof_recorded, tmp_path):
     (tmp_path / "prof.toml").write_text(f'[check]\n"{"a" * 500_000}" = 1')
-    done = prof_here("--runs", recorded.root, "check", "5", "--baseline", "6", cwd=tmp_path)
+    done = prof_recorded("check", "5", "--baseline", "6", cwd=tmp_path)
     assert done.returncode == ThresholdsInvalid.exit_code
     assert "is not a metric of the catalogue" in done.stderr
     assert len(done.stderr) < 5000
@@ -220,9 +220,7 @@ def test_only_regular_files_are_opened(recorded, tmp_path, file, kind):
 
 
 @pytest.mark.parametrize("file", ["ladder.toml", "prof.toml", "prof.accepted.jsonl"])
-def test_a_file_of_a_project_is_not_read_beyond_its_largest_size(
-    recorded, tmp_path, monkeypatch, prof_here, file
-):
+def test_a_file_of_a_project_is_not_read_beyond_its_largest_size(tmp_path, monkeypatch, prof_recorded, file):
     """A file of a terabyte takes no room on a disk, and comes with any repository."""
     with (tmp_path / file).open("wb") as sparse:
         sparse.truncate(1 << 40)
@@ -232,7 +230,7 @@ def test_a_file_of_a_project_is_not_read_beyond_its_largest_size(
         if file == "ladder.toml"
         else ["check", "--baseline", "5", "6"]
     )
-    done = prof_here("--runs", recorded.root, *words)
+    done = prof_recorded(*words)
     refused = LadderInvalid if file == "ladder.toml" else ThresholdsInvalid
     assert done.returncode == refused.exit_code, done.stderr
     assert file in done.stderr

@@ -314,18 +314,10 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
     rows = [
-        {
-            "run_id": manifest.run_id,
-            "name": manifest.name,
-            "ladder": manifest.ladder,
-            "kernel": manifest.kernel,
+        {name: getattr(manifest, name, None) for name in _MANIFEST_SCHEMA.names}
+        | {
             "workload": _workload_text(manifest),
-            "origin": manifest.origin,
-            "recorded": manifest.recorded,
-            "launches": manifest.launches,
             "gpu": ", ".join(manifest.gpus),
-            "ncu_version": manifest.ncu_version,
-            "clock_control": manifest.clock_control,
             "report_sha256": manifest.sha256 if manifest.reports else None,
         }
         for manifest in manifests
@@ -339,18 +331,11 @@ def _workload_text(manifest: Manifest) -> str | None:
 
 
 _MANIFEST_SCHEMA = pa.schema(
-    [
-        ("run_id", pa.string()),
-        ("name", pa.string()),
-        ("ladder", pa.string()),
-        ("kernel", pa.int64()),
-        ("workload", pa.string()),
-        ("origin", pa.string()),
-        ("recorded", pa.string()),
-        ("launches", pa.int64()),
-        ("gpu", pa.string()),
-        ("ncu_version", pa.string()),
-        ("clock_control", pa.string()),
-        ("report_sha256", pa.string()),
-    ]
+    {
+        **dict.fromkeys(("run_id", "name", "ladder"), pa.string()),
+        "kernel": pa.int64(),
+        **dict.fromkeys(("workload", "origin", "recorded"), pa.string()),
+        "launches": pa.int64(),
+        **dict.fromkeys(("gpu", "ncu_version", "clock_control", "report_sha256"), pa.string()),
+    }
 )

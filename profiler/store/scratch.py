@@ -47,21 +47,15 @@ def try_lock(path: Path) -> int | None:
 @contextmanager
 def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
     """Holds the lock; waits for another process or thread that has it, but not for ever. The file stays."""
-    descriptor = _open_lock(path)
+    descriptor, deadline = _open_lock(path), time.monotonic() + limit_s
     try:
-        _wait_for(descriptor, path, limit_s)
+        while not _taken(descriptor):
+            if time.monotonic() >= deadline:
+                raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s")
+            time.sleep(_POLL_S)
         yield
     finally:
         os.close(descriptor)
-
-
-def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
-    """Takes the lock within this time; StoreLocked names who holds it."""
-    deadline = time.monotonic() + limit_s
-    while not _taken(descriptor):
-        if time.monotonic() >= deadline:
-            raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s")
-        time.sleep(_POLL_S)
 
 
 def _taken(descriptor: int) -> bool:

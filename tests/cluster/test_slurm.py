@@ -51,7 +51,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def nothing_left(variables: dict[str, str], eventually: Eventually) -> Callable[[], None]:
+def nothing_left(variables: dict[str, str]) -> Callable[[], None]:
     """Slurm still clears away what was cancelled, but nothing runs and nothing waits."""
 
     def check() -> None:

@@ -13,10 +13,8 @@ import pytest
         ("compare", "2", "3", "--ladder", "copy"),
     ],
 )
-def test_the_output_does_not_depend_on_the_working_folder(prof_here, recorded, tmp_path, words):
-    there, here = (
-        prof_here("--runs", recorded.root, *words, cwd=folder) for folder in (tmp_path, recorded.root)
-    )
+def test_the_output_does_not_depend_on_the_working_folder(prof_recorded, recorded, tmp_path, words):
+    there, here = (prof_recorded(*words, cwd=folder) for folder in (tmp_path, recorded.root))
     assert there.returncode == 0, there.stderr
     assert there.stdout == here.stdout
 

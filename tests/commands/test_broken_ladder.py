@@ -19,8 +19,8 @@ def beside_broken_ladder(tmp_path: Path) -> Path:
     "words",
     [("list",), ("show", "gemm-6"), ("compare", "5", "6"), ("compare", "5", "6", "--size", "4096"), ("sass", "5", "6")],
 )  # fmt: skip
-def test_stored_runs_are_read_without_it(prof_here, recorded, beside_broken_ladder, words):
-    done = prof_here("--runs", recorded.root, *words, cwd=beside_broken_ladder)
+def test_stored_runs_are_read_without_it(prof_recorded, beside_broken_ladder, words):
+    done = prof_recorded(*words, cwd=beside_broken_ladder)
     assert done.returncode == 0, done.stderr
     cautions = [line for line in done.stderr.splitlines() if "ladder.toml" in line]
     assert len(cautions) == 1
@@ -34,8 +34,8 @@ def test_report_files_do_not_look_at_it(prof_here, reports, beside_broken_ladder
 
 @pytest.mark.parametrize("words", [("ladder",), ("list", "--kernels"), ("show", "6", "--ladder", "kernels/gemm/ladder.toml")])  # fmt: skip
 def test_a_verb_that_needs_a_broken_ladder_fails_with_its_file_and_line(
-    prof_here, recorded, beside_broken_ladder, words
+    prof_recorded, beside_broken_ladder, words
 ):
-    done = prof_here("--runs", recorded.root, *words, cwd=beside_broken_ladder)
+    done = prof_recorded(*words, cwd=beside_broken_ladder)
     assert done.returncode == 45
     assert "kernels/gemm/ladder.toml:2" in done.stderr

@@ -18,13 +18,17 @@ STEADY = [1.000e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
 
 @pytest.fixture
 def record(make_run, dated, tmp_path, monkeypatch):
-    """`record(folder, name, factor)`: a run whose launches took `factor` milliseconds; every one is newer."""
+    """`record(folder, name, factor)`: a run whose launches of each kernel took `factor` milliseconds; every one is newer."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     seconds = iter(range(1, 60))
 
-    def store(folder, name, factor=1.0, readings=STEADY, launches=(), **fields):
-        made = [{"kernel": "k", "metrics": {DURATION: (factor * one, "ns")}} for one in readings]
+    def store(folder, name, factor=1.0, kernels="k", readings=STEADY, launches=(), **fields):
+        made = [
+            {"kernel": kernel, "metrics": {DURATION: (factor * one, "ns")}}
+            for kernel in kernels
+            for one in readings
+        ]
         launches = launches or made
         run = make_run(*launches, name=name, root=tmp_path / folder, **fields)
         return dated(run.path, next(seconds))
@@ -34,8 +38,12 @@ def record(make_run, dated, tmp_path, monkeypatch):
 
 @pytest.fixture
 def check(prof_here, tmp_path):
-    """`check(...)` in the folder `runs`; `.lines` are those of the table."""
+    """`check(...)` in the folder `runs`."""
     return lambda *arguments: prof_here("--runs", tmp_path / "runs", "check", *arguments)
+
+
+def cases_of(junit):
+    return {case.get("classname"): case for case in ElementTree.parse(junit).iter("testcase")}
 
 
 # Exit codes
@@ -97,9 +105,9 @@ def test_no_error_of_the_house_ends_with_1(record, check, tmp_path):
 # Which runs
 
 
-def test_the_recorded_kernels_got_faster_and_the_other_way_round_slower(prof_here, recorded):
-    forth = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6")
-    back = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5")
+def test_the_recorded_kernels_got_faster_and_the_other_way_round_slower(prof_recorded):
+    forth = prof_recorded("check", "--baseline", "5", "6")
+    back = prof_recorded("check", "--baseline", "6", "5")
     assert (forth.returncode, back.returncode) == (0, 1)
 
 
@@ -117,7 +125,7 @@ def test_the_newest_run_is_no_baseline_of_its_own(record, check):
     assert "newer than the baseline" in result.stderr
 
 
-def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path, monkeypatch):
+def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path):
     """A wrong PROF_RUNS would make every job green, for ever."""
     record("runs", "k1")
     record("runs", "k2")
@@ -171,9 +179,7 @@ def test_a_regression_does_not_vanish_with_the_name_of_its_recording(record, che
     assert result.stdout.splitlines()[0].endswith("; 1 recording is new: k2-renamed, m=4096")
     assert (tmp_path / "summary.md").read_text().startswith(f"### ❔ {told.partition('(')[0]}")
     assert "if it was removed on purpose, give --accept REASON" in result.stderr
-    cases = {
-        one.attrib["classname"]: one for one in ElementTree.parse(tmp_path / "check.xml").iter("testcase")
-    }
+    cases = cases_of(tmp_path / "check.xml")
     assert [child.tag for child in cases["k2, m=4096"]] == ["error"]
     assert [child.tag for child in cases["k2-renamed, m=4096"]] == ["skipped"]
     assert check("--baseline", "main", "--allow-unclear", "--junit", "check.xml").returncode == 0
@@ -194,8 +200,7 @@ def test_a_recording_that_is_only_new_passes_and_is_named(record, check):
 def test_a_pattern_checks_the_recordings_of_two_folders_that_hold_such_a_kernel(record, check):
     for folder, factor in (("main", 1.0), ("runs", 1.001)):
         for name in ("one", "two"):
-            made = [{"kernel": f"{name}_kernel", "metrics": {DURATION: (factor * ns, "ns")}} for ns in STEADY]
-            record(folder, name, launches=made)
+            record(folder, name, factor, [f"{name}_kernel"])
     result = check("--baseline", "main", "-k", "one_k", "--format", "json")
     assert result.returncode == 0
     assert [pair["kernel"] for pair in json.loads(result.stdout)["pairs"]] == ["one_kernel"]
@@ -274,8 +279,7 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
     """Nobody has said which of two kernels is meant."""
     for folder, factor in (("main", 1.0), ("runs", 1.2)):
         record(folder, "slower", factor)
-        two = [{"kernel": kernel, "metrics": {DURATION: (factor * 1e6, "ns")}} for kernel in "ab"]
-        record(folder, "several", launches=two)
+        record(folder, "several", factor, kernels="ab", readings=[1e6])
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 1
     assert result.stdout.splitlines()[-1] == (
@@ -292,8 +296,7 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
 def test_a_recording_of_several_kernels_is_not_said_to_be_measured_differently(record, check):
     for folder, factor in (("main", 1.0), ("runs", 1.001)):
         record(folder, "one", factor)
-        two = [{"kernel": kernel, "metrics": {DURATION: (factor * 1e6, "ns")}} for kernel in "ab"]
-        record(folder, "several", launches=two)
+        record(folder, "several", factor, kernels="ab", readings=[1e6])
     result = check("--baseline", "main")
     assert result.returncode == 31
     assert result.stderr.splitlines()[-1].strip() == (
@@ -324,24 +327,20 @@ def test_two_folders_of_reports_are_stored_first(prof_here, reports, tmp_path):
     assert "before holds 1 report: gemm_5.ncu-rep" in result.stderr
 
 
-def test_every_kernel_of_two_recordings(prof_here, make_run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_every_kernel_of_two_recordings(record, check):
     for name in ("before", "after"):
-        launches = [
-            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in "abc" for one in STEADY
-        ]
-        make_run(*launches, name=name, root=tmp_path / "runs")
-    both = ["check", "--baseline", "before", "after", "--format", "json"]
-    assert prof_here(*both).returncode == 32, "which of them?"
-    pairs = json.loads(prof_here(*both, "--all").stdout)["pairs"]
+        record("runs", name, kernels="abc")
+    both = ["--baseline", "before", "after", "--format", "json"]
+    assert check(*both).returncode == 32, "which of them?"
+    pairs = json.loads(check(*both, "--all").stdout)["pairs"]
     assert [pair["kernel"] for pair in pairs] == ["a", "b", "c"]
-    (chosen,) = json.loads(prof_here(*both, "--kernel-name", "b").stdout)["pairs"]
+    (chosen,) = json.loads(check(*both, "--kernel-name", "b").stdout)["pairs"]
     assert chosen["kernel"] == "b"
 
 
-def test_timings_alone_are_checked(prof_here, recorded, tmp_path, monkeypatch):
+def test_timings_alone_are_checked(prof_recorded, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = prof_here("--runs", recorded.root, "check", "--baseline", "gemm-5-timed", "gemm-6-timed")
+    result = prof_recorded("check", "--baseline", "gemm-5-timed", "gemm-6-timed")
     assert result.returncode == 0
     assert "duration_ns (timed)" in result.stdout
 
@@ -461,51 +460,38 @@ def test_names_from_anywhere_end_in_no_output_as_anything_but_text(
     prof_here, hostile_store, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    words = [
-        "--runs",
-        hostile_store.root,
-        "check",
-        "--baseline",
-        "before",
-        "after",
-        "--all",
-        "--junit",
-        "check.xml",
-    ]
+    words = ("--runs", hostile_store.root, "check", "--baseline", "before", "after", "--all")
+    files = ("--junit", "check.xml", "--summary", "summary.md")
     for format in ("table", "json", "markdown", "csv"):
-        result = prof_here(*words, "--summary", tmp_path / "summary.md", "--format", format)
+        result = prof_here(*words, *files, "--format", format)
         assert result.returncode == 1
-        for text in (
-            result.stdout,
-            (tmp_path / "summary.md").read_text(),
-            (tmp_path / "check.xml").read_text(),
-        ):
+        for text in (result.stdout, *(Path(name).read_text() for name in files[1::2])):
             assert all(character == "\n" or character.isprintable() for character in text)
     assert len(list(ElementTree.parse(tmp_path / "check.xml").iter("testcase"))) > 20
 
 
-def test_a_regression_says_its_cause_and_what_to_change(prof_here, recorded):
-    check = ("--runs", recorded.root, "check", "--baseline", "6", "5")
-    text = prof_here(*check).stdout
+def test_a_regression_says_its_cause_and_what_to_change(prof_recorded):
+    check = ("check", "--baseline", "6", "5")
+    text = prof_recorded(*check).stdout
     assert text.index("Why: ") < text.index("Next: ") < text.index("duration_ns")
-    (pair,) = json.loads(prof_here(*check, "--format", "json").stdout)["pairs"]
+    (pair,) = json.loads(prof_recorded(*check, "--format", "json").stdout)["pairs"]
     assert "LDS" in pair["why"]
     assert pair["next"]
-    assert "Why: " in prof_here(*check, "--format", "markdown").stdout
-    passed = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6", "--format", "json").stdout
+    assert "Why: " in prof_recorded(*check, "--format", "markdown").stdout
+    passed = prof_recorded("check", "--baseline", "5", "6", "--format", "json").stdout
     assert json.loads(passed)["pairs"][0]["why"] == ""
 
 
-def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_here, recorded):
-    check = ("--runs", recorded.root, "check", "--baseline", "6", "5", "--max-slower")
-    assert prof_here(*check, "5%").returncode == 1
-    assert prof_here(*check, "50").returncode == 0
-    assert prof_here(*check, "much").returncode == 2
-    fraction = prof_here(*check, "0.05")
+def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_recorded):
+    check = ("check", "--baseline", "6", "5", "--max-slower")
+    assert prof_recorded(*check, "5%").returncode == 1
+    assert prof_recorded(*check, "50").returncode == 0
+    assert prof_recorded(*check, "much").returncode == 2
+    fraction = prof_recorded(*check, "0.05")
     assert fraction.returncode == 2
     assert "5%" in fraction.stderr
-    assert prof_here(*check, "0.05%").returncode == 1
-    assert prof_here(*check, "0").returncode == 1
+    assert prof_recorded(*check, "0.05%").returncode == 1
+    assert prof_recorded(*check, "0").returncode == 1
 
 
 # Accepted changes
@@ -622,36 +608,24 @@ def test_a_damaged_file_of_accepted_changes_is_81(record, check, tmp_path):
 
 
 def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
-    def launches(*kernels):
-        return [
-            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in kernels for one in STEADY
-        ]
-
-    baseline = record("runs", "k", launches=launches("kept", "old", "same"))
-    record("runs", "k", launches=launches("kept", "new", "same"))
+    baseline = record("runs", "k", kernels=("kept", "old", "same"))
+    record("runs", "k", kernels=("kept", "new", "same"))
     result = check("--baseline", baseline, "--all")
     assert result.returncode == 80
     assert result.stdout.splitlines()[0] == (
         "❔ unclear: 1 kernel of the baseline is gone (k, m=4096: old), "
         "so a regression there would not be seen; no regression in 2 kernels"
     )
-    record("runs", "k", launches=launches("kept"))
+    record("runs", "k", kernels=["kept"])
     alone = check("--baseline", baseline, "--all", "--allow-unclear", "--format", "json")
     assert (alone.returncode, json.loads(alone.stdout)["gone"]) == (0, ["k, m=4096: old", "k, m=4096: same"])
     assert "in the baseline only, so not checked: k, m=4096: old" in result.stdout
     assert "only in the candidate, so not checked: new" in result.stdout
 
 
-def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpart(
-    record, check, prof_here, tmp_path
-):
-    def launches(*kernels):
-        return [
-            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in kernels for one in STEADY
-        ]
-
+def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpart(record, check, prof_here):
     sides = {"main": ("void gemm<(int)8, 0>(int)", "old"), "runs": ("void gemm<(int)8>(int, long)", "new")}
-    before, after = (record(folder, "k", launches=launches(*names)) for folder, names in sides.items())
+    before, after = (record(folder, "k", kernels=names) for folder, names in sides.items())
     result = check("--baseline", "main", "--all", "--format", "json")
     finding = json.loads(result.stdout)
     assert (result.returncode, [pair["outcome"] for pair in finding["pairs"]]) == (80, ["passed"])
@@ -664,7 +638,7 @@ def test_all_pairs_kernels_as_a_comparison_does_and_states_what_has_no_counterpa
 
 def test_all_of_two_recordings_without_a_kernel_in_common_is_unclear_until_it_is_accepted(record, check):
     for folder, kernels in (("main", "ab"), ("runs", "cd")):
-        record(folder, "k", launches=[{"kernel": kernel} for kernel in kernels])
+        record(folder, "k", kernels=kernels)
     result = check("--baseline", "main", "--all")
     assert result.returncode == 80
     assert "2 kernels of the baseline are gone (k, m=4096: a, k, m=4096: b)" in result.stdout
@@ -680,27 +654,21 @@ def test_a_baseline_that_is_not_there_is_neither_a_folder_nor_a_run(record, chec
     assert "runs-of-mian: neither a folder here nor a run (" in result.stderr
 
 
-def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(
-    prof_here, make_run, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    launches = [
-        {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in ("old", "new") for one in STEADY
-    ]
-    make_run(*launches, name="both", root=tmp_path / "runs")
-    make_run(*launches, name="other", root=tmp_path / "runs")
-    words = ("check", "--baseline", "both", "other", "-k", "old", "-k", "new")
-    (pair,) = json.loads(prof_here(*words, "--format", "json").stdout)["pairs"]
+def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(record, check):
+    for name in ("both", "other"):
+        record("runs", name, kernels=("old", "new"))
+    words = ("--baseline", "both", "other", "-k", "old", "-k", "new")
+    (pair,) = json.loads(check(*words, "--format", "json").stdout)["pairs"]
     assert (pair["kernel"], pair["outcome"]) == ("new", "passed")
-    assert "different names: old and new" in prof_here(*words).stdout
-    assert prof_here(*words, "-k", "third").returncode == 2
-    assert prof_here("check", "--baseline", "runs", "-k", "old", "-k", "new").returncode == 2
+    assert "different names: old and new" in check(*words).stdout
+    assert check(*words, "-k", "third").returncode == 2
+    assert check("--baseline", "runs", "-k", "old", "-k", "new").returncode == 2
 
 
 def test_one_launch_a_side_says_how_many_decide_and_says_its_outcome_once(record, check):
     for folder in ("main", "runs"):
-        record(folder, "k", launches=[{"kernel": "k", "metrics": {DURATION: (1e6, "ns")}}])
-    record("runs", "k", launches=[{"kernel": "k", "metrics": {DURATION: (2e6, "ns")}}])
+        record(folder, "k", readings=[1e6])
+    record("runs", "k", readings=[2e6])
     result = check("--baseline", "main", "--brief")
     assert result.returncode == 80
     assert "ncu --launch-count 5" in result.stderr
@@ -729,9 +697,7 @@ def test_a_removal_is_accepted_with_its_reason(record, check, tmp_path):
     assert finding["missing"] == []
     assert [one["name"] for one in finding["removed"]] == ["old, m=4096"]
     assert finding["removed"][0]["accepted"].endswith(": nothing calls it any more")
-    cases = {
-        case.get("classname"): case for case in ElementTree.parse(tmp_path / "check.xml").iter("testcase")
-    }
+    cases = cases_of(tmp_path / "check.xml")
     assert "nothing calls it any more" in cases["old, m=4096"].find("skipped").get("message")
 
 
@@ -748,11 +714,8 @@ def test_accepting_a_removed_recording_does_not_accept_later_removals(record, ch
 
 
 def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(record, check, tmp_path):
-    def launches(kernel):
-        return [{"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for one in STEADY]
-
-    baseline = record("runs", "k", launches=launches("add"), workload=None)
-    candidate = record("runs", "k", launches=launches("mul"), workload=None)
+    baseline = record("runs", "k", kernels=["add"], workload=None)
+    candidate = record("runs", "k", kernels=["mul"], workload=None)
     pair = ("--baseline", baseline, candidate)
     doubted = check(*pair, "--junit", "check.xml")
     assert doubted.returncode == 80
@@ -762,13 +725,13 @@ def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(re
     assert check(*pair, "-k", "add|mul").returncode == 0
     assert check(*pair, "--accept", "a better name").returncode == 0
     assert check(*pair).returncode == 0
-    third = record("runs", "k", launches=launches("div"), workload=None)
+    third = record("runs", "k", kernels=["div"], workload=None)
     assert check("--baseline", baseline, third).returncode == 80, "another name was accepted"
 
 
-def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_here, recorded):
-    pair = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5", "--format", "json", "--full")
-    compared = prof_here("--runs", recorded.root, "compare", "6", "5", "--format", "json", "--full")
+def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_recorded):
+    pair = prof_recorded("check", "--baseline", "6", "5", "--format", "json", "--full")
+    compared = prof_recorded("compare", "6", "5", "--format", "json", "--full")
     (found,), comparison = json.loads(pair.stdout)["pairs"], json.loads(compared.stdout)
     assert found["cause"] == comparison["causes"][0]
     assert {"cause", "where", "try", "saves_pct"} <= found["cause"].keys()

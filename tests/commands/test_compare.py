@@ -17,9 +17,9 @@ markdown = MarkdownIt("commonmark").enable("table")
 
 
 @pytest.fixture
-def compare(prof_here, recorded):
+def compare(prof_recorded):
     """`prof compare` over the runs that the repository ships."""
-    return lambda *arguments: prof_here("--runs", recorded.root, "compare", *arguments)
+    return lambda *arguments: prof_recorded("compare", *arguments)
 
 
 @pytest.fixture
@@ -114,13 +114,11 @@ def test_a_metric_that_was_asked_for_is_in_the_short_json_although_it_did_not_ch
         assert found["metrics"][0]["name"] == "waves"
 
 
-def test_a_report_is_named_by_its_path_and_a_run_by_its_id(prof_here, recorded, reports):
+def test_a_report_is_named_by_its_path_and_a_run_by_its_id(prof_here, prof_recorded, recorded, reports):
     paths = [reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"]
     loose = json.loads(prof_here("compare", *paths, "--full", "--format", "json").stdout)
     stored = json.loads(
-        prof_here(
-            "--runs", recorded.root, "compare", "textbook-5", "textbook-6", "--full", "--format", "json"
-        ).stdout
+        prof_recorded("compare", "textbook-5", "textbook-6", "--full", "--format", "json").stdout
     )
     assert [loose[side]["report"] for side in ("before", "after")] == [str(path) for path in paths]
     assert [loose[side]["run_id"] for side in ("before", "after")] == [None, None]
@@ -154,13 +152,12 @@ def test_the_json_of_several_kernels_obeys_the_schema_of_the_same_command(compar
 ANSWERS = ["compare 5 6", "show 6", "show gemm-6-timed", "sass 5 6", "sass 6", "check -b 5 6", "check -b 6 5", "ladder", "ladder --ideas", "list", "list 6"]  # fmt: skip
 
 
-def test_the_json_of_every_verb_obeys_the_schema_that_the_verb_prints(prof_here, recorded):
+def test_the_json_of_every_verb_obeys_the_schema_that_the_verb_prints(prof_recorded):
     wrong = []
     for words in map(str.split, ANSWERS):
-        run = ("--runs", recorded.root, *words)
-        schema = json.loads(prof_here(*run, "--schema").stdout)
+        schema = json.loads(prof_recorded(*words, "--schema").stdout)
         for more in ((), ("--full",)):
-            found = json.loads(prof_here(*run, *more, "--format", "json").stdout)
+            found = json.loads(prof_recorded(*words, *more, "--format", "json").stdout)
             wrong += [
                 f"{words}: {error.message[:80]}"
                 for error in jsonschema.Draft202012Validator(schema).iter_errors(found)
@@ -193,9 +190,9 @@ def test_the_schema_would_notice_a_missing_name_and_a_wrong_verdict(compare):
 
 
 def test_without_a_common_name_one_kernel_of_each_side_has_to_be_chosen(
-    prof_here, recorded, make_run, tmp_path
+    prof_here, prof_recorded, make_run, tmp_path
 ):
-    assert prof_here("--runs", recorded.root, "compare", "5", "6", "--all").returncode == 0
+    assert prof_recorded("compare", "5", "6", "--all").returncode == 0
 
     make_run({"kernel": "a"}, {"kernel": "b"}, name="two", root=tmp_path)
     make_run({"kernel": "c"}, name="one", root=tmp_path)
@@ -340,18 +337,16 @@ def test_two_sides_are_needed(compare):
         assert "prof compare 5 6" in result.stderr
 
 
-def test_the_causes_of_a_comparison_are_those_that_went_came_and_remain(prof_here, recorded):
+def test_the_causes_of_a_comparison_are_those_that_went_came_and_remain(prof_recorded):
     """`prof show` of the second side says what each cause is, and so does --full."""
-    printed = prof_here("--runs", recorded.root, "compare", "4", "5").stdout
+    printed = prof_recorded("compare", "4", "5").stdout
     below = printed.partition("causes, and the part of the time")[2]
-    finding = json.loads(
-        prof_here("--runs", recorded.root, "compare", "4", "5", "--full", "--format", "json").stdout
-    )
+    finding = json.loads(prof_recorded("compare", "4", "5", "--full", "--format", "json").stdout)
     named = [one["cause"] for one in finding["causes"]]
     kept = {one["cause"] for one in finding["causes_kept"]}
     assert kept <= set(named)
     assert set(finding["causes_new"]) <= set(named) - kept
     assert all(name in below for name in [*named, *finding["causes_gone"]])
     assert all(one["try"] not in " ".join(below.split()) for one in finding["causes"])
-    full = prof_here("--runs", recorded.root, "compare", "4", "5", "--full").stdout
+    full = prof_recorded("compare", "4", "5", "--full").stdout
     assert finding["causes"][1]["try"] in " ".join(full.split())

@@ -8,8 +8,8 @@ import pytest
 
 
 @pytest.fixture
-def compare(prof_here, recorded):
-    return lambda *arguments: prof_here("--runs", recorded.root, "compare", *arguments)
+def compare(prof_recorded):
+    return lambda *arguments: prof_recorded("compare", *arguments)
 
 
 @pytest.mark.parametrize(

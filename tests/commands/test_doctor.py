@@ -42,10 +42,10 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make
 
 
-def test_without_a_gpu_it_is_useful_and_no_failure(prof_here, tools, recorded) -> None:
+def test_without_a_gpu_it_is_useful_and_no_failure(prof_recorded, tools) -> None:
     tools()
 
-    shown = prof_here("--runs", recorded.root, "doctor")
+    shown = prof_recorded("doctor")
 
     assert shown.returncode == 0
     assert shown.stderr == ""

@@ -10,9 +10,9 @@ from profiler.store.runs.run_store import RunStore
 
 
 def test_each_process_of_a_collected_run_gives_its_report_back(
-    prof_here, recorded: RunStore, tmp_path: Path
+    prof_recorded, recorded: RunStore, tmp_path: Path
 ) -> None:
-    done = prof_here("--runs", recorded.root, "export", "6", "-o", tmp_path)
+    done = prof_recorded("export", "6", "-o", tmp_path)
 
     assert done.returncode == 0
     written = [Path(line) for line in done.stdout.splitlines()]
@@ -23,8 +23,8 @@ def test_each_process_of_a_collected_run_gives_its_report_back(
     ]
 
 
-def test_exported_reports_can_be_read_again(prof_here, recorded: RunStore, tmp_path: Path) -> None:
-    prof_here("--runs", recorded.root, "export", "6", "-o", tmp_path)
+def test_exported_reports_can_be_read_again(prof_here, prof_recorded, tmp_path: Path) -> None:
+    prof_recorded("export", "6", "-o", tmp_path)
 
     done = prof_here(
         "--runs", tmp_path, "compare", tmp_path / "gemm-6-0.ncu-rep", tmp_path / "gemm-6-1.ncu-rep"
@@ -33,36 +33,34 @@ def test_exported_reports_can_be_read_again(prof_here, recorded: RunStore, tmp_p
     assert done.returncode == 0, done.stderr
 
 
-def test_a_single_report_has_the_name_of_its_run(prof_here, recorded: RunStore, tmp_path: Path) -> None:
-    done = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path / "new")
+def test_a_single_report_has_the_name_of_its_run(prof_recorded, tmp_path: Path) -> None:
+    done = prof_recorded("export", "textbook-5", "-o", tmp_path / "new")
 
     assert done.stdout.splitlines() == [str(tmp_path / "new" / "textbook-5.ncu-rep")]
 
 
-def test_a_file_that_is_there_stays_unless_it_is_forced_away(
-    prof_here, recorded: RunStore, tmp_path: Path
-) -> None:
+def test_a_file_that_is_there_stays_unless_it_is_forced_away(prof_recorded, tmp_path: Path) -> None:
     precious = tmp_path / "textbook-5.ncu-rep"
     precious.write_text("precious")
 
-    refused = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path)
+    refused = prof_recorded("export", "textbook-5", "-o", tmp_path)
     assert (refused.returncode, precious.read_text()) == (24, "precious")
     assert "--force" in refused.stderr
 
-    forced = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path, "--force")
+    forced = prof_recorded("export", "textbook-5", "-o", tmp_path, "--force")
     assert forced.returncode == 0
     assert precious.stat().st_size > 100_000
     assert [path.name for path in tmp_path.iterdir()] == [precious.name]
 
 
-def test_timings_alone_have_no_report(prof_here, recorded: RunStore, tmp_path: Path) -> None:
-    assert prof_here("--runs", recorded.root, "export", "gemm-6-timed", "-o", tmp_path).returncode == 25
+def test_timings_alone_have_no_report(prof_recorded, tmp_path: Path) -> None:
+    assert prof_recorded("export", "gemm-6-timed", "-o", tmp_path).returncode == 25
 
 
-def test_a_folder_that_cannot_be_written_is_reported(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(prof_recorded, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    done = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path / "file" / "below")
+    done = prof_recorded("export", "textbook-5", "-o", tmp_path / "file" / "below")
 
     assert done.returncode == 24
     assert "cannot be written" in done.stderr

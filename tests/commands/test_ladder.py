@@ -14,9 +14,9 @@ from profiler.store.tables.schema import TABLES
 
 
 @pytest.fixture
-def ladder(prof_here, recorded):
+def ladder(prof_recorded):
     """`prof ladder` over the runs that the repository ships."""
-    return lambda *arguments: prof_here("--runs", recorded.root, "ladder", *arguments)
+    return lambda *arguments: prof_recorded("ladder", *arguments)
 
 
 @pytest.fixture

@@ -49,17 +49,17 @@ def test_a_run_that_is_called_damaged_is_not(prof_here, make_run, tmp_path):
     assert [row["origin"] for row in json.loads(listed.stdout)["runs"]] == ["ingested"]
 
 
-def test_keys_are_names(prof_here, recorded):
+def test_keys_are_names(prof_recorded):
     for words in ([], ["gemm-6"], ["--kernels"]):
-        found = json.loads(prof_here("--runs", recorded.root, "list", *words, "--format", "json").stdout)
+        found = json.loads(prof_recorded("list", *words, "--format", "json").stdout)
         rows = [*found["kernels"], *found["runs"]]
         assert rows
         assert all(key.isidentifier() for row in rows for key in row)
 
 
-def test_beside_each_kernel_stands_what_is_stored_of_it(prof_here, recorded):
+def test_beside_each_kernel_stands_what_is_stored_of_it(prof_recorded):
     """Sweeps lie beside the runs, and are counted as runs are."""
-    listed = prof_here("--runs", recorded.root, "list", "--kernels", "--format", "json")
+    listed = prof_recorded("list", "--kernels", "--format", "json")
     found = json.loads(listed.stdout)
     assert (found["ladder"], found["runs"]) == ("gemm", [])
     rows = {row["kernel"]: row for row in found["kernels"]}

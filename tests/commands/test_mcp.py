@@ -211,8 +211,8 @@ def answers(shipped):
 
 
 @pytest.mark.parametrize("command", [command for *_, command in QUESTIONS])
-def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_here, recorded, command):
-    printed = prof_here("--runs", recorded.root, *command.split(), "--format", "json").stdout
+def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_recorded, command):
+    printed = prof_recorded(*command.split(), "--format", "json").stdout
     assert f"{text_of(answers[command])}\n" == printed
     assert answers[command].structured_content == json.loads(printed)
     assert "--full" in command or len(printed) <= 8000
@@ -240,14 +240,14 @@ def test_a_check_of_a_folder_of_runs_is_refused(ask, recorded):
     assert failure_of(outside)["exit_code"] == 87
 
 
-def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, prof_here, recorded):
+def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, prof_recorded):
     everything, some, of_copy = ask(
         ("list", {"full": True}), ("list", {"name": 6}), ("list", {"ladder": "copy"})
     )
-    printed = prof_here("--runs", recorded.root, "list", "--full", "--format", "json").stdout
+    printed = prof_recorded("list", "--full", "--format", "json").stdout
     assert everything.structured_content["runs"] == json.loads(printed)["runs"]
     assert everything.structured_content["kernels"] == json.loads(printed)["kernels"]
-    kernels = prof_here("--runs", recorded.root, "list", "--kernels", "--format", "json").stdout
+    kernels = prof_recorded("list", "--kernels", "--format", "json").stdout
     assert everything.structured_content["kernels"] == json.loads(kernels)["kernels"]
     assert {run["name"] for run in some.structured_content["runs"]} == {"gemm-6", "gemm-6-timed"}
     assert {run["name"].split("-")[0] for run in of_copy.structured_content["runs"]} == {"copy"}
@@ -260,7 +260,7 @@ def test_a_name_that_matches_no_run_is_a_failure_that_names_a_pattern(ask):
     assert fitting.structured_content["runs"] != []
 
 
-def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, prof_here, reports, tmp_path):
+def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, reports, tmp_path):
     sides = {"before": "range.ncu-rep", "after": str(reports / "range.ncu-rep")}
     (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports, apart=True)
     assert result.structured_content["before"]["report"] == "range.ncu-rep"
@@ -830,7 +830,7 @@ def test_without_the_sdk_it_is_one_error_with_the_command_that_brings_it(tmp_pat
     assert "Traceback" not in result.stderr
 
 
-def test_no_other_verb_imports_it(prof):
+def test_no_other_verb_imports_it():
     code = "import sys; import profiler.cli; print(sorted({'mcp', 'mcp_types', 'anyio', 'pydantic', 'msgspec'} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

@@ -21,8 +21,8 @@ STORY = ["A operand: 8 LDS -> 2 LDS.128 per k-step", "B operand: 2 LDS.128 per k
 
 
 @pytest.fixture
-def shipped(prof_here, recorded):
-    return lambda *arguments: prof_here("--runs", recorded.root, "sass", *arguments)
+def sass(prof_recorded):
+    return lambda *arguments: prof_recorded("sass", *arguments)
 
 
 @pytest.fixture
@@ -41,58 +41,58 @@ def sources(recorded, reports):
 
 
 @pytest.mark.parametrize("kind", ["numbers", "names", "run ids", "files", "both"])
-def test_two_kernels_are_named_as_everywhere(shipped, sources, kind):
-    result = shipped(*sources[kind])
+def test_two_kernels_are_named_as_everywhere(sass, sources, kind):
+    result = sass(*sources[kind])
     assert (result.returncode, result.stderr) == (0, "")
     assert all(sentence in result.stdout for sentence in STORY)
 
 
-def test_sass_shows_the_kernel_that_takes_most_of_the_time(shipped, reports):
-    page = shipped(reports / "several.ncu-rep").stdout
+def test_sass_shows_the_kernel_that_takes_most_of_the_time(sass, reports):
+    page = sass(reports / "several.ncu-rep").stdout
     assert page.startswith(f"kernel  {reports / 'several.ncu-rep'}: offset(float *, float)")
     assert "caution: this kernel takes most of the time; -k PATTERN chooses 2 others" in " ".join(
         page.split()
     )
 
-    pair = shipped(reports / "several.ncu-rep", reports / "processes.ncu-rep").stdout
+    pair = sass(reports / "several.ncu-rep", reports / "processes.ncu-rep").stdout
     assert "-k PATTERN chooses 2 others" in " ".join(pair.split())
 
 
-def test_one_kernel_alone(shipped):
-    page = shipped("6").stdout
+def test_one_kernel_alone(sass):
+    page = sass("6").stdout
     assert page.startswith("kernel  gemm 6")
     assert "A operand: 2 LDS.128 per k-step" in page
     assert "│" not in page
 
 
-def test_every_recorded_kernel_has_a_page_in_every_format(shipped):
+def test_every_recorded_kernel_has_a_page_in_every_format(sass):
     for number in range(11):
         for format in ("table", "json", "markdown", "csv"):
-            result = shipped(number, "--format", format)
+            result = sass(number, "--format", format)
             assert (result.returncode, result.stderr) == (0, ""), (number, format)
             assert result.stdout.strip()
 
 
-def test_the_json_is_small_and_follows_the_published_schema(shipped):
-    schema = json.loads(shipped("--schema").stdout)
+def test_the_json_is_small_and_follows_the_published_schema(sass):
+    schema = json.loads(sass("--schema").stdout)
     for pair in (("5", "6"), ("0", "10"), ("9",)):
-        text = shipped(*pair, "--format", "json").stdout
+        text = sass(*pair, "--format", "json").stdout
         assert len(text) < 8192
         jsonschema.validate(json.loads(text), schema)
         assert [one["label"] for one in json.loads(text)["kernels"]] == [f"gemm {number}" for number in pair]
 
 
-def test_the_json_says_what_the_page_says(shipped):
-    finding = json.loads(shipped("5", "6", "--format", "json").stdout)
+def test_the_json_says_what_the_page_says(sass):
+    finding = json.loads(sass("5", "6", "--format", "json").stdout)
     assert (finding["schema_version"], finding["per"]) == (1, "step")
     assert [change["sentence"] for change in finding["changes"]] == STORY
     assert [kernel["shared"]["fmas_per_word"] for kernel in finding["kernels"]] == [4, 4]
 
 
-def test_csv_has_every_opcode_and_markdown_a_row_for_each_row_of_the_page(shipped):
-    rows = list(csv.DictReader(io.StringIO(shipped("5", "6", "--format", "csv").stdout)))
+def test_csv_has_every_opcode_and_markdown_a_row_for_each_row_of_the_page(sass):
+    rows = list(csv.DictReader(io.StringIO(sass("5", "6", "--format", "csv").stdout)))
     assert {row["before_opcode"] for row in rows} >= {"LDS", "LDS.128", "FFMA"}
-    page, markdown = (shipped("5", "6", *more).stdout for more in ((), ("--format", "markdown")))
+    page, markdown = (sass("5", "6", *more).stdout for more in ((), ("--format", "markdown")))
     counts = [line for line in page.split("\n\n")[-2].splitlines()[2:] if "┼" not in line]
     table = markdown.split("\n\n")[-2].splitlines()[2:]
     assert len(table) == len(counts) > 5
@@ -102,14 +102,14 @@ def test_csv_has_every_opcode_and_markdown_a_row_for_each_row_of_the_page(shippe
 # What is shown
 
 
-def test_the_listing_has_every_instruction(shipped):
-    page = shipped("6", "--listing").stdout
+def test_the_listing_has_every_instruction(sass):
+    page = sass("6", "--listing").stdout
     assert page.count(" FFMA R") == 1024
     assert page.count(" LDS.128 R") == 64
 
 
-def test_the_whole_function_has_what_is_around_the_loop(shipped):
-    loop, whole = shipped("6").stdout, shipped("6", "--full").stdout
+def test_the_whole_function_has_what_is_around_the_loop(sass):
+    loop, whole = sass("6").stdout, sass("6", "--full").stdout
     assert "STG.E.128" not in loop
     assert "STG.E.128" in whole
     assert "the whole function" in whole
@@ -135,8 +135,8 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
         (["5", "--kernel-name", "nothing"], 33, "'nothing'"),
     ],
 )
-def test_a_recording_that_cannot_be_shown_is_one_message(shipped, reports, arguments, code, words):
-    result = shipped(*(word.format(reports=reports) for word in arguments))
+def test_a_recording_that_cannot_be_shown_is_one_message(sass, reports, arguments, code, words):
+    result = sass(*(word.format(reports=reports) for word in arguments))
     assert (result.returncode, result.stdout) == (code, "")
     assert words in result.stderr
 

@@ -15,13 +15,8 @@ import pytest
 from profiler.catalog.metrics import CATALOGUE, OPCODES
 
 
-@pytest.fixture
-def shipped(prof_here, recorded):
-    return lambda *arguments: prof_here("--runs", recorded.root, *arguments)
-
-
-def test_a_sheet_says_where_the_recording_comes_from(shipped, recorded):
-    page = shipped("show", "textbook-6", "--full").stdout
+def test_a_sheet_says_where_the_recording_comes_from(prof_recorded, recorded):
+    page = prof_recorded("show", "textbook-6", "--full").stdout
     manifest = recorded.find("textbook-6", "gemm").manifest
     for fact in (
         manifest.run_id,
@@ -34,8 +29,8 @@ def test_a_sheet_says_where_the_recording_comes_from(shipped, recorded):
     assert "ingested from a report" in page
 
 
-def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
-    sheet = json.loads(shipped("show", "textbook-6", "--full", "--format", "json").stdout)["kernels"][0]
+def test_a_sheet_gives_mean_and_spread_over_the_launches(prof_recorded, recorded):
+    sheet = json.loads(prof_recorded("show", "textbook-6", "--full", "--format", "json").stdout)["kernels"][0]
     table = recorded.find("textbook-6", "gemm").to_pandas("metrics")
     for name in ("duration_ns", "issue_active_pct", "stall_barrier"):
         (metric,) = [one for one in sheet["metrics"] if one["name"] == name]
@@ -46,8 +41,8 @@ def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
 
 
 @pytest.mark.parametrize("format", ["table", "markdown"])
-def test_a_sheet_shows_the_five_figures_of_memory_and_the_accesses(shipped, format):
-    page = shipped("show", "6", "--format", format).stdout
+def test_a_sheet_shows_the_five_figures_of_memory_and_the_accesses(prof_recorded, format):
+    page = prof_recorded("show", "6", "--format", format).stdout
     for label in ("Memory Throughput", "Max Bandwidth", "L1/TEX Hit Rate", "L2 Hit Rate", "Mem Pipes Busy"):
         assert label in page
     assert "loads 128, stores 128" in page
@@ -68,16 +63,16 @@ def sized(make_run, dated, tmp_path):
     return store
 
 
-def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_profiler(shipped, reports):
-    rung = shipped("show", "6", "--brief").stdout
+def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_profiler(prof_recorded, reports):
+    rung = prof_recorded("show", "6", "--brief").stdout
     assert re.search(r"^gemm 6 takes 3\.1\d\d ms without the profiler on NVIDIA H200\.", rung, re.M)
-    loose = shipped("show", reports / "gemm_6.ncu-rep", "--brief").stdout
+    loose = prof_recorded("show", reports / "gemm_6.ncu-rep", "--brief").stdout
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
-def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(shipped):
+def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(prof_recorded):
     """Each element of three matrices once: a third of what device memory moves, on the same sheet."""
-    sheet = shipped("show", "6").stdout
+    sheet = prof_recorded("show", "6").stdout
     assert re.search(r"^memory +Memory Throughput 20\d\.\d GB/s", sheet, re.M)
     assert re.search(
         r"^useful +63\.\d+ GB/s, counting only the bytes that the task has to move$", sheet, re.M
@@ -117,9 +112,11 @@ def test_with_one_size_no_hint_is_printed_even_if_a_run_beside_it_is_damaged(pro
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_full_adds_what_the_catalogue_does_not_know(shipped):
+def test_full_adds_what_the_catalogue_does_not_know(prof_recorded):
     short, full = (
-        list(csv.DictReader(io.StringIO(shipped("show", "textbook-6", "--format", "csv", *more).stdout)))
+        list(
+            csv.DictReader(io.StringIO(prof_recorded("show", "textbook-6", "--format", "csv", *more).stdout))
+        )
         for more in ([], ["--full"])
     )
     assert full[: len(short)] == short
@@ -137,14 +134,14 @@ def test_every_kernel_of_a_report_has_a_sheet_and_a_pattern_chooses(prof_here, s
     assert prof_here(*run, "-k", "nothing").returncode == 33
 
 
-def test_a_loose_report_is_shown_like_a_stored_one(prof_here, shipped, reports):
+def test_a_loose_report_is_shown_like_a_stored_one(prof_here, prof_recorded, reports):
     loose = json.loads(prof_here("show", reports / "gemm_6.ncu-rep", "--full", "--format", "json").stdout)
-    stored = json.loads(shipped("show", "textbook-6", "--full", "--format", "json").stdout)
+    stored = json.loads(prof_recorded("show", "textbook-6", "--full", "--format", "json").stdout)
     assert loose["kernels"] == stored["kernels"]
 
 
-def test_the_list_names_what_can_be_compared(shipped, recorded):
-    rows = json.loads(shipped("list", "--full", "--format", "json").stdout)["runs"]
+def test_the_list_names_what_can_be_compared(prof_recorded, recorded):
+    rows = json.loads(prof_recorded("list", "--full", "--format", "json").stdout)["runs"]
     stored = {row["name"]: row for row in rows}
     assert (stored["gemm-5"]["launches"], stored["textbook-6"]["launches"]) == (15, 8)
     assert stored["textbook-6"]["run_id"] == str(recorded.find("textbook-6", "gemm").manifest.run_id)

@@ -191,7 +191,6 @@ class Collecting:
     store: RunStore
     log: Path
     plan: CollectPlan
-    sandbox: Sandbox
     told: list[tuple[str, CollectStep, object]] = field(default_factory=list)
 
     def rung(self, number: int, launches: int = 2, **values: int) -> Target:
@@ -203,7 +202,7 @@ class Collecting:
 
     def collect(self, targets: Sequence[Target], **changes: Any) -> list[CollectOutcome]:
         plan = replace(self.plan, **changes)
-        return list(collect_here(plan, targets, self.store, self.observer(), self.sandbox))
+        return list(collect_here(plan, targets, self.store, self.observer()))
 
     def error(self, *targets: Target, **changes: Any) -> ProfError:
         """Returns the error of one target, of which no run is committed."""
@@ -238,7 +237,10 @@ class Collecting:
 
 @pytest.fixture
 def collecting(
-    tmp_path: Path, script, reader_without_code: Sandbox, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    script,
+    reader_without_code: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Collecting:
     """Kernel 1 works, 2 works2, 3 is wrong, 4 fails, 5 refuses its shape, 6 has no memory, 7 hangs."""
     behaviours = ("works", "works2", "wrong", "fails", "refuses", "memory", "hangs")
@@ -258,4 +260,4 @@ def collecting(
         verify=False,
         timeout_s=60,
     )
-    return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader_without_code)
+    return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan)

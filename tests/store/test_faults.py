@@ -37,6 +37,7 @@ from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.sweeps import SweepRepeat, SweepStore, Visit
 from profiler.store.tables.bounds import read_table
 from tests.store.faults import KINDS, Faults, injected
+from tests.store.flips import flip
 from tests.store.test_sweeps import MEASURED as SWEEP
 
 SAMPLE = 1  # call of each operation and kind
@@ -103,9 +104,7 @@ def damage(runs: Path) -> None:
     for run in loose:
         (runs.parent / run.name).rename(run)
     for file in (next(runs.glob("pack-*")) / "timings.parquet", loose[0] / "timings.parquet"):
-        data = bytearray(file.read_bytes())
-        data[100] ^= 1
-        file.write_bytes(data)
+        flip(file, 100)
     (runs / ".staging" / "left").mkdir(parents=True)
 
 

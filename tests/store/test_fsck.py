@@ -28,6 +28,7 @@ from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
 from profiler.store.scratch import find_left_scratch, make_scratch
+from tests.store.flips import flip
 
 NAMES = count()
 FEW = 9
@@ -69,12 +70,6 @@ def faults(store: RunStore) -> list[Fault]:
 def mended(store: RunStore) -> list[Fault]:
     store = RunStore(store.root)
     return list(repair(store, list(examine_store(store, Examined()))))
-
-
-def flip(path: Path, place: float = 0.5) -> None:
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * place)] ^= 1
-    path.write_bytes(data)
 
 
 def pack_in(store: RunStore) -> Path:

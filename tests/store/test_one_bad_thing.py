@@ -19,6 +19,7 @@ from profiler.store.remote import upload
 from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.manifest import sealed, write_manifest
 from profiler.store.runs.run_store import RunStore
+from tests.store.flips import flip
 from tests.store.sql import run_query
 
 DAMAGED = RunDamaged.exit_code
@@ -44,12 +45,6 @@ def loose(pack: Path, recorded: RunStore) -> str:
     return str(run_id)
 
 
-def flip(path: Path, position: int = 300) -> None:
-    data = bytearray(path.read_bytes())
-    data[position] ^= 1
-    path.write_bytes(data)
-
-
 def lose(path: Path) -> None:
     path.unlink()
 
@@ -69,7 +64,7 @@ def test_many_folders_without_a_manifest_take_one_listing_and_not_one_each(tmp_p
 
 def test_one_damaged_run_in_a_pack_is_named_by_doctor(pack):
     assert check_stored_runs(pack.parent).state == "ok"
-    flip(pack / MANIFESTS_FILE)
+    flip(pack / MANIFESTS_FILE, 300)
     found = check_stored_runs(pack.parent)
     assert found.state == "failed"
     assert pack.name in found.found
@@ -102,7 +97,7 @@ def test_a_damaged_pack_is_one_line_and_the_runs_beside_it_work(pack, loose, spo
 
 
 def test_reports_are_stored_beside_a_damaged_pack(pack, reports, prof_here):
-    flip(pack / PACK_FILE)
+    flip(pack / PACK_FILE, 300)
     done = prof_here("--runs", pack.parent, "ingest", reports / "gemm_6.ncu-rep")
     assert done.returncode == 0, done.stderr
     assert "1 stored" in done.stderr
@@ -110,7 +105,7 @@ def test_reports_are_stored_beside_a_damaged_pack(pack, reports, prof_here):
 
 
 def test_a_run_that_is_not_found_may_be_in_the_pack_that_is_damaged(pack, prof_here):
-    flip(pack / PACK_FILE)
+    flip(pack / PACK_FILE, 300)
     done = prof_here("--runs", pack.parent, "show", "gemm-3-timed")
     assert done.returncode == 21
     assert f"not searched: {pack / PACK_FILE}: " in done.stderr

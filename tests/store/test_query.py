@@ -413,10 +413,10 @@ def test_the_description_names_every_column() -> None:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
-def test_an_answer_is_written_with_every_row_and_column(prof_here, recorded, tmp_path, ending):
+def test_an_answer_is_written_with_every_row_and_column(prof_recorded, tmp_path, ending):
     sql = "select run_id, launch, value from metrics order by all limit 500"
     file = tmp_path / f"answer.{ending}"
-    done = prof_here("--runs", recorded.root, "query", sql, "-o", file)
+    done = prof_recorded("query", sql, "-o", file)
     assert (done.returncode, done.stdout) == (0, "")
     readers = {"parquet": pd.read_parquet, "csv": pd.read_csv, "json": pd.read_json}
     table = readers[ending](file)
@@ -424,8 +424,8 @@ def test_an_answer_is_written_with_every_row_and_column(prof_here, recorded, tmp
     assert len(table) == 500
 
 
-def test_an_answer_is_not_written_under_an_ending_that_means_nothing(prof_here, recorded, tmp_path):
-    done = prof_here("--runs", recorded.root, "query", "select 1", "-o", tmp_path / "answer.txt")
+def test_an_answer_is_not_written_under_an_ending_that_means_nothing(prof_recorded, tmp_path):
+    done = prof_recorded("query", "select 1", "-o", tmp_path / "answer.txt")
     assert done.returncode == 2
     assert ".parquet, .csv or .json" in done.stderr
 
@@ -441,9 +441,9 @@ def test_a_query_that_fails_late_fails_all_the_same(tmp_path: Path) -> None:
         run_query(RunStore(tmp_path), sql)
 
 
-def test_in_a_pipe_every_row_column_and_value_is_printed(prof_here, recorded: RunStore) -> None:
+def test_in_a_pipe_every_row_column_and_value_is_printed(prof_recorded) -> None:
     sql = "select i, repeat('x', 300) as long, i as again from range(2500) t(i)"
-    printed = prof_here("--runs", recorded.root, "query", sql).stdout.split()
+    printed = prof_recorded("query", sql).stdout.split()
     assert printed.count("x" * 300) == 2500
     assert printed.count("2499") == 2
 
@@ -467,11 +467,10 @@ def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded: RunS
     assert "the first 1,000 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines
 
 
-def test_a_metric_by_our_name_that_finds_no_rows_gets_a_hint_with_ncus_name(prof_here, recorded):
+def test_a_metric_by_our_name_that_finds_no_rows_gets_a_hint_with_ncus_name(prof_recorded):
     of_metric = "select * from metrics where metric = '{}'"
-    run = ("--runs", recorded.root, "query")
-    ours = prof_here(*run, of_metric.format("duration_ns"))
+    ours = prof_recorded("query", of_metric.format("duration_ns"))
     assert ours.returncode == 0
     assert "no rows: the tables have ncu's names; duration_ns is 'gpu__time_duration.sum'" in ours.stderr
-    assert prof_here(*run, of_metric.format("gpu__time_duration.sum")).stderr == ""
-    assert prof_here(*run, of_metric.format("nothing")).stderr == ""
+    assert prof_recorded("query", of_metric.format("gpu__time_duration.sum")).stderr == ""
+    assert prof_recorded("query", of_metric.format("nothing")).stderr == ""

@@ -26,6 +26,7 @@ from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
+from tests.store.flips import flipped
 
 SEED = 18
 PLAN = CollectionPlan("gemm-5", 7, "GPU-1")
@@ -106,10 +107,8 @@ def test_a_flipped_bit_of_any_file_is_refused(loose, recorded, tmp_path, kind, f
     whole, before = path.read_bytes(), read()
     rng = random.Random(f"{SEED} {kind}")
     for _ in range(flips):
-        data = bytearray(whole)
-        bit = rng.randrange(len(data) * 8)
-        data[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(data)
+        bit = rng.randrange(len(whole) * 8)
+        path.write_bytes(flipped(whole, [bit]))
         try:
             after = read()
         except RunDamaged:
@@ -123,10 +122,8 @@ def test_every_single_bit_of_a_manifest_counts(loose):
     (path,) = loose.root.glob(f"*/{MANIFEST_FILE}")
     whole = path.read_bytes()
     for bit in range(len(whole) * 8):
-        data = bytearray(whole)
-        data[bit // 8] ^= 1 << bit % 8
         with pytest.raises(RunDamaged):
-            decode_manifest(bytes(data), MANIFEST_FILE)
+            decode_manifest(flipped(whole, [bit]), MANIFEST_FILE)
 
 
 def test_a_size_that_became_another_gives_no_figure(recorded, prof_here, tmp_path):
@@ -243,7 +240,7 @@ def test_a_client_that_uploads_such_a_report_meanwhile_is_refused(alike, loose, 
     assert [one.name for one in RunStore(url).ids()] == ["graph"]
 
 
-def test_packing_removes_no_run_of_another_report(loose, store, tmp_path):
+def test_packing_removes_no_run_of_another_report(loose):
     """Two runs of one time whose hashes begin alike are one run to every reader; both stay."""
     (folder,) = (path for path in loose.root.iterdir() if path.is_dir())
     manifest = read_manifest(folder)

@@ -381,13 +381,10 @@ def _means(sides: _Sides, names: Iterable[str]) -> Means:
 
 def _missing(sides: _Sides, names: Iterable[str]) -> list[MissingMetric]:
     """Lists the metrics that a side has not recorded, or not above zero."""
+    which: tuple[Literal["before", "after"], ...] = ("before", "after")
     return [
-        MissingMetric(name, which)
+        MissingMetric(name, one)
         for name in names
-        for which, side in _labelled(sides)
+        for one, side in zip(which, sides, strict=True)
         if min(_readings(side, name), default=0.0) <= 0
     ]
-
-
-def _labelled(sides: _Sides) -> tuple[tuple[Literal["before", "after"], Profile], ...]:
-    return (("before", sides.before), ("after", sides.after))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from profiler.store.runs.run_store import RunStore
 
 
-def _keep_silent(_: str) -> None: ...
+def keep_silent(_: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +36,8 @@ class Settings:
     ladder_given: bool = False
     gpu: str | None = None
     reach: Reach | None = None  # limits references that an agent chose
-    note: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
-    progress: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
+    note: Callable[[str], None] = field(default=keep_silent, repr=False, compare=False)
+    progress: Callable[[str], None] = field(default=keep_silent, repr=False, compare=False)
 
     @property
     def runs_folder(self) -> Location:

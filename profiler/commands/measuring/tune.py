@@ -17,7 +17,7 @@ from profiler.ask.collect import find_best_points, find_newest_sweep
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
-from profiler.commands.shared.files import chart_file, report_written, write_whole
+from profiler.commands.shared.files import chart_file, write_whole
 from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
@@ -215,7 +215,7 @@ def _apply(finding: TuningFinding, kernel: Kernel, settings: options.VerbSetting
     mode = path.stat().st_mode
     write_whole(after.encode(), path)
     path.chmod(mode)
-    report_written(path, settings)
+    settings.say(f"Wrote {path}")
 
 
 def _source_of(kernel: Kernel) -> Path:

@@ -14,7 +14,6 @@ from profiler.ask.check import accept_changes, check as ask, holds_recordings, i
 from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared import options
-from profiler.commands.shared.files import report_written
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
@@ -181,7 +180,7 @@ def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) 
     before = dict.fromkeys(_accepted_before(finding))
     finding, path = accept_changes(finding, reason)
     if path is not None:
-        report_written(path, settings, ": commit it with the change")
+        settings.say(f"Wrote {path}: commit it with the change")
     elif not before:
         raise typer.BadParameter(f"nothing to accept: {finding.headline.what}", param_hint="'--accept'")
     for one in before:

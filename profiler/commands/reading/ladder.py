@@ -11,7 +11,7 @@ from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
-from profiler.commands.shared.files import chart_file, check_ending, report_written, write_whole
+from profiler.commands.shared.files import chart_file, check_ending, write_whole
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -108,5 +108,5 @@ def ladder(
             brief=brief,
         )
     if output is not None:
-        report_written(output, settings)
+        settings.say(f"Wrote {output}")
     picture.report(settings)

@@ -17,7 +17,7 @@ import typer
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
-from profiler.commands.shared.files import report_written, write_whole
+from profiler.commands.shared.files import write_whole
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
 
@@ -68,7 +68,7 @@ def mcp(
     settings = options.settings_of(context, runs, ladder)
     if skill is not None:
         write_whole(SKILL.encode(), skill)
-        report_written(skill, settings)
+        settings.say(f"Wrote {skill}")
         return
     for folder in reports or ():
         if not folder.is_dir():

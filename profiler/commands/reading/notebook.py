@@ -16,7 +16,7 @@ from profiler.ask.ladder import climb_ladder
 from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
-from profiler.commands.shared.files import report_written, write_whole
+from profiler.commands.shared.files import write_whole
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 from profiler.present.document import Column
@@ -165,7 +165,7 @@ def _write(
         gpu=settings.gpu,
     )
     write_whole(ladder_notebook(subject).encode(), path)
-    report_written(path, settings)
+    settings.say(f"Wrote {path}")
 
 
 def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSettings, force: bool) -> None:
@@ -182,7 +182,7 @@ def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSe
         kernel=longest_pattern(runs),
     )
     write_whole(report_notebook(subject).encode(), path)
-    report_written(path, settings)
+    settings.say(f"Wrote {path}")
 
 
 def _require_writable(path: Path, force: bool) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
-from profiler.commands.shared.files import check_ending, report_written, whole_file
+from profiler.commands.shared.files import check_ending, whole_file
 from profiler.commands.shared.output import print_document
 from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
@@ -73,7 +73,7 @@ def query(
     with open_query(store, sql) as answer:
         if output is not None:
             _write(answer, output)
-            report_written(output, settings)
+            settings.say(f"Wrote {output}")
         elif settings.format in (options.Format.csv, options.Format.json):
             for text in _csv(answer) if settings.format is options.Format.csv else _json(answer):
                 print(text, end="")

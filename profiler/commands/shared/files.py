@@ -45,10 +45,6 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def report_written(path: Path, settings: options.VerbSettings, what_to_do: str = "") -> None:
-    settings.say(f"Wrote {path}{what_to_do}")
-
-
 @dataclass(frozen=True)
 class ChartFile:
     """The file of `--chart`; nothing is drawn without one."""
@@ -66,7 +62,7 @@ class ChartFile:
 
     def report(self, settings: options.VerbSettings) -> None:
         if self.path is not None:
-            report_written(self.path, settings)
+            settings.say(f"Wrote {self.path}")
 
 
 def chart_file(path: Path | None, dark: bool) -> ChartFile:

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.named.settings import Settings
+from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
 from profiler.text import printable, shortened
 
@@ -226,7 +226,7 @@ def settings_of(
     return VerbSettings(
         runs=location_of(where) if where else None,
         note=cache(_print_note),  # each remark once
-        progress=_keep_silent if outer.quiet else status_line(),
+        progress=keep_silent if outer.quiet else status_line(),
         ladder=DEFAULT_LADDER if chosen is None else chosen,
         ladder_given=chosen is not None,
         gpu=gpu,
@@ -245,7 +245,7 @@ def status_line() -> Callable[[str], None]:
     """Returns a function that shows a line on a terminal's standard error in place of the last one, after half a second."""
     began_s = time.monotonic()
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        return _keep_silent
+        return keep_silent
 
     def show(line: str) -> None:
         if time.monotonic() - began_s >= _SILENT_S:
@@ -253,9 +253,6 @@ def status_line() -> Callable[[str], None]:
             print(f"\r\x1b[K{shortened(line, width)}", end="", file=sys.stderr, flush=True)
 
     return show
-
-
-def _keep_silent(_: str) -> None: ...
 
 
 def terminal_width() -> int | None:

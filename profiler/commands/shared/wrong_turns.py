@@ -144,11 +144,7 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
     named = printable(" ".join(reports))
     if len(reports) > _TAKES[verb]:
-        pair = (
-            f"prof compare {named}"
-            if len(reports) == 2
-            else f"prof compare {printable(' '.join(reports[:2]))}"
-        )
+        pair = f"prof compare {printable(' '.join(reports[:2]))}"
         whole = f"prof report {named} -o report.html"
         return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
     leading = list(takewhile(lambda word: not word.startswith("-"), words))

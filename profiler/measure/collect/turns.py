@@ -108,18 +108,15 @@ def collect_here(
     targets: Sequence[Target],
     store: RunStore,
     observer: CollectObserver,
-    sandbox: Sandbox | None = None,
 ) -> Iterator[CollectOutcome]:
-    """Collects the targets on the plan's own device, in this thread.
-
-    Reports are read in `sandbox`, by default in a new one that ends with the collection.
-    """
+    """Collects the targets on the plan's own device, in this thread."""
     if not targets:
         return
-    with ExitStack() as stack:
-        staging = stack.enter_context(store.staging())
-        sandbox = sandbox or stack.enter_context(Sandbox(workers=1))
-        turns = stack.enter_context(Turns(plan, targets, store, observer))
+    with (
+        store.staging() as staging,
+        Sandbox(workers=1) as sandbox,
+        Turns(plan, targets, store, observer) as turns,
+    ):
         yield from turns.known()
         turns.measure(sandbox, staging)
         yield from turns.finish(staging)

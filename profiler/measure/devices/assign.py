@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Protocol
 
 from profiler.cluster.worker_pool import Worker
 from profiler.errors import (
@@ -32,6 +31,7 @@ from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome, Turns
 from profiler.measure.devices.device import Device
 from profiler.measure.devices.groups import GroupQueue, TargetGroup
+from profiler.measure.devices.on_cluster import ClusterFleet
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
@@ -41,22 +41,6 @@ _LOOK_S = 0.5
 _ENDING_S = 0.05
 _OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another host may well be able to measure
 _MOST_LOSSES = 3  # workers that may be lost during one kernel; and times that a group may start over
-
-
-class Fleet(Protocol):
-    """Workers that come and go."""
-
-    def workers(self) -> Sequence[Worker]:
-        """Returns the present workers; raises if they cannot be known."""
-
-    def device_of(self, worker: Worker) -> Device | None:
-        """Returns the worker's device, or None if the worker is not used; raises WorkerLost."""
-
-    def coming(self) -> bool:
-        """Returns whether more workers are on their way, however long that takes."""
-
-    def interrupt(self) -> None:
-        """Ends what the devices are doing; the threads that wait for them go on."""
 
 
 @dataclass(frozen=True)
@@ -80,25 +64,19 @@ class Patience:
 def collect_on_fleet(
     plan: CollectPlan,
     groups: Sequence[TargetGroup],
-    fleet: Fleet,
+    fleet: ClusterFleet,
     store: RunStore,
     observer: FleetObserver,
-    patience: Patience | None = None,
-    sandbox: Sandbox | None = None,
+    patience: Patience = Patience(),
 ) -> Iterator[CollectOutcome]:
-    """Collects every target once, on any worker; raises errors that would meet all of them.
-
-    Reports are read in `sandbox`, by default in a new one that ends with the collection.
-    """
+    """Collects every target once, on any worker; raises errors that would meet all of them."""
     if not groups:
         return
     with ExitStack() as stack:
         staging = stack.enter_context(store.staging())
         finishing = ThreadPoolExecutor(available_cores(), thread_name_prefix="finish")
         stack.callback(finishing.shutdown, cancel_futures=True)
-        if sandbox is None:
-            sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
-        patience = patience or Patience()
+        sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
         queue, left = GroupQueue(groups, patience.return_s), sum(len(group.targets) for group in groups)
         collection = _FleetCollection(
             plan, queue, left, fleet, store, observer, patience, staging, sandbox, finishing
@@ -116,7 +94,7 @@ class _FleetCollection:
     _plan: CollectPlan
     _groups: GroupQueue
     _left: int  # targets without an outcome
-    _fleet: Fleet
+    _fleet: ClusterFleet
     _store: RunStore
     _observer: FleetObserver
     _patience: Patience

@@ -148,9 +148,11 @@ class ClusterFleet:
         return WorkerDevice(self._pool, worker, facts)
 
     def workers(self) -> Sequence[Worker]:
+        """Returns the present workers; raises if they cannot be known."""
         return [worker for worker in self._pool.available() if worker.gpus]
 
     def device_of(self, worker: Worker) -> Device | None:
+        """Returns the worker's device, or None if the worker is not used; raises WorkerLost."""
         try:
             facts = self._ask(worker).result()
         except (WorkerLost, SchedulerLost):
@@ -172,9 +174,11 @@ class ClusterFleet:
         return device
 
     def coming(self) -> bool:
+        """Returns whether more workers are on their way, however long that takes."""
         return self._pool.coming()
 
     def interrupt(self) -> None:
+        """Ends what the devices are doing; the threads that wait for them go on."""
         for device in list(self._devices.values()):
             device.stop()
         self._pool.interrupt()

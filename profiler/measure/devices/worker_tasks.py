@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
@@ -38,7 +37,6 @@ class WorkerFacts:
     """The facts that decide whether a worker may measure beside the others."""
 
     prof_version: str
-    host: str
     gpu: Gpu
     ncu: Ncu
 
@@ -83,7 +81,7 @@ TaskAnswer = float | Timed | ReportBytes | FilesMissing | GpuOccupied | None
 def describe_worker() -> WorkerFacts:
     """Returns the facts of the worker that this runs on."""
     device = _worker_device()
-    return WorkerFacts(prof_version(), socket.gethostname(), device.gpu, device.ncu)
+    return WorkerFacts(prof_version(), device.gpu, device.ncu)
 
 
 def run_task(

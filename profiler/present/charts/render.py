@@ -216,7 +216,7 @@ def _outside(plot: style.Record, room: Room) -> float:
     if room == "phone":
         return 0 if _is_named(plot) else _FIGURES
     left = style.LABELS if _is_named(plot) else _FIGURES
-    axis = next(_encodings(plot, "y"), {}).get("axis", {})
+    axis = next(_vertical(plot), {}).get("axis", {})
     if axis is None or axis.get("labels") is False:
         left = 0
     elif axis.get("minExtent"):
@@ -233,15 +233,15 @@ def _beside(plot: style.Record) -> Iterator[str]:
             yield from (str(row[field]) for row in layer.get("data", plot.get("data"))["values"])
 
 
-def _encodings(plot: style.Record, channel: str) -> Iterator[style.Record]:
-    for layer in plot.get("layer", [plot]):
-        if channel in layer.get("encoding", {}):
-            yield layer["encoding"][channel]
+def _vertical(plot: style.Record) -> Iterator[style.Record]:
+    """Yields how the layers of a plot encode what stands along its vertical axis."""
+    encodings = (layer.get("encoding", {}) for layer in plot.get("layer", [plot]))
+    return (one["y"] for one in encodings if "y" in one)
 
 
 def _is_named(plot: style.Record) -> bool:
     """Returns whether the rows of a plot have names."""
-    return any(y.get("type") == "nominal" for y in _encodings(plot, "y"))
+    return any(y.get("type") == "nominal" for y in _vertical(plot))
 
 
 def _sized(plot: style.Record, width: float, room: Room) -> style.Record:

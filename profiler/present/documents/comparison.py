@@ -12,13 +12,11 @@ from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
 from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.findings import ComparedKernel, Comparisons
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import document as doc
-from profiler.present.document import Caution, Column, Document, Records, Row, Table, Text
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, headline_blocks, why_and_next
@@ -197,7 +195,7 @@ def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     """Returns a count of each verdict: `2 better, 1 worse, 5 same`."""
     return ", ".join(
         f"{count} {verdict}"
-        for verdict in ("better", "worse", "changed", "unclear", "same")
+        for verdict in VERDICT_TONE
         if (count := sum(delta.verdict == verdict for delta in deltas))
     )
 
@@ -342,22 +340,24 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
 
 _MOST_ROWS = 40
 _COLUMNS = (
-    Column("kernel", shrinks=True),
-    Column("launches", right=True),
-    Column("a launch before", "duration"),
-    Column("after", "duration"),
-    Column("change ± 95 %", right=True),
-    Column("verdict", judges=True),
+    doc.Column("kernel", shrinks=True),
+    doc.Column("launches", right=True),
+    doc.Column("a launch before", "duration"),
+    doc.Column("after", "duration"),
+    doc.Column("change ± 95 %", right=True),
+    doc.Column("verdict", judges=True),
 )
 
 
-def comparisons_document(finding: Comparisons, *, full: bool = False, wanted: Sequence[str] = ()) -> Document:
+def comparisons_document(
+    finding: findings.Comparisons, *, full: bool = False, wanted: Sequence[str] = ()
+) -> doc.Document:
     """Returns a row for each kernel with the mean time of a launch, which its change and verdict are of.
 
     With `full` or `wanted` metrics, the comparison of each kernel follows.
     """
     rows = [
-        Row(
+        doc.Row(
             (
                 shortened(plain_name(one.kernel), _NAME_WIDTH),
                 _launches_text(one),
@@ -379,21 +379,21 @@ def comparisons_document(finding: Comparisons, *, full: bool = False, wanted: Se
     cautions = [set(one.comparable.warnings) for one in finding.comparisons]
     documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]
     records = [row for one in documents for row in one.records.rows]
-    return Document(
+    return doc.Document(
         "All kernels that both have",
         [
             headline_blocks(finding.headline),
             [
-                Table(_COLUMNS, rows),
-                Text(f"{more}Ask next: `-k PATTERN` shows one kernel, `--full` everything."),
+                doc.Table(_COLUMNS, rows),
+                doc.Text(f"{more}Ask next: `-k PATTERN` shows one kernel, `--full` everything."),
             ],
-            [Caution(text) for text in sorted(set.intersection(*cautions))],
+            [doc.Caution(text) for text in sorted(set.intersection(*cautions))],
             *(section for one in documents if full or wanted for section in one.sections),
         ],
-        Records(documents[0].records.header, records),
+        doc.Records(documents[0].records.header, records),
     )
 
 
-def _launches_text(kernel: ComparedKernel) -> str:
+def _launches_text(kernel: findings.ComparedKernel) -> str:
     before, after = kernel.before_launches, kernel.after_launches
     return f"{before:,}" if before == after else f"{before:,} -> {after:,}"

@@ -377,7 +377,7 @@ def recorded_climb(recorded):
     return climb(ladder, recorded, run.manifest.workload if run.manifest.workload else None)
 
 
-def test_the_recorded_ladder_has_a_row_for_every_rung_with_runs(recorded, recorded_climb):
+def test_the_recorded_ladder_has_a_row_for_every_rung_with_runs(recorded_climb):
     finding, _ = recorded_climb
     assert finding.ladder == "gemm"
     assert [one.kernel for one in finding.kernels] == list(range(15))
@@ -404,7 +404,7 @@ def test_the_steps_of_the_recorded_ladder_add_up(recorded_climb, last):
     )
 
 
-def test_a_step_has_the_same_figures_as_a_comparison(recorded, recorded_climb):
+def test_a_step_has_the_same_figures_as_a_comparison(recorded):
     """The same figures as `prof compare`, under the same names."""
     from profiler.analyse.compare.compare import compare_profiles
     from profiler.analyse.recording.profile import profile_kernel

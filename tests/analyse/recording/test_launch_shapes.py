@@ -42,8 +42,8 @@ def test_launches_of_one_name_may_be_of_several_programs_and_grids(store):
     assert any("3 launches of 3 shapes" in doubt for doubt in find_doubts(profile))
 
 
-def test_show_says_how_a_kernel_was_launched(prof_here, store, recorded):
-    alike = prof_here("--runs", recorded.root, "show", "5").stdout
+def test_show_says_how_a_kernel_was_launched(prof_here, prof_recorded, store):
+    alike = prof_recorded("show", "5").stdout
     assert (
         "launched   32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block "
         "(17,920 with CUDA's)" in alike

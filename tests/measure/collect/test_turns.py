@@ -120,19 +120,12 @@ def test_a_program_that_hangs_is_ended_in_time(collecting, step: str) -> None:
     assert "started" in str(failure) or "Note: Running with unmodified GPU clocks" in str(failure)
 
 
-def test_a_damaged_report_is_not_kept_for_the_next_time(collecting) -> None:
+def test_a_damaged_report_is_not_kept_for_the_next_time(collecting, reader, monkeypatch) -> None:
     """The report's structure is intact, but NVIDIA's reader finds fewer launches than it announces."""
     damaged = errors.ReportDamaged("report.ncu-rep: damaged: 1 of 3 launches can be read")
-
-    class FindsDamage:
-        """A sandbox whose reader finds every report damaged."""
-
-        def submit(self, request):
-            future = Future()
-            future.set_exception(damaged)
-            return future
-
-    collecting.sandbox = FindsDamage()
+    read = Future()
+    read.set_exception(damaged)
+    monkeypatch.setattr(reader, "submit", lambda _: read)
     failure = collecting.error(collecting.rung(1))
 
     assert failure.message == damaged.message

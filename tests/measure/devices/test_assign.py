@@ -107,7 +107,7 @@ class Heard:
 
 
 @pytest.fixture
-def spread(collecting, reader):
+def spread(collecting):
     """`spread(fleet, groups)`: the outcomes, with little patience; `spread.heard` holds the notes to the user."""
 
     def run(
@@ -119,7 +119,7 @@ def spread(collecting, reader):
             lambda targets: heard.again.extend(target.label for target in targets), lambda name: None,
         )  # fmt: skip
         plan = plan or collecting.plan
-        return list(collect_on_fleet(plan, groups, fleet, collecting.store, observer, run.patience, reader))
+        return list(collect_on_fleet(plan, groups, fleet, collecting.store, observer, run.patience))
 
     run.patience = Patience(return_s=0.3, alone_s=1.5)
     return run

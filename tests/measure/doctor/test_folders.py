@@ -163,9 +163,7 @@ def test_reports_that_name_a_home_directory_are_warned_of(runs) -> None:
     assert "prof collect" in private.remedy
 
 
-def test_the_users_own_home_is_private_wherever_it_lies(
-    runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_users_own_home_is_private_wherever_it_lies(runs, monkeypatch: pytest.MonkeyPatch) -> None:
     root = runs(b"/data/people/jane/a.out")
     assert check_private_paths(root).state == "ok"
 

@@ -113,7 +113,7 @@ def test_a_program_that_cannot_be_timed_gives_one_message_and_stores_nothing(
     assert not measuring.runs.ids()
 
 
-def test_without_a_compiler_it_says_what_it_needs(collect, measuring, tmp_path):
+def test_without_a_compiler_it_says_what_it_needs(collect, measuring):
     measuring.environment["PATH"] = measuring.environment["PATH"].split(":")[0]
     done = collect(*MINE)
     assert (

@@ -82,7 +82,7 @@ def test_time_runs_out_for_the_program_and_its_children(tmp_path: Path) -> None:
     assert _gone(int(pid_file.read_text()))
 
 
-def test_a_child_that_holds_the_pipe_does_not_hold_us(tmp_path: Path) -> None:
+def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
     code = (
         "import subprocess, sys\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"

@@ -154,8 +154,8 @@ def test_the_brief_answer_keeps_the_cautions_of_the_evidence_and_counts_those_be
 
 
 @pytest.mark.parametrize("asked", [("show", "6"), ("compare", "5", "6")])
-def test_a_brief_answer_says_that_its_causes_are_estimated(prof_here, recorded, asked):
-    lines = prof_here("--runs", recorded.root, *asked, "--brief").stdout.splitlines()
+def test_a_brief_answer_says_that_its_causes_are_estimated(prof_recorded, asked):
+    lines = prof_recorded(*asked, "--brief").stdout.splitlines()
     assert max(map(len, lines)) <= 100
     page = flat(" ".join(lines))
     assert "caution: not recorded: " in page
@@ -178,14 +178,14 @@ def test_markdown_has_a_row_for_each_cause():
     assert [token.type for token in tokens].count("tr_open") == 1 + len(CAUSES_FOUND)
 
 
-def test_show_and_compare_name_the_same_causes_of_the_same_kernel(prof_here, recorded):
+def test_show_and_compare_name_the_same_causes_of_the_same_kernel(prof_recorded):
     in_full = ("--full", "--format", "json")
-    (shown,) = json.loads(prof_here("--runs", recorded.root, "show", "6", *in_full).stdout)["kernels"]
-    compared = json.loads(prof_here("--runs", recorded.root, "compare", "5", "6", *in_full).stdout)
+    (shown,) = json.loads(prof_recorded("show", "6", *in_full).stdout)["kernels"]
+    compared = json.loads(prof_recorded("compare", "5", "6", *in_full).stdout)
     assert shown["causes"] == compared["causes"] != []
     for page in (
-        prof_here("--runs", recorded.root, "show", "6", "--full").stdout,
-        prof_here("--runs", recorded.root, "compare", "5", "6", "--full").stdout,
+        prof_recorded("show", "6", "--full").stdout,
+        prof_recorded("compare", "5", "6", "--full").stdout,
     ):
         for cause in shown["causes"]:
             assert f"{cause['saves_pct']['expected']:.0f} %  {cause['cause']}" in page

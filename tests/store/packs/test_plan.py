@@ -277,7 +277,7 @@ def test_only_what_is_old_enough_is_packed(make_runs):
     assert len(plan_packs(store, older_than_days=1).runs) == FEW
 
 
-def test_runs_of_an_older_schema_get_a_pack_of_their_own(make_runs, make_run):
+def test_runs_of_an_older_schema_get_a_pack_of_their_own(make_runs):
     """Their tables have other columns, so they cannot share a file."""
     import pyarrow.parquet as pq
 
@@ -322,7 +322,7 @@ def test_whoever_found_a_run_in_a_pack_that_gave_way_reads_on(make_runs):
     assert reader.open(reader.ids()[1]).table("metrics").num_rows == 1
 
 
-def test_a_run_that_is_committed_during_packing_is_neither_lost_nor_packed(store, recorded, tmp_path):
+def test_a_run_that_is_committed_during_packing_is_neither_lost_nor_packed(store, recorded):
     source = recorded.find("textbook-5", "gemm")
     before = contents(store.place.root)
 

@@ -362,7 +362,7 @@ def test_a_library_that_is_not_installed_is_named(prof_here):
     assert "gcsfs" in result.stderr
 
 
-def test_a_store_that_cannot_be_written_stops_an_ingest_at_once(source, monkeypatch, s3):
+def test_a_store_that_cannot_be_written_stops_an_ingest_at_once(source, s3):
     store = RunStore("s3://no-such-bucket/runs")
     with pytest.raises((StoreNotWritable, RemoteFailed), match="no such bucket"):
         commit(store, source)
@@ -388,12 +388,12 @@ def test_a_notebook_opens_a_url(uploaded, some):
     assert runs.to_pandas().equals(profiler.open_runs(str(some.root)).to_pandas())
 
 
-def test_no_message_and_no_folder_name_holds_a_password(tmp_path, monkeypatch):
+def test_no_message_and_no_folder_name_holds_a_password():
     store = RunStore("sftp://user:secret@host/runs")
     assert "secret" not in f"{store.root} {store.local}"
 
 
-def test_a_sweep_wants_a_folder(prof_here, s3):
+def test_a_sweep_wants_a_folder(s3):
     from profiler.store.sweeps import SweepStore
 
     with pytest.raises(StoreNotWritable, match="sweeps are kept in a folder"):

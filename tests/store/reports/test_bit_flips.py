@@ -16,6 +16,7 @@ import pytest
 
 from profiler.errors import IngestIncomplete
 from profiler.store.runs.run_store import RunStore
+from tests.store.flips import flipped
 
 SEED = 2026
 SAMPLE, BATCH = 20, 500  # mutants in the suite, and in each of the batches of the campaign
@@ -30,10 +31,8 @@ def write_mutants(reports: Path, folder: Path, count: int, seed: int, names: tup
     folder.mkdir()
     for number in range(count):
         name = rng.choice(names)
-        data = bytearray(whole[name])
-        for bit in rng.sample(range(len(data) * 8), rng.randint(1, 4)):
-            data[bit // 8] ^= 1 << bit % 8
-        (folder / f"{number:04}-{name}.ncu-rep").write_bytes(data)
+        bits = rng.sample(range(len(whole[name]) * 8), rng.randint(1, 4))
+        (folder / f"{number:04}-{name}.ncu-rep").write_bytes(flipped(whole[name], bits))
 
 
 def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:

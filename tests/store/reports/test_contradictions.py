@@ -14,6 +14,7 @@ from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.run_store import RunStore, open_report
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
+from tests.store.flips import flipped
 
 COUNTED = r"^((thread_)?inst_executed(_true)?|sass__.*_per_opcode.*|smsp__pcsamp_.*)$"
 
@@ -47,11 +48,8 @@ def test_no_valid_report_contradicts_itself(store: RunStore):
     ],
 )  # fmt: skip
 def test_flipped_bits_that_change_a_count_are_damage(reports: Path, tmp_path: Path, name, bits, said):
-    data = bytearray((reports / f"{name}.ncu-rep").read_bytes())
-    for bit in bits:
-        data[bit // 8] ^= 1 << bit % 8
     path = tmp_path / "flipped.ncu-rep"
-    path.write_bytes(data)
+    path.write_bytes(flipped((reports / f"{name}.ncu-rep").read_bytes(), bits))
     with pytest.raises(ReportDamaged) as caught:
         open_report(path)
     assert said in caught.value.message

@@ -12,6 +12,7 @@ from profiler.store.runs import loose
 from profiler.store.runs.loose import open_report, open_reports
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.launch_choice import rows_of_launches
+from tests.store.flips import flip
 
 
 @pytest.fixture
@@ -93,9 +94,7 @@ def test_a_copy_under_another_name_has_its_own_name_and_path(kept, mine):
 def test_a_report_is_read_again_when_its_cached_copy_was_changed(kept, reads, mine, share):
     first = open_report(mine)
     (file,) = kept()
-    data = bytearray(file.read_bytes())
-    data[int(share * len(data))] ^= 1
-    file.write_bytes(data)
+    flip(file, share)
     assert open_report(mine).table("metrics").equals(first.table("metrics"))
     assert reads == [mine, mine]
 

@@ -16,6 +16,7 @@ from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest, sealed
 from profiler.store.runs.run_id import RunId, path_name
 from profiler.store.runs.run_store import Run, RunStore, open_report, open_reports
 from profiler.store.tables.schema import TABLES
+from tests.store.flips import flip
 
 GRAPH_ID = "20261121t085400z-graph-dd9b57cb58c9"
 
@@ -189,12 +190,6 @@ def test_any_text_becomes_a_name_that_is_safe_in_a_path(text: str, name: str) ->
 def rewrite(folder: Path, manifest: object) -> None:
     data = json.dumps(manifest).encode()
     (folder / MANIFEST_FILE).write_bytes(sealed(data) if isinstance(manifest, dict) else data)
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 def truncate(path: Path) -> None:

@@ -11,7 +11,7 @@ from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.overview import SheetMetric, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
-from profiler.present.document import Column, Folded, Heading, Row, Section, Table, Value
+from profiler.present.document import Column, Folded, Heading, Row, Section, Table
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
 from profiler.text import brief_word, counted, duration, number, shortened, size, unit_for_people
 
@@ -171,28 +171,21 @@ def metrics_table(
 
     If they are `named` by us, the table also has the names of Nsight Compute.
     """
-    group = [Column("group", stays=0)] if grouped else []
-    name = [Column("ncu", wide=True)] if named else []
-    columns = (
+    columns = [
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
         Column("spread, %", "percent", missing="-"),
-        *group,
-        *name,
-    )
-    groups = [(BY_NAME[one.name].group,) if grouped else () for one in metrics]
-    cells = [
-        (*values, *group, *([ncu] if named else ()))
-        for group, (*values, ncu) in zip(groups, map(_metric_cells, metrics), strict=True)
+        *([Column("group", stays=0)] if grouped else []),
+        *([Column("ncu", wide=True)] if named else []),
     ]
-    return Table(columns, [Row(one) for one in cells])
-
-
-def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
-    divisor, unit = unit_for_people(metric.unit, metric.mean)
-    spread_pct = 100 * metric.spread / abs(metric.mean) if metric.spread is not None and metric.mean else None
-    return (metric.name, unit, metric.mean / divisor, spread_pct, metric.ncu)
+    rows = []
+    for one in metrics:
+        divisor, unit = unit_for_people(one.unit, one.mean)
+        spread_pct = 100 * one.spread / abs(one.mean) if one.spread is not None and one.mean else None
+        more = [*([BY_NAME[one.name].group] if grouped else []), *([one.ncu] if named else [])]
+        rows.append(Row((one.name, unit, one.mean / divisor, spread_pct, *more)))
+    return Table(columns, rows)
 
 
 # What a time that was taken without the profiler is, beside the times of a headline.

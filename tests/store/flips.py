@@ -1,0 +1,21 @@
+"""Flips bits of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def flipped(data: bytes, bits: Iterable[int]) -> bytes:
+    """The bytes with these bits changed."""
+    changed = bytearray(data)
+    for bit in bits:
+        changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def flip(path: Path, place: float = 0.5) -> None:
+    """Changes a bit of a file: in the byte of that number, or at that share of its length."""
+    data = path.read_bytes()
+    byte = place if isinstance(place, int) else int(len(data) * place)
+    path.write_bytes(flipped(data, [8 * byte]))
