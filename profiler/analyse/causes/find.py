@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import (
+    atomics,
     ceilings,
     compilation,
     conversions,
@@ -37,7 +38,7 @@ from profiler.catalog.metrics import DURATION
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
-    redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, global_memory.detect_atomics,
+    redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, atomics.detect_atomics,
     global_memory.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
     instructions.detect_integer_overhead, spelled_out.detect_spelled_out, instructions.detect_redundant_instructions, random_numbers.detect_dropped_numbers, loops.detect_loop_overhead,
     conversions.detect_conversions, double_precision.detect_fp64, instructions.detect_special_functions,
@@ -64,7 +65,7 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
-    evidence = add_lookups(gather(profile))
+    evidence = atomics.add_retries(add_lookups(gather(profile)))
     causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
         causes=causes,

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
+from profiler.analyse.causes.detectors.redundant_accesses import (
+    OFTEN,
+    base_of,
+    count_times_requested,
+    offset_of,
+)
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import counted
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
@@ -68,15 +75,44 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
     if sites:
         request, needed = _per_request(sites)
+        narrow = _kept_narrow(evidence, sites)
         yield Candidate(
             "misaligned-accesses",
             f"The lanes of a warp are neighbours but start inside a sector: {request:.1f} sectors a request, where "
-            f"{needed:.1f} would do.",
-            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index.",
-            _cheaper(evidence, sites),
+            f"{needed:.1f} would do."
+            + (f" That also keeps {counted(len(narrow), 'access', 'accesses')} narrow." if narrow else ""),
+            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index."
+            + (" Then let each thread access 16 bytes at once." if narrow else ""),
+            _with_fewer(_cheaper(evidence, sites), evidence.without(narrow)),
             {site: site.excess_sectors for site in sites},
             {"sectors_per_request": request, "ideal_sectors_per_request": needed},
         )
+
+
+def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]:
+    """Returns the part of the accesses that go if rows are aligned, because the hardware refuses wide ones at other addresses.
+
+    A block that takes a row in pieces, an element a thread of each, could as well take several elements a thread. The
+    pieces lie as many bytes apart as all threads access at once.
+    """
+    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    pieces: dict[object, list[Site]] = {}
+    for site in sites:
+        if site.width < WIDEST_BITS and threads and offset_of(site) % (threads * site.width // 8) == 0:
+            pieces.setdefault((base_of(site), site.width, site.executed), []).append(site)
+    return {
+        site: 1 - max(site.width / WIDEST_BITS, 1 / len(ones))
+        for ones in pieces.values()
+        if len({offset_of(one) for one in ones}) > 1
+        for site in ones
+    }
+
+
+def _with_fewer(cheaper: Effect, fewer: Effect) -> Effect:
+    """Returns the effect of accesses that are both fewer and cheaper; fewer of them move as much."""
+    moved = ("dram", "l2", "l1")
+    saved = {name: part for name, part in fewer.resources.items() if name not in moved}
+    return Effect(saved | dict(cheaper.resources), fewer.waits, cheaper.lighter)
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
@@ -173,39 +209,6 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in sites},
             {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
         )
-
-
-def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
-    """Names atomics, and the loops that retry them, where the lanes of a warp could add up first."""
-    sites = evidence.of("atomic", "shared atomic")
-    if not sites:
-        return
-    retried = [site for site in sites if ".CAS" in site.opcode]
-    around = [evidence.innermost_loop(site) for site in retried]
-    loops = [loop for loop in around if loop is not None]
-    fractions = dict.fromkeys(sites, 1 - 1 / LANES)
-    fractions |= {
-        site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
-    }
-    waiting = 100 * evidence.time_of(fractions)
-    busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
-    caused = dict.fromkeys((site.kind for site in sites), 0.0)
-    for site in sites:
-        caused[site.kind] += evidence.charged[site].total or site.executed
-    where = "shared" if max(caused, key=lambda kind: caused[kind]) == "shared atomic" else "global"
-    yield Candidate(
-        "atomic-contention",
-        f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
-        + (", which are retried in a loop" if loops else "")
-        + (
-            f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
-        ),
-        "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
-        "update global memory once a block.",
-        evidence.without(fractions),
-        {site: evidence.charged[site].total or site.executed for site in fractions},
-        {"waiting_pct": waiting, "l1_busy_pct": busy},
-    )
 
 
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:

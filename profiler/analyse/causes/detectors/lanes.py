@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
@@ -19,6 +20,7 @@ _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
+_VALUES_OF_A_STEP = 2.0  # that a lane of a tree combines
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -63,13 +65,15 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         if fractions:
             wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
             lanes = _mean_lanes(fractions)
+            effect = _for_acting_lanes(evidence, fractions)
             yield Candidate(
                 name,
                 f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
                 advice,
-                _for_acting_lanes(evidence, fractions),
+                effect,
                 {site: part * site.executed for site, part in fractions.items()},
                 {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
+                max(evidence.model.saved(effect), _time_after_others(evidence, fractions)),
             )
 
 
@@ -174,10 +178,34 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     }
     kept = {"l2": 0.0, "l1": evidence.part_of_l1(alone_in_a_pass)}
     alone = _waited_for_at_barriers(evidence, fractions)
+    waits = evidence.waiting_for(_without_latencies_of_blocks(evidence, waiting))
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**(waits := evidence.waiting_for(waiting)), "barrier": max(alone, waits.get("barrier", 0.0))},
+        {**waits, "barrier": max(alone, waits.get("barrier", 0.0))},
+        evidence.waiting_for(waiting),
     )
+
+
+def _without_latencies_of_blocks(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the parts of the waiting that end if only warps with acting lanes wait.
+
+    At a barrier, the rest of the block waits for as long. So before a barrier, latencies end for those warps only that the block
+    needs in none of its steps.
+    """
+    parts = dict(fractions)
+    for sites in evidence.by_function.values():
+        last = max((site.position for site in sites if site.kind == "barrier"), default=-1)
+        working = max((_working_part(site, sites[0].executed) for site in sites), default=1.0)
+        for site in sites:
+            if site in parts and site.position < last:
+                parts[site] = min(parts[site], 1.0 - working)
+    return parts
+
+
+def _working_part(site: Site, warps: float) -> float:
+    """Returns the part of the lanes of so many warps that have work of their own here."""
+    works = site.kind in (*ACCESSES, *_RESULTS) and not _is_broadcast(site)
+    return (1.0 - site.idle_share) * min(1.0, site.executed / warps) if works else 0.0
 
 
 def _not_launched(evidence: Evidence, effect: Effect) -> float:
@@ -203,9 +231,40 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
         working = sum(one.executed + evidence.charged[one].total for one in lonely)
         everything = sum(one.executed + evidence.charged[one].total for one in since)
         if everything:
-            waited += evidence.charged[site]["barrier"] * working / everything
+            waited += evidence.charged[site]["barrier"] * _in_turn(lonely) * working / everything
         since = []
     return waited / total if total else 0.0
+
+
+def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
+    """Returns the part of the time in which few lanes of a block work on, although others could share it, after the rest has ended.
+
+    At each sample, an SM shows one of its warps, so that these few are seen as often as they are all that is left.
+    """
+    samples = sum(sum(site.waits.values()) for site in evidence.sites)
+    alone = 0.0
+    for sites in evidence.by_function.values():
+        barriers = [index for index, site in enumerate(sites) if site.kind == "barrier"]
+        after = sites[barriers[-1] + 1 :] if barriers else []
+        most = sites[0].executed / 2
+        first = next((index for index, site in enumerate(after) if site.executed < most), len(after))
+        idle = [site for site in after[first:] if site in fractions]
+        alone += _in_turn(idle) * sum(fractions[site] * sum(site.waits.values()) for site in idle)
+    return alone / samples if samples else 0.0
+
+
+def _in_turn(sites: Sequence[Site]) -> float:
+    """Returns the part of the work of a few lanes that others could share: that on one value after the other, beyond the first two.
+
+    A lane of a tree combines two values, which nobody does faster.
+    """
+    working = _acting_lanes(sites[0]) if sites else 0.0
+    accesses: Counter[str] = Counter()
+    for site in sites:
+        if site.kind in ACCESSES:
+            accesses[site.kind] += _acting_lanes(site)  # type: ignore[assignment]
+    each = max(accesses.values(), default=0.0) / working if working else 0.0
+    return max(0.0, 1.0 - _VALUES_OF_A_STEP / each) if each else 0.0
 
 
 def _lanes_of_block(evidence: Evidence) -> float:

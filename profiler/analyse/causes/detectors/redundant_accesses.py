@@ -26,6 +26,7 @@ from profiler.analyse.causes.evidence.passes import find_later_passes
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
+_ADDED = re.compile(r"\+(-?0x[0-9a-f]+)\]")
 _OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 OFTEN = 2.0  # each byte is loaded at least twice
 _UNROLLED = 4.0  # turns of a loop by the compiler
@@ -271,3 +272,9 @@ def _place(site: Site) -> str:
 def base_of(site: Site) -> object:
     """Returns the registers of an address, without its offset: accesses with the same base are neighbours."""
     return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]
+
+
+def offset_of(site: Site) -> int:
+    """Returns the bytes that are added to the registers of an address."""
+    found = _ADDED.search(site.instruction.text)
+    return int(found.group(1), 16) if found else 0

@@ -38,6 +38,8 @@ class Evidence:
     has_costs: bool  # of each access, not estimated from totals
     atomics_are_contended: bool = False
     lookups_apart: tuple[Site, ...] = ()  # of constants, where the lanes of a warp look at different ones
+    # Of loops that repeat an atomic until it succeeds: they end with the contention, and nothing else shortens them.
+    retried: frozenset[Site] = frozenset()
     wasted_dram: float = (
         0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
     )
@@ -138,7 +140,7 @@ class Evidence:
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
         """Returns the part of the waiting for each reason that goes when these parts of the waiting that the sites cause go."""
         total = self.waits_by_reason
-        caused = [(part, self.charged[site]) for site, part in fractions.items()]
+        caused = [(part, self.charged[site]) for site, part in fractions.items() if site not in self.retried]
         gone = {
             reason: sum([part * waits[reason] for part, waits in caused if reason in waits])
             for reason in reasons or total
@@ -151,7 +153,8 @@ class Evidence:
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
-        """Returns the effect of no longer executing these parts of the sites."""
+        """Returns the effect of no longer executing these parts of the sites, but for those that are retried until others are done."""
+        fractions = {site: part for site, part in fractions.items() if site not in self.retried}
         resources = _share(_use_of_units(fractions), self._units)
         resources["l1"] = self.part_of_l1(fractions)
         resources["l2"] = self._part_of_sectors(fractions)

@@ -1,0 +1,103 @@
+"""Detects atomics that warps wait for, and the loops that repeat one until it succeeds: spin locks, and updates that others came before.
+
+Such a loop turns as often as its warps have to wait for others. So whatever it executes and waits for, barriers and copies through
+shared memory included, ends with the contention and with nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import follow_results, predicates_in
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.loops import Loop
+from profiler.catalog.metrics import LANES
+
+_IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
+_SWAPS = (".CAS", ".EXCH")  # what takes a lock
+
+
+def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
+    """Names atomics, and the loops that retry them, where the lanes of a warp could add up first."""
+    sites = evidence.of("atomic", "shared atomic")
+    if not sites:
+        return
+    evidence = replace(evidence, retried=frozenset())
+    retried = [site for site in sites if ".CAS" in site.opcode]
+    around = [evidence.innermost_loop(site) for site in retried]
+    loops = [loop for loop in around if loop is not None]
+    fractions = dict.fromkeys(sites, 1 - 1 / LANES)
+    fractions |= {
+        site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
+    }
+    waiting = 100 * evidence.time_of(fractions)
+    busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
+    caused = dict.fromkeys((site.kind for site in sites), 0.0)
+    for site in sites:
+        caused[site.kind] += evidence.charged[site].total or site.executed
+    where = "shared" if max(caused, key=lambda kind: caused[kind]) == "shared atomic" else "global"
+    yield Candidate(
+        "atomic-contention",
+        f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
+        + (", which are retried in a loop" if loops else "")
+        + (
+            f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
+        ),
+        "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
+        "update global memory once a block.",
+        evidence.without(fractions),
+        {site: evidence.charged[site].total or site.executed for site in fractions},
+        {"waiting_pct": waiting, "l1_busy_pct": busy},
+    )
+
+
+def add_retries(evidence: Evidence) -> Evidence:
+    """Returns the evidence with the instructions of all loops that repeat an atomic until it succeeds."""
+    swaps = [site for site in evidence.of("atomic", "shared atomic") if is_swap(site)]
+    loops = {loop for site in swaps if (loop := evidence.innermost_loop(site)) is not None}
+    retried = [site for loop in loops if _is_retried(evidence, loop) for site in evidence.inside(loop)]
+    return replace(evidence, retried=frozenset(retried)) if retried else evidence
+
+
+def is_swap(site: Site) -> bool:
+    """Returns whether an atomic compares and swaps, or swaps, so that it may have to be repeated."""
+    return any(swap in site.opcode for swap in _SWAPS)
+
+
+def _is_retried(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether a loop repeats its atomic until that succeeds, and at least half of its turns are in vain."""
+    sites = evidence.inside(loop)
+    before = evidence.last_before(sites[0].function, loop)
+    turns = sites[0].executed / before.executed if before else 1.0
+    return turns >= _IN_VAIN and _is_retry(sites, loop)
+
+
+def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
+    """Returns whether the loop ends when its atomic has succeeded, and not after so many elements.
+
+    The atomic's result may go to other warps through shared memory.
+    """
+    depending: set[Site] = set()
+    for passed_on in (False, True):
+        if passed_on and not any(site.stores_in_shared for site in depending):
+            break
+
+        def depends(site: Site, reads_dependent: bool, passed_on: bool = passed_on) -> bool:
+            return reads_dependent or is_swap(site) or (passed_on and site.kind == "shared load")
+
+        depending = follow_results(sites, [loop], depends)
+    branches = [site for site in sites if site.instruction.name == "BRA"]
+    if not branches:
+        return False
+    back = branches[-1]
+    if _is_conditional(back.instruction):
+        return back in depending
+    return any(site in depending for site in branches)
+
+
+def _is_conditional(instruction: Instruction) -> bool:
+    return bool(instruction.predicate or predicates_in(instruction.text))

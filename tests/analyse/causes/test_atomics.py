@@ -1,0 +1,49 @@
+"""Loops that repeat an atomic until it succeeds: whatever they do is waiting for others, and no cause of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import atomics, waiting
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+UPDATE = ("LDS R2, [R8]", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
+# The first thread asks for the lock, and tells the others through shared memory whether it has it.
+LOCK = ("@P1 ATOMG.E.CAS.STRONG.GPU PT, R8, [R2], R8, R9", "@P1 STS [R5], R8", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R9, [R5]", "ISETP.NE.U32.AND P0, PT, R9, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
+# A flag for each element, and its old value counts.
+COUNTED = ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R2], R8, R9", "IADD3 R7, R7, R8, RZ", "IADD3 R6, R6, 0x1, RZ", "ISETP.NE.U32.AND P0, PT, R6, R10, PT", "@P0 BRA 0x10")  # fmt: skip
+LEFT_BY_ITS_RESULT = ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R2], R9", "ISETP.NE.U32.AND P0, PT, R8, RZ, PT", "@!P0 BRA 0x50", "NANOSLEEP 0x40", "BRA 0x10")  # fmt: skip
+
+
+def retried(*loop, turns=400.0):
+    evidence = evidence_of("MOV R8, R9", *((line, turns) for line in loop), "EXIT")
+    return {site.position for site in atomics.add_retries(evidence).retried}
+
+
+@pytest.mark.parametrize(
+    ("loop", "found"), [(UPDATE, True), (LOCK, True), (LEFT_BY_ITS_RESULT, True), (COUNTED, False)]
+)
+def test_a_loop_repeats_an_atomic_if_its_result_ends_the_loop(loop, found):
+    assert retried(*loop) == (set(range(1, len(loop) + 1)) if found else set())
+
+
+@pytest.mark.parametrize(("turns", "found"), [(190.0, False), (210.0, True)])
+def test_a_loop_that_mostly_succeeds_at_once_does_work_of_its_own(turns, found):
+    """100 warps enter it."""
+    assert bool(retried(*UPDATE, turns=turns)) == found
+
+
+@pytest.mark.parametrize("adding", [False, True])
+def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
+    lines = ("MOV R8, R9", *((line, 400.0) for line in LOCK), "EXIT")
+    facts = {4: {"waits": {"barrier": 10}}}
+    evidence = evidence_of(*lines, facts=facts)
+    evidence = atomics.add_retries(evidence) if adding else evidence
+    assert bool(list(waiting.detect_barriers(evidence))) == (not adding)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.effect.waits["barrier"] > 0.9
