@@ -789,36 +789,15 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge():
     assert names(lanes.detect_idle_lanes, evidence) == ["divergent-branches"]
 
 
-@pytest.mark.parametrize(
-    ("acting", "values", "saved"), [(1.0, 8, 0.75 * 8 / 9), (24.0, 8, 0.0), (1.0, 2, 0.0)]
-)
-def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_if_others_could_share_their_values(
-    acting, values, saved
+@pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
+def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
+    acting, saved
 ):
-    """Predicates chose them. A lane of a tree combines two values, which no other lane could take over."""
-    lines = ("ISETP.NE.AND P0, PT, R0, RZ, PT", *["@!P0 LDS R6, [R4]"] * values, "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")  # fmt: skip
+    lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
     whole = {"lanes": 32.0, "acting": 32.0}
-    facts = {place: {"lanes": 32.0, "acting": acting} for place in range(1, values + 1)}
-    facts |= {0: whole, values + 1: whole, values + 2: whole | {"waits": {"barrier": 10}}}
+    facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
-    assert candidate.effect.waits["barrier"] == pytest.approx(saved)
-
-
-@pytest.mark.parametrize(
-    ("barrier", "needed", "latency"),
-    [(True, 32.0, 0.0), (True, 8.0, 0.75), (False, 32.0, 0.75)],
-)
-def test_a_block_waits_for_few_lanes_before_a_barrier_as_long_as_for_all_unless_it_can_do_with_fewer_warps(
-    barrier, needed, latency
-):
-    """The queues get shorter by each request of a warp that is not needed."""
-    lines = ("@!P0 LDS R4, [R2]", "FADD R4, R4, R7", "BAR.SYNC.DEFER_BLOCKING 0x0" if barrier else "NOP", "STS [R5], R4")  # fmt: skip
-    whole = {"lanes": 32.0, "acting": 32.0}
-    few = {"lanes": 32.0, "acting": 8.0}
-    facts = {0: few, 1: few | {"waits": {"short_scoreboard": 10}}, 2: whole, 3: {"lanes": 32.0, "acting": needed}}  # fmt: skip
-    (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
-    assert candidate.effect.waits["short_scoreboard"] == pytest.approx(latency)
-    assert candidate.effect.lighter["short_scoreboard"] == pytest.approx(0.75)
+    assert (candidate.effect.waits["barrier"] > 0) == saved
 
 
 @pytest.mark.parametrize(

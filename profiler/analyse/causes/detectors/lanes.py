@@ -178,34 +178,10 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     }
     kept = {"l2": 0.0, "l1": evidence.part_of_l1(alone_in_a_pass)}
     alone = _waited_for_at_barriers(evidence, fractions)
-    waits = evidence.waiting_for(_without_latencies_of_blocks(evidence, waiting))
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**waits, "barrier": max(alone, waits.get("barrier", 0.0))},
-        evidence.waiting_for(waiting),
+        {**(waits := evidence.waiting_for(waiting)), "barrier": max(alone, waits.get("barrier", 0.0))},
     )
-
-
-def _without_latencies_of_blocks(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns the parts of the waiting that end if only warps with acting lanes wait.
-
-    At a barrier, the rest of the block waits for as long. So before a barrier, latencies end for those warps only that the block
-    needs in none of its steps.
-    """
-    parts = dict(fractions)
-    for sites in evidence.by_function.values():
-        last = max((site.position for site in sites if site.kind == "barrier"), default=-1)
-        working = max((_working_part(site, sites[0].executed) for site in sites), default=1.0)
-        for site in sites:
-            if site in parts and site.position < last:
-                parts[site] = min(parts[site], 1.0 - working)
-    return parts
-
-
-def _working_part(site: Site, warps: float) -> float:
-    """Returns the part of the lanes of so many warps that have work of their own here."""
-    works = site.kind in (*ACCESSES, *_RESULTS) and not _is_broadcast(site)
-    return (1.0 - site.idle_share) * min(1.0, site.executed / warps) if works else 0.0
 
 
 def _not_launched(evidence: Evidence, effect: Effect) -> float:
@@ -231,7 +207,7 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
         working = sum(one.executed + evidence.charged[one].total for one in lonely)
         everything = sum(one.executed + evidence.charged[one].total for one in since)
         if everything:
-            waited += evidence.charged[site]["barrier"] * _in_turn(lonely) * working / everything
+            waited += evidence.charged[site]["barrier"] * working / everything
         since = []
     return waited / total if total else 0.0
 
