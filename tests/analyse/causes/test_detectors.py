@@ -11,13 +11,12 @@ import pytest
 from profiler.analyse.causes.detectors import (
     atomics,
     ceilings,
-    conversions,
-    double_precision,
     global_memory,
     instructions,
     lanes,
     launch,
     loops,
+    number_types,
     redundant_accesses,
     shared_memory,
     waiting,
@@ -620,18 +619,18 @@ def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_it
 
 
 def test_a_value_that_is_converted_and_back_is_rounded_which_still_takes_instructions():
-    (there_and_back,) = conversions.detect_conversions(
+    (there_and_back,) = number_types.detect_conversions(
         evidence_of("F2I.NTZ R4, R5", "I2FP.F32.S32 R6, R4", "EXIT")
     )
     assert there_and_back.effect.resources["issue"] == 0
     assert there_and_back.effect.resources["xu"] == 1
-    (one_way,) = conversions.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
+    (one_way,) = number_types.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
     assert one_way.effect.resources["issue"] > 0
 
 
 def issue_of_fp64(*lines, **more):
     """Returns the part of the issue slots that single precision would save."""
-    (candidate,) = double_precision.detect_fp64(evidence_of(*lines, **more))
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines, **more))
     return candidate.effect.resources["issue"]
 
 
@@ -647,7 +646,7 @@ def test_removing_a_conversion_is_free_for_a_loaded_value_and_costs_instructions
     made, issue, added
 ):
     """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
-    (candidate,) = conversions.detect_conversions(
+    (candidate,) = number_types.detect_conversions(
         evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
     )
     assert candidate.effect.resources["issue"] == pytest.approx(issue)
@@ -658,7 +657,7 @@ def test_removing_a_conversion_is_free_for_a_loaded_value_and_costs_instructions
 
 def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     lines = ("LDG.E R4, [R2.64]", "SHF.R.U32.HI R5, RZ, 0x10, R4", "I2F.U8 R7, R5", "FADD R8, R8, R7")
-    (candidate,) = conversions.detect_conversions(evidence_of(*lines))
+    (candidate,) = number_types.detect_conversions(evidence_of(*lines))
     assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
 
 
@@ -721,19 +720,19 @@ def test_values_of_one_register_leave_places_for_more_warps(registers, pairs, by
             "waves": waves,
         },
     )
-    (candidate,) = double_precision.detect_fp64(evidence)
+    (candidate,) = number_types.detect_fp64(evidence)
     assert candidate.effect.warps == pytest.approx(warps)
 
 
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():
-    assert names(conversions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
-    assert names(conversions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
+    assert names(number_types.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
+    assert names(number_types.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
-    (candidate,) = double_precision.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
+    (candidate,) = number_types.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
     assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)
-    assert names(double_precision.detect_fp64, evidence_of("FADD R4, R4, R6")) == []
+    assert names(number_types.detect_fp64, evidence_of("FADD R4, R4, R6")) == []
 
 
 @pytest.mark.parametrize(("acting", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
