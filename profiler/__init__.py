@@ -31,17 +31,9 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
+    from profiler.python.answers import Comparison, Overview, Sheet, ShownComparisons, ShownLadder
     from profiler.python.measuring import Options, Sweep
-    from profiler.python.recordings import (
-        Comparison,
-        Measurement,
-        Overview,
-        Recording,
-        Runs,
-        Sheet,
-        ShownComparisons,
-        ShownLadder,
-    )
+    from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = ["compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines"]
@@ -59,14 +51,18 @@ def _advised(function: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _A
         try:
             return function(*arguments, **options)
         except Exception as error:
-            from profiler.errors import ProfError
-            from profiler.python.remedies import advise
-
-            if isinstance(error, ProfError):
-                advise(error)
+            _advise(error)
             raise
 
     return call
+
+
+def _advise(error: Exception) -> None:
+    from profiler.errors import ProfError
+    from profiler.python.words import advise
+
+    if isinstance(error, ProfError):
+        advise(error)
 
 
 @overload
@@ -116,9 +112,13 @@ def measure(
         **options,
     }
     namespace = sys._getframe(1).f_globals
-    if over is None:
-        return measure_one(function, arguments, reference, runs, namespace, **asked)
-    return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
+    try:
+        if over is None:
+            return measure_one(function, arguments, reference, runs, namespace, **asked)
+        return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
+    except Exception as error:
+        _advise(error)
+        raise
 
 
 def range(name: str) -> AbstractContextManager[None]:
@@ -151,20 +151,19 @@ def read(recording: Run | str | int | Path) -> Recording:
 
 @_advised
 def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
-    """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.rules` of one kernel.
+    """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
-    Of several kernels, it is their `.index` by their share of the time, and their `.sheets`; `kernel_name` chooses.
+    Of several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as is
+    what `kernel_name` chooses. Of a run of times alone, it is their `.timing`. `.sheets` has a sheet for each kernel.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_run
-    from profiler.errors import RunNotProfiled
-    from profiler.python.recordings import Overview, Sheet
+    from profiler.python.answers import Overview, Sheet
 
     run = _run_of(recording)
-    if not run.manifest.is_profiled:
-        raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
     found = show_run(run, Settings(), kernel_name, full=True)
-    return Sheet.of(found.sheets[0]) if len(found.sheets) == 1 else Overview(run, found.sheets, found.timing)
+    sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
+    return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
 
 
 @_advised
@@ -178,12 +177,13 @@ def compare(
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
-    Of recordings that have several kernels in common, it is an `.index` of them, and their `.comparisons`. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    Of recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of them;
+    `.comparisons` has one for each kernel. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
-    from profiler.python.recordings import Comparison, ShownComparisons
+    from profiler.python.answers import Comparison, ShownComparisons
 
     left, right = map(_run_of, (before, after))
     found = compare_runs(
@@ -206,7 +206,7 @@ def ladder(
     Uses the runs of this `workload` and this `gpu`, a part of its name; by default those that most rungs have.
     """
     from profiler.ask.ladder import find_sheet
-    from profiler.python.recordings import ShownLadder
+    from profiler.python.answers import ShownLadder
 
     return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
 
