@@ -137,6 +137,54 @@ def test_arguments_that_are_written_are_verified_over_poison(measuring):
     assert len(measuring.runs.ids()) == 1
 
 
+IN_PLACE = """
+def sorts(x):
+    launch("sort_kernel", 5000 if x[0] > x[-1] else 100)
+    x.sort()
+
+def grows(x):
+    launch("grow_kernel", 1000)
+    x *= 3000
+
+def doubles(x):
+    x *= 2
+"""
+
+
+def test_each_call_of_a_function_that_works_in_place_gets_the_arguments_as_they_were_given(measuring):
+    """Without that, all calls but the first would sort what is sorted already."""
+    found = measuring.run(
+        f"{IN_PLACE}y = x[::-1].copy()\n"
+        f"print(prof.measure(sorts, y, reference=lambda y: y.sort(), profile=False, {BRIEF}).ns, y[0])\n"
+    )
+    assert found.stdout.splitlines()[-1] == "5000.0 1.0", found.stderr
+
+
+def test_a_wrong_function_that_works_in_place_is_not_verified_on_what_its_own_calls_have_left(measuring):
+    """After a dozen calls its numbers are infinite, as those of any other function that grows them are."""
+    failed = measuring.error(
+        f"prof.measure(grows, x, reference=doubles, profile=False, {BRIEF})", before=IN_PLACE
+    )
+    assert failed.startswith("ResultWrong: 'grows' computes a wrong result"), failed
+
+
+def test_arguments_that_were_written_in_this_process_hold_what_they_held(measuring):
+    text = f"""
+{IN_PLACE}
+import threading
+def make(lock):
+    def sorts_here(x):
+        with lock:
+            sorts(x)
+    return sorts_here
+y = x[::-1].copy()
+a = prof.measure(make(threading.Lock()), y, reference=lambda y: y.sort(), {BRIEF})
+print(a.ns, y[0])
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[-1] == "5000.0 1.0", found.stderr
+
+
 def test_if_counters_are_refused_the_times_remain(measuring):
     text = f"a = prof.measure(fast, x, reference=double, {BRIEF})\nprint(a.cautions[0], len(a.to_pandas('timings')))\n"
     (measuring.folder / "bin" / "ncu").write_text(
@@ -253,7 +301,7 @@ REFUSED = {
 
 def test_options_that_mean_nothing_are_refused_before_anything_runs(measuring):
     calls = (
-        f"try:\n    prof.measure(nothing, x, {options})\nexcept Exception:\n    print(traceback.format_exc().splitlines()[-1])\n"
+        f"try:\n    prof.measure(nothing, x, {options})\nexcept Exception as error:\n    print(traceback.format_exception_only(error)[0], end='')\n"
         for options in REFUSED
     )
     said = measuring.run("import traceback\n" + "".join(calls)).stdout.splitlines()[1:]
