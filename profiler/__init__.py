@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from profiler.python.answers import Comparison, Overview, Sheet, ShownComparisons, ShownLadder
     from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import Measurement, Recording, Runs
+    from profiler.python.tuning import Tuning
     from profiler.store.runs.run_store import Run, RunStore
 
-__all__ = ["compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines"]
+__all__ = [
+    "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines", "tune",
+]  # fmt: skip
 
 
 _Arguments = ParamSpec("_Arguments")
@@ -116,6 +119,32 @@ def measure(
         if over is None:
             return measure_one(function, arguments, reference, runs, namespace, **asked)
         return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
+    except Exception as error:
+        _advise(error)
+        raise
+
+
+def tune(
+    function: Callable[..., Any],
+    *arguments: Any,
+    over: Mapping[str, Iterable[Any]],
+    **options: Unpack[Options],
+) -> Tuning:
+    """Finds the fastest values of a function's keywords, such as block sizes and `num_warps`, and ranks all combinations.
+
+        tuned = tune(softmax, x, over={"BLOCK": [512, 1024], "num_warps": [4, 8]}, reference=torch_softmax)
+        tuned.settings, tuned.best, tuned.to_pandas()
+        measure(partial(softmax, **tuned.settings), x)
+
+    Each combination is verified and timed in one fresh process, and the best few once more as `measure` does it, which
+    decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of `measure`;
+    nothing is profiled unless `profile` is true, and then the best few are.
+    """
+    from profiler.python.tuning import tune_function
+
+    namespace = sys._getframe(1).f_globals
+    try:
+        return tune_function(function, arguments, over, namespace, **options)
     except Exception as error:
         _advise(error)
         raise

@@ -31,7 +31,7 @@ _INNER = ("finding", "of", "run", "schema_version", "left_out")  # for the comma
 _Answer = TypeVar("_Answer")
 
 
-class _ShowsItself:
+class ShowsItself:
     """A finding that shows the answer alone in an interpreter, and all of its document in a notebook."""
 
     def _document(self) -> Document:
@@ -50,7 +50,7 @@ class _ShowsItself:
         return [name for name in super().__dir__() if not name.startswith("_") and name not in _INNER]
 
 
-class _Shown(_ShowsItself, Struct, frozen=True):
+class _Shown(ShowsItself, Struct, frozen=True):
     @classmethod
     def of(cls, finding: Struct) -> Self:
         return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
@@ -154,7 +154,7 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(_ShowsItself, _Several, RecordingOverview):
+class Overview(ShowsItself, _Several, RecordingOverview):
     """Several kernels of a recording: `.headline`, `.index` by their share of the time, and `.sheets`; or times alone: `.timing`."""
 
     if TYPE_CHECKING:

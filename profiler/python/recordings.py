@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -101,12 +102,18 @@ class Measurement(Recording):
     cautions: tuple[str, ...] = ()
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), "cautions", "launched", "ns"]
+        return [*super().__dir__(), "cautions", "launched", "ns", "reference_ns"]
 
     @property
     def ns(self) -> float:
         """Returns the median time of the whole function on the GPU, without the profiler, in nanoseconds."""
-        return float(self.to_pandas("timings")["kernel_ns"].median())
+        return float(median(self.table("timings").column("kernel_ns").to_pylist()))
+
+    @property
+    def reference_ns(self) -> float | None:
+        """Returns the median time of the reference, which took turns with the function; None if it was not timed."""
+        times = self.table("timings").column("reference_ns").drop_null().to_pylist()
+        return float(median(times)) if times else None
 
     def _document(self) -> Document:
         """Returns the document with the cautions of the measurement behind its answer."""
