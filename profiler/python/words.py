@@ -27,6 +27,9 @@ _WORDS = {
     r"`prof list` shows": "`profiler.open_runs().to_pandas()` shows",
     r"`prof ingest REPORT` adds a report": "`profiler.read` takes the path of a report as well",
     r"(or(?: give)? [ta]h?e? ?file): --ladder (\S+\.toml)": r"\1: profiler.ladder('\2')",
+    r"a kernel of your own with -lineinfo": (
+        "a kernel of your own with them (CuPy: options=('-lineinfo',); Numba: lineinfo=True)"
+    ),
     r"with --runs": "with runs=...",
     r"--launches": "launches=...",
     r"--kernel-name": "kernel_name",
