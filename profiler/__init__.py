@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
-    from profiler.python.answers import Comparison, Overview, Sheet, ShownComparisons, ShownLadder
+    from profiler.python.answers import Check, Comparison, Overview, Sheet, ShownComparisons, ShownLadder
     from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.tuning import Tuning
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [
-    "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines", "tune",
+    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines", "tune",
 ]  # fmt: skip
 
 
@@ -223,6 +223,30 @@ def compare(
 
 
 @_advised
+def check(
+    candidate: Run | str | int | Path,
+    *,
+    baseline: Run | RunStore | str | int | Path,
+    kernel_name: str | None = None,
+    max_slower_pct: float | None = None,
+) -> Check:
+    """Returns whether a recording got slower than its baseline beyond noise: `.passed`, `.outcome`, `.headline`.
+
+        assert check(a, baseline="prof-baseline").passed
+
+    The baseline is a recording, or a folder of runs that has one with the candidate's name. Limits are those of the nearest
+    `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. What noise hides has not passed.
+    """
+    from profiler.ask.check import check as ask
+    from profiler.ask.named.settings import Settings
+    from profiler.python.answers import Check
+
+    sides = (_reference_of(baseline), _reference_of(candidate))
+    found = ask(*sides, Settings(), kernel_name=kernel_name, every=False, max_slower_pct=max_slower_pct)
+    return Check.of(found)
+
+
+@_advised
 def ladder(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -299,6 +323,16 @@ def _run_of(recording: Run | str | int | Path) -> Run:
             "`profiler.measure` or `profiler.read` returned"
         )
     return recording
+
+
+def _reference_of(recording: Run | RunStore | str | int | Path) -> str:
+    from pathlib import Path
+
+    from profiler.store.runs.run_store import RunStore
+
+    if isinstance(recording, RunStore):
+        return str(recording.root)
+    return str(recording if isinstance(recording, (str, int, Path)) else _run_of(recording).path)
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:

@@ -227,7 +227,7 @@ def test_a_returned_object_prints_one_line_or_what_its_command_prints(runs):
 def test_completion_offers_what_there_is_to_use_and_nothing_else():
     assert dir(profiler) == sorted(["errors", *profiler.__all__])
     assert profiler.errors.RunNotFound is RunNotFound
-    with pytest.raises(AttributeError, match="it has compare, ladder, measure"):
+    with pytest.raises(AttributeError, match="it has check, compare, ladder, measure"):
         profiler.meassure  # noqa: B018
     assert repr(profiler.measure).startswith("<function profiler.measure;")
 
@@ -329,6 +329,23 @@ def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, g
 def test_a_finding_from_python_is_the_finding_of_the_commands(runs):
     finding = profiler.compare(runs["gemm-5"], runs["gemm-6"])
     assert isinstance(finding, ComparisonFinding)
+
+
+def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
+    reports, runs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
+    assert profiler.check(runs["gemm-6"], baseline=runs["gemm-5"]).passed
+    slower = profiler.check(reports / "gemm_5.ncu-rep", baseline=str(reports / "gemm_6.ncu-rep"))
+    assert (slower.passed, slower.outcome) == (False, "regression")
+    assert slower.headline.what in " ".join(repr(slower).split())
+    assert "<table" in slower._repr_html_()  # private: notebooks look for this name
+    assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=900).passed
+    with pytest.raises(RunNotFound, match="the same recording on both sides") as caught:
+        profiler.check(runs["gemm-6"], baseline=runs)
+    assert caught.value.remedy.endswith("and the older ones with `baseline`.")
+    with pytest.raises(RunNotFound, match="nowhere"):
+        profiler.check(runs["gemm-6"], baseline="nowhere")
 
 
 def test_importing_the_package_imports_nothing_heavy():

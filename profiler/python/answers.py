@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from profiler.analyse.causes.cause import Headline
+from profiler.analyse.check import CheckFinding
 from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Comparisons, Speedup
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry
@@ -184,6 +185,20 @@ class Overview(ShowsItself, _Several, RecordingOverview):
         from profiler.present.documents.recording import recording_document
 
         return recording_document(self)
+
+
+class Check(_Shown, CheckFinding, frozen=True):
+    """Whether kernels got slower than a baseline: `.passed`, `.outcome`, `.headline`, and a `.pairs` entry for each kernel."""
+
+    @property
+    def passed(self) -> bool:
+        """Returns whether every kernel is certainly within its limits: an unclear result has not passed."""
+        return self.outcome == "passed"
+
+    def _document(self) -> Document:
+        from profiler.present.documents.check import check_document
+
+        return check_document(self)
 
 
 class ShownLadder(_Shown, LadderSheet, frozen=True):

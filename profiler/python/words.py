@@ -30,8 +30,9 @@ _WORDS = {
     r"a kernel of your own with -lineinfo": (
         "a kernel of your own with them (CuPy: options=('-lineinfo',); Numba: lineinfo=True)"
     ),
-    r"with --runs": "with runs=...",
-    r"--launches": "launches=...",
+    r"with --runs": "with `runs`",
+    r"with --baseline": "with `baseline`",
+    r"--launches": "`launches`",
     r"--kernel-name": "kernel_name",
     r"--force": "force=True",
     r"--gpu": "gpu",
