@@ -24,7 +24,7 @@ from profiler.errors import (
     ResultWrong,
 )
 from profiler.measure.functions.measure import function_name
-from profiler.present.document import Cell, Column, Document, Row, Table, Text
+from profiler.present.document import Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
 from profiler.python.answers import ShowsItself
 from profiler.python.measuring import measure_one
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _WITHIN_PCT = 5.0  # as `prof tune` has it: farther apart than one process differs from another
 _MOST_AGAIN = 4
-_REASON_WIDTH = 120
+_REASON_WIDTH = 240
 # A combination may be too much for the GPU, or wrong. Anything else, such as a missing GPU, is no fault of a combination.
 _OF_A_POINT = (ProgramFailed, ProgramTimedOut, ResultWrong, DeviceMemoryFull)
 
@@ -109,20 +109,24 @@ class Tuning(ShowsItself):
     def _cells(self, one: TunedPoint) -> list[Cell]:
         figures: Any = self._figures(one)
         times = [figures[name] for name in ("median_ns", "slower_pct", "reference_median_ns")]
-        how = "again, and decides" if one.decides else "once" if one.measurement else ""
-        return [*map(_shown, one.settings.values()), *times, how, shortened(one.problem, _REASON_WIDTH)]
+        how = "again, and decides" if one.decides else "once"
+        return [*map(_shown, one.settings.values()), *times, how]
 
     def _document(self) -> Document:
         names = [Column(name, right=True) for name in self.points[0].settings]
-        rows = [Row(self._cells(one), "plain" if place else "good") for place, one in enumerate(self.points)]
+        timed = [one for one in self.points if one.measurement]
+        rows = [Row(self._cells(one), "plain" if place else "good") for place, one in enumerate(timed)]
+        problems = [(str(one), shortened(one.problem, _REASON_WIDTH)) for one in self.points if one.problem]
         columns = (
             Column("time", "duration"), Column("slower %", "percent"), Column("reference", "duration"),
-            Column("measured", stays=1), Column("problem", prose=True),
+            Column("measured", stays=1),
         )  # fmt: skip
         best = f"The best of {len(self)} is {self.points[0]}: {duration(self.best.ns)}."
         second = [Text(f"The second, {self.points[1]}, {step_text(self.second)}.")] if self.second else []
         table = Table((*names, *columns), rows, drops_empty=True)
-        return Document(self.name, [[Text(best, strong=True), *second], [table]], opening=2)
+        return Document(
+            self.name, [[Text(best, strong=True), *second], [table], [Facts(problems)]], opening=3
+        )
 
 
 def _shown(value: object) -> str:
@@ -153,7 +157,8 @@ def tune_function(
                 name=called, **{**options, **more},
             )  # fmt: skip
         except _OF_A_POINT as error:
-            return replace(point, problem=error.message)
+            why = error.message.removeprefix(f"'{called}' ").removeprefix("cannot be measured: ")
+            return replace(point, problem=why)
         return replace(point, measurement=found)
 
     once = [measure(one, profile=False, processes=1) for one in combinations]
