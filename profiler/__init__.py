@@ -31,14 +31,22 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
-    from profiler.python.answers import Check, Comparison, Overview, Sheet, ShownComparisons, ShownLadder
+    from profiler.python.answers import (
+        Check,
+        Code,
+        Comparison,
+        Overview,
+        Sheet,
+        ShownComparisons,
+        ShownLadder,
+    )
     from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.tuning import Tuning
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [
-    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines", "tune",
+    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "sass", "show", "source_lines", "tune",
 ]  # fmt: skip
 
 
@@ -285,6 +293,26 @@ def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None =
     from profiler.ask.show import find_lines
 
     return find_lines(_run_of(recording), kernel_name)
+
+
+@_advised
+def sass(
+    before: Run | str | int | Path,
+    after: Run | str | int | Path | None = None,
+    *,
+    kernel_name: str | None = None,
+    whole: bool = False,
+) -> Code:
+    """Returns the machine code of the hot loop of a kernel, or of two side by side; `whole` functions if asked.
+
+    It also takes what holds code alone: a cubin, an object file, a program, or a folder of Triton's cache.
+    """
+    from profiler.ask.code import find_machine_code
+    from profiler.ask.named.settings import Settings
+    from profiler.python.answers import Code
+
+    sides = (_reference_of(before), None if after is None else _reference_of(after))
+    return Code(find_machine_code(*sides, Settings(), kernel_name=kernel_name, whole=whole))
 
 
 def __dir__() -> list[str]:

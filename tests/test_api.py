@@ -14,7 +14,7 @@ from mypy import api as mypy_api
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
-from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, RunNotFound
+from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, QueryFailed, RunNotFound
 from profiler.python.words import advise
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -346,6 +346,26 @@ def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
     assert caught.value.remedy.endswith("and the older ones with `baseline`.")
     with pytest.raises(RunNotFound, match="nowhere"):
         profiler.check(runs["gemm-6"], baseline="nowhere")
+
+
+def test_machine_code_is_shown_as_the_command_shows_it(reports, runs, prof_here):
+    code = profiler.sass(runs["gemm-5"], runs["gemm-6"])
+    assert [one.sentence for one in code.changes] == [
+        one.sentence for one in profiler.compare(runs["gemm-5"], runs["gemm-6"]).instructions.hot_loop.changes
+    ]
+    printed = prof_here("sass", reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep").stdout
+    text = repr(profiler.sass(reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"))
+    assert re.sub(r"\S*gemm_", "gemm_", text).split() == re.sub(r"\S*gemm_", "gemm_", printed).split()
+    assert len(profiler.sass(runs["gemm-6"]).kernels) == 1
+    assert "LDS.128" in code._repr_html_()  # private: notebooks look for this name
+
+
+def test_all_runs_are_asked_in_sql(runs):
+    found = runs.query("select name, count(*) as number from runs group by all order by name")
+    assert list(found.columns) == ["name", "number"]
+    assert found["number"].sum() == len(runs)
+    with pytest.raises(QueryFailed, match="one SELECT statement is allowed"):
+        runs.query("drop table runs")
 
 
 def test_importing_the_package_imports_nothing_heavy():

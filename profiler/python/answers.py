@@ -14,7 +14,9 @@ from msgspec.structs import asdict, replace
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding
-from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Comparisons, Speedup
+from profiler.analyse.code.hot_loop import LoopSheet
+from profiler.analyse.code.machine_code import CodeView
+from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Comparisons, LoadChange, Speedup
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAME_WIDTH = 60
-_INNER = ("finding", "of", "run", "schema_version", "left_out")  # for the commands, not for users
+_INNER = ("finding", "of", "run", "schema_version", "left_out", "view")  # for the commands, not for users
 _Answer = TypeVar("_Answer")
 
 
@@ -201,14 +203,38 @@ class Check(_Shown, CheckFinding, frozen=True):
         return check_document(self)
 
 
+@dataclass(frozen=True, repr=False)
+class Code(ShowsItself):
+    """The machine code of one hot loop, or of two side by side: `.kernels`, and the `.changes` of their loads."""
+
+    view: CodeView
+
+    @property
+    def kernels(self) -> list[LoopSheet]:
+        return self.view.finding.kernels
+
+    @property
+    def changes(self) -> list[LoadChange]:
+        return self.view.finding.changes
+
+    def _document(self) -> Document:
+        from profiler.present.documents.code import code_document
+
+        return _all_answer(code_document(self.view))
+
+
 class ShownLadder(_Shown, LadderSheet, frozen=True):
     """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
 
     def _document(self) -> Document:
         from profiler.present.documents.ladder import ladder_document
 
-        document = ladder_document(self.ladder, ())
-        return replace(document, opening=len(document.sections))  # all of it is the answer
+        return _all_answer(ladder_document(self.ladder, ()))
+
+
+def _all_answer(document: Document) -> Document:
+    """Returns a document of which nothing is mere evidence, so that an interpreter prints all of it."""
+    return replace(document, opening=len(document.sections))
 
 
 def chosen(label: str, answers: Sequence[_Answer], kernels: Sequence[str], wanted: int | str) -> _Answer:

@@ -133,7 +133,7 @@ class Runs(RunStore):
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return ["find", "ids", "root", "to_pandas"]
+        return ["find", "ids", "query", "root", "to_pandas"]
 
     def __len__(self) -> int:
         return len(self.ids())
@@ -159,6 +159,17 @@ class Runs(RunStore):
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
         settings = Settings(runs=self.root, ladder=ladder, ladder_given=True)
         return Recording.of(find_run(str(reference), settings.open_store(), settings, None))
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """Returns what a SELECT finds in the tables of all runs, as `prof query` does; damaged runs are left out."""
+        import pyarrow as pa
+
+        from profiler.store.query import open_query
+
+        with open_query(self, sql) as answer:
+            found: pd.DataFrame = pa.Table.from_batches(answer.batches, answer.schema).to_pandas()
+        self.require_whole()
+        return found
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs in {self.root}>"
