@@ -19,6 +19,7 @@ from profiler.measure.functions.measure import (
     unlike_configurations,
 )
 from profiler.python.recordings import Measurement
+from profiler.python.status import status
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
@@ -72,7 +73,8 @@ def measure_one(
             )
     store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
-    found = measure_function(function, arguments, reference, plan, store, namespace)
+    with status(plan.name) as say:
+        found = measure_function(function, arguments, reference, plan, store, namespace, say)
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
     run = store.open(run_id)
@@ -97,12 +99,14 @@ def measure_sweep(
         raise TypeError(
             f"over={over!r} must give whole numbers for each name, such as over={{'n': [1024, 4096]}}"
         )
-    points = []
-    for chosen in product(*axes.values()):
+    points: list[Measurement] = []
+    combinations = list(product(*axes.values()))
+    for chosen in combinations:
         values = {name: int(one) for name, one in zip(axes, chosen, strict=True)}
         made = [one(**values) if isfunction(one) else one for one in arguments]
         at = {key: one(**values) if callable(one) else one for key, one in options.items()}
-        points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
+        with status(f"{len(points) + 1} of {len(combinations)}"):
+            points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
     return Sweep(tuple(points))
 
 

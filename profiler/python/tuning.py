@@ -29,6 +29,7 @@ from profiler.present.documents.sweep import step_text
 from profiler.python.answers import ShowsItself
 from profiler.python.measuring import measure_one
 from profiler.python.recordings import Measurement
+from profiler.python.status import status
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, duration, shortened
 
@@ -161,7 +162,10 @@ def tune_function(
             return replace(point, problem=why)
         return replace(point, measurement=found)
 
-    once = [measure(one, profile=False, processes=1) for one in combinations]
+    once: list[TunedPoint] = []
+    for one in combinations:
+        with status(f"{len(once) + 1} of {len(combinations)}"):
+            once.append(measure(one, profile=False, processes=1))
     ranked = sorted(once, key=lambda one: one.ns)
     if ranked[0].measurement is None:
         raise NoPointWorks(
@@ -171,7 +175,8 @@ def tune_function(
         )
     near = [one for one in ranked if one.ns <= ranked[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
     options = {"profile": False, **options}
-    again = [(one, measure(one.settings)) for one in near]
+    with status("again"):
+        again = [(one, measure(one.settings)) for one in near]
     found = [replace(two, decides=True) for _, two in again if two.measurement]
     decided = sorted(found, key=lambda one: one.ns)
     failed = [replace(one, problem=two.problem) for one, two in again if not two.measurement]
