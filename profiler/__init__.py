@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import (
         Check,
-        Code,
         Comparison,
         Overview,
         Sheet,
+        ShownCode,
         ShownComparisons,
         ShownLadder,
     )
@@ -302,17 +302,17 @@ def sass(
     *,
     kernel_name: str | None = None,
     whole: bool = False,
-) -> Code:
+) -> ShownCode:
     """Returns the machine code of the hot loop of a kernel, or of two side by side; `whole` functions if asked.
 
     It also takes what holds code alone: a cubin, an object file, a program, or a folder of Triton's cache.
     """
     from profiler.ask.code import find_machine_code
     from profiler.ask.named.settings import Settings
-    from profiler.python.answers import Code
+    from profiler.python.answers import ShownCode
 
     sides = (_reference_of(before), None if after is None else _reference_of(after))
-    return Code(find_machine_code(*sides, Settings(), kernel_name=kernel_name, whole=whole))
+    return ShownCode(find_machine_code(*sides, Settings(), kernel_name=kernel_name, whole=whole))
 
 
 def __dir__() -> list[str]:

@@ -204,7 +204,7 @@ class Check(_Shown, CheckFinding, frozen=True):
 
 
 @dataclass(frozen=True, repr=False)
-class Code(ShowsItself):
+class ShownCode(ShowsItself):
     """The machine code of one hot loop, or of two side by side: `.kernels`, and the `.changes` of their loads."""
 
     view: CodeView
