@@ -147,6 +147,8 @@ sheet = prof.show("mine.ncu-rep")
 print(sheet.headline.next, [(one.cause, one.saves_pct.expected, one.where) for one in sheet.causes])
 print([one.headline.why for one in sheet.sheets], prof.read("mine.ncu-rep")[0].metrics)
 swept = prof.measure(scale, lambda n: float(n), over={"n": [1, 2]})
+tuned = prof.tune(scale, over={"x": [0.5, 1.5]}, reference=scale)
+print(tuned.best.ns, [point.problem for point in tuned], prof.check(a, baseline="base").passed, prof.sass(a).kernels)
 print([point.ns for point in swept], prof.open_runs()["scale"].top())
 """
 

@@ -99,6 +99,11 @@ def measure_sweep(
         raise TypeError(
             f"over={over!r} must give whole numbers for each name, such as over={{'n': [1024, 4096]}}"
         )
+    if not any(map(isfunction, arguments)) and not any(map(callable, options.values())):
+        raise TypeError(
+            f"nothing here depends on {', '.join(axes)}: give an argument as a function, such as `lambda "
+            f"{', '.join(axes)}: ...`; profiler.tune gives such values to the function as keywords"
+        )
     points: list[Measurement] = []
     combinations = list(product(*axes.values()))
     for chosen in combinations:

@@ -50,7 +50,7 @@ class Recording(Run):
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return ["kernels", "label", "manifest", "to_pandas", "top"]
+        return ["kernels", "label", "manifest", "table", "to_pandas", "top"]
 
     def __len__(self) -> int:
         return len(self.manifest.kernels)

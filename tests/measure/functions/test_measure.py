@@ -290,6 +290,7 @@ REFUSED = {
     "launches=-1": "ValueError: launches is -1, and must be more than 0",
     "over={'n': [1.5]}": "TypeError: over={'n': [1.5]} must give whole numbers for each name, such as ",
     "over={'n': []}": "TypeError: over={'n': []} must give whole numbers for each name, such as ",
+    "over={'BLOCK': [256, 512]}": "TypeError: nothing here depends on BLOCK: give an argument as a function, such as ",
     "over={'n': 5}": "TypeError: over={'n': 5} must give whole numbers for each name, such as ",
     "bytes='8'": "TypeError: bytes is '8', and must be a number; a function of values needs over={...}",
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
