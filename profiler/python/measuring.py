@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isfunction
 from itertools import product
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from profiler.measure.functions.activity import demangled
 from profiler.measure.functions.measure import (
     FunctionPlan,
     function_name,
@@ -79,7 +80,9 @@ def measure_one(
     assert run_id is not None
     run = store.open(run_id)
     cautions = [*found.cautions, *unlike_configurations("profiled", profiled_configurations(run))]
-    return Measurement.of(run, launched=found.kernels, cautions=tuple(cautions))
+    launched = sorted(found.kernels, key=lambda one: -one.ns)
+    named = tuple(replace(one, name=demangled(one.name)) for one in launched)
+    return Measurement.of(run, launched=named, cautions=tuple(cautions))
 
 
 def measure_sweep(

@@ -17,16 +17,19 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
-from profiler.present.document import Caution, Document
+from profiler.present.document import Caution, Document, Facts
 from profiler.python.answers import Sheet, chosen, document_cell, index_frame
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
-from profiler.text import counted
+from profiler.text import counted, duration, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from profiler.measure.functions.activity import LaunchedKernel
+
+
+_NAME_WIDTH, _MOST_KERNELS = 60, 10
 
 
 @dataclass(repr=False)
@@ -96,7 +99,7 @@ class Recording(Run):
 
 @dataclass(repr=False)
 class Measurement(Recording):
-    """A run that `measure` committed, with every kernel that one call launches, and what to know before believing it."""
+    """A run that `measure` committed: `.ns`, the kernels of a call in `.launched`, the longest first, and `.cautions`."""
 
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()
@@ -116,11 +119,19 @@ class Measurement(Recording):
         return float(median(times)) if times else None
 
     def _document(self) -> Document:
-        """Returns the document with the cautions of the measurement behind its answer."""
+        """Returns the document with the cautions of the measurement, and the kernels of a call, behind its answer."""
         found = super()._document()
         cautions = [Caution(one) for one in self.cautions]
+        kernels = [
+            f"{one.launches} x {shortened(one.name, _NAME_WIDTH)}, {duration(one.ns)}"
+            for one in self.launched[:_MOST_KERNELS]
+        ]
+        if more := len(self.launched) - len(kernels):
+            kernels.append(f"{counted(more, 'other', 'others')} that take less")
+        names = ["launches", *[""] * len(kernels)]
+        facts = [Facts(list(zip(names, kernels, strict=False)))] if len(kernels) > 1 else []
         answer, evidence = found.sections[: found.opening], found.sections[found.opening :]
-        return replace(found, sections=[*answer, cautions, *evidence])
+        return replace(found, sections=[*answer, cautions, facts, *evidence])
 
     def __repr__(self) -> str:
         kernels = counted(len(self.launched), "kernel", "kernels")

@@ -125,9 +125,27 @@ def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
         "print([(one.name, one.launches, one.ns) for one in a.launched], a.cautions)\n"
     )
     assert found.stdout.splitlines()[1:] == [
-        "[('fill_kernel', 1, 100), ('double_kernel', 1, 2000)] "
+        "[('double_kernel', 1, 2000), ('fill_kernel', 1, 100)] "
         "('the result was not verified: there is no reference',)"
     ], found.stderr
+
+
+def test_the_kernels_of_a_call_are_listed_by_their_time_and_named_as_their_source_names_them(measuring):
+    found = measuring.run(f"""
+def several(x):
+    launch("_Z4fillPfi", 100)
+    launch("_Z5scalePf", 700)
+    launch("_Z4fillPfi", 100)
+    return x
+a = prof.measure(several, x, reference=several, profile=False, {BRIEF})
+print([(one.name, one.launches, one.ns) for one in a.launched], a.ns)
+html = a._repr_html_().replace("\xa0", " ")
+print("1 x scale(float*), 700.0 ns" in html, "2 x fill(float*, int), 200.0 ns" in html)
+print("<dt>launches" in prof.measure(fast, x, profile=False, {BRIEF})._repr_html_())
+""")
+    assert found.stdout.splitlines()[1:] == [
+        "[('scale(float*)', 1, 700), ('fill(float*, int)', 2, 200)] 900.0", "True True", "False",
+    ], found.stderr  # fmt: skip
 
 
 def test_arguments_that_are_written_are_verified_over_poison(measuring):
