@@ -108,20 +108,32 @@ def assign(array: Array, values: Array) -> None:
         array[...] = values
 
 
+MOST_KEPT_BYTES = (
+    8 << 30
+)  # of the host's memory, and as much again for the largest array while it is compared
+
+
 class KeptArguments:
     """The arguments of calls, which find the arrays that a call writes, and put their values back before the next.
 
     Otherwise a function that works in place would meet in each call what the call before has left: an array that is
-    sorted already, or numbers that have grown beyond all bounds.
+    sorted already, or numbers that have grown beyond all bounds. `left_out` counts the bytes that are too many to keep.
     """
 
     def __init__(self, arguments: Sequence[Any]) -> None:
         self.values = tuple(arguments)
+        self.left_out = kept = 0
         self._before: list[tuple[Array, np.ndarray[Any, Any]]] = []
         for array in leaves(self.values):
-            if not hasattr(array, "block_until_ready"):  # JAX never changes an array
-                with suppress(Exception):  # of a kind that cannot be read, such as a sparse one
-                    self._before.append((array, host(array).copy()))
+            size = int(getattr(array, "nbytes", 0))
+            if hasattr(array, "block_until_ready"):  # JAX never changes an array
+                continue
+            if kept + size > MOST_KEPT_BYTES:
+                self.left_out += size
+                continue
+            with suppress(Exception):  # of a kind that cannot be read, such as a sparse one
+                self._before.append((array, host(array).copy()))
+                kept += size
         self._written: list[tuple[Array, Array]] = []
 
     @property

@@ -144,7 +144,8 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
         if name
     ]
     whole = round(median(busy_ns(work) for work in last))
-    yield {"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()}
+    facts = {"calls": calls, "ns": whole, "left_out": session.kept.left_out, "runtime": _runtime()}
+    yield {"survey": True, "kernels": kernels, **facts}
     yield from time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)

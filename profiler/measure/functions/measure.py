@@ -100,12 +100,13 @@ class _Function(Kernel):
 
 @dataclass(frozen=True)
 class _Survey:
-    """The findings of the first process, which also timed the function."""
+    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that it did not keep."""
 
     calls: int
     kernels: tuple[LaunchedKernel, ...]
     relative_error: float | None
     timed: Timed
+    left_out: int
 
 
 def function_name(function: object) -> str:
@@ -149,6 +150,11 @@ def measure_function(
         with _explained():
             say("calls it until it is compiled and tuned, times and verifies it")
             found = _survey(device, job, plan)
+            if found.left_out:
+                cautions.append(
+                    f"{found.left_out / 1e9:.1f} GB of the arguments are too many to put back: a function that changes "
+                    "them meets in each call what the call before has left"
+                )
             (folder / CALLS).write_text(str(found.calls))
             chosen = choose(job.label, found.kernels, plan.kernel)
             launches = plan.launches * chosen.launches
@@ -247,7 +253,9 @@ def _survey(device: FunctionDevice, job: program.RungJob, plan: FunctionPlan) ->
             remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
         )
     kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
-    return _Survey(line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks))
+    return _Survey(
+        line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks), line["left_out"]
+    )
 
 
 def _collect(

@@ -186,6 +186,20 @@ def test_a_wrong_function_that_works_in_place_is_not_verified_on_what_its_own_ca
     assert failed.startswith("ResultWrong: 'grows' computes a wrong result"), failed
 
 
+def test_arguments_that_are_too_large_to_put_back_are_a_caution(measuring):
+    """Such as a cache that fills a GPU: `Huge` stands for an array of 9 GB, and is never read."""
+    found = measuring.run(f"""
+def untouched(x, shape):
+    return fast(x)
+class Huge:
+    shape, dtype, nbytes = (9 * 10**9,), np.dtype("uint8"), 9 * 10**9
+print(prof.measure(untouched, x, Huge(), profile=False, {BRIEF}).cautions[-1])
+""")
+    assert found.stdout.splitlines()[-1].startswith("9.0 GB of the arguments are too many to put back"), (
+        found.stderr
+    )
+
+
 def test_arguments_that_were_written_in_this_process_hold_what_they_held(measuring):
     text = f"""
 {IN_PLACE}
