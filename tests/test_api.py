@@ -15,7 +15,7 @@ from mypy import api as mypy_api
 import profiler
 from profiler.analyse.findings import ComparisonFinding
 from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, QueryFailed, RunNotFound
-from profiler.python.words import advise
+from profiler.python.words import advise, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -130,6 +130,10 @@ def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, r
         )  # private: as above
         assert re.findall(r".{20}(?<![\w-])(?:--full|--format|--brief|-k )\b.{0,20}", text) == []
     assert "kernel_name='offset'" in repr(answers[0])
+    assert (
+        told("`prof show a.ncu-rep -k 'scale<int>$'` shows")
+        == "`profiler.show(..., kernel_name='scale<int>$')` shows"
+    )
 
 
 SCRIPT = """

@@ -17,7 +17,7 @@ _WORDS = {
         "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
     ),
     r"`prof show --full` adds": "`.manifest` adds",
-    r"`prof show [^`]*?-k ([^`]+)`": r"`profiler.show(..., kernel_name='\1')`",
+    r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
     r"`prof collect --preset (\w+)`": r"`profiler.measure(..., preset='\1')`",
     r"--format json(?: --full)? lists them": "`.to_pandas()` lists them",
     r"(more cautions?) without --brief": r"\1 in a notebook",
