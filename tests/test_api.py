@@ -374,6 +374,13 @@ def test_all_runs_are_asked_in_sql(runs):
         runs.query("drop table runs")
 
 
+def test_a_check_of_several_kernels_asks_for_the_one_that_is_meant(reports):
+    with pytest.raises(KernelAmbiguous) as caught:
+        profiler.check(reports / "several.ncu-rep", baseline=reports / "processes.ncu-rep", kernel_name="o")
+    assert "kernel_name=PATTERN" in caught.value.remedy
+    assert "--all" not in caught.value.remedy
+
+
 def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, profiler; print([one for one in ('pandas', 'pyarrow', 'msgspec', 'pathlib') if one in sys.modules])"
     found = subprocess.run(
