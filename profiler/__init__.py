@@ -31,20 +31,23 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
-    from profiler.python.measuring import Options, Sweep
-    from profiler.python.recordings import (
+    from profiler.python.answers import (
+        Check,
         Comparison,
-        Measurement,
         Overview,
-        Recording,
-        Runs,
         Sheet,
+        ShownCode,
         ShownComparisons,
         ShownLadder,
     )
+    from profiler.python.measuring import Options, Sweep
+    from profiler.python.recordings import Measurement, Recording, Runs
+    from profiler.python.tuning import Tuning
     from profiler.store.runs.run_store import Run, RunStore
 
-__all__ = ["compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "show", "source_lines"]
+__all__ = [
+    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "sass", "show", "source_lines", "tune",
+]  # fmt: skip
 
 
 _Arguments = ParamSpec("_Arguments")
@@ -59,14 +62,18 @@ def _advised(function: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _A
         try:
             return function(*arguments, **options)
         except Exception as error:
-            from profiler.errors import ProfError
-            from profiler.python.remedies import advise
-
-            if isinstance(error, ProfError):
-                advise(error)
+            _advise(error)
             raise
 
     return call
+
+
+def _advise(error: Exception) -> None:
+    from profiler.errors import ProfError
+    from profiler.python.words import advise
+
+    if isinstance(error, ProfError):
+        advise(error)
 
 
 @overload
@@ -116,9 +123,39 @@ def measure(
         **options,
     }
     namespace = sys._getframe(1).f_globals
-    if over is None:
-        return measure_one(function, arguments, reference, runs, namespace, **asked)
-    return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
+    try:
+        if over is None:
+            return measure_one(function, arguments, reference, runs, namespace, **asked)
+        return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
+    except Exception as error:
+        _advise(error)
+        raise
+
+
+def tune(
+    function: Callable[..., Any],
+    *arguments: Any,
+    over: Mapping[str, Iterable[Any]],
+    **options: Unpack[Options],
+) -> Tuning:
+    """Finds the fastest values of a function's keywords, such as block sizes and `num_warps`, and ranks all combinations.
+
+        tuned = tune(softmax, x, over={"BLOCK": [512, 1024], "num_warps": [4, 8]}, reference=torch_softmax)
+        tuned.settings, tuned.best, tuned.to_pandas()
+        measure(partial(softmax, **tuned.settings), x)
+
+    Each combination is verified and timed in one fresh process, and the best few once more as `measure` does it, which
+    decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of `measure`;
+    nothing is profiled unless `profile` is true, and then the best few are.
+    """
+    from profiler.python.tuning import tune_function
+
+    namespace = sys._getframe(1).f_globals
+    try:
+        return tune_function(function, arguments, over, namespace, **options)
+    except Exception as error:
+        _advise(error)
+        raise
 
 
 def range(name: str) -> AbstractContextManager[None]:
@@ -151,20 +188,19 @@ def read(recording: Run | str | int | Path) -> Recording:
 
 @_advised
 def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
-    """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.rules` of one kernel.
+    """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
-    Of several kernels, it is their `.index` by their share of the time, and their `.sheets`; `kernel_name` chooses.
+    Of several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as is
+    what `kernel_name` chooses. Of a run of times alone, it is their `.timing`. `.sheets` has a sheet for each kernel.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_run
-    from profiler.errors import RunNotProfiled
-    from profiler.python.recordings import Overview, Sheet
+    from profiler.python.answers import Overview, Sheet
 
     run = _run_of(recording)
-    if not run.manifest.is_profiled:
-        raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
     found = show_run(run, Settings(), kernel_name, full=True)
-    return Sheet.of(found.sheets[0]) if len(found.sheets) == 1 else Overview(run, found.sheets, found.timing)
+    sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
+    return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
 
 
 @_advised
@@ -178,12 +214,13 @@ def compare(
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
-    Of recordings that have several kernels in common, it is an `.index` of them, and their `.comparisons`. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    Of recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of them;
+    `.comparisons` has one for each kernel. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
-    from profiler.python.recordings import Comparison, ShownComparisons
+    from profiler.python.answers import Comparison, ShownComparisons
 
     left, right = map(_run_of, (before, after))
     found = compare_runs(
@@ -191,6 +228,30 @@ def compare(
     )
     answer = answer_of(found, every=False)
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
+
+
+@_advised
+def check(
+    candidate: Run | str | int | Path,
+    *,
+    baseline: Run | RunStore | str | int | Path,
+    kernel_name: str | None = None,
+    max_slower_pct: float | None = None,
+) -> Check:
+    """Returns whether a recording got slower than its baseline beyond noise: `.passed`, `.outcome`, `.headline`.
+
+        assert check(a, baseline="prof-baseline").passed
+
+    The baseline is a recording, or a folder of runs that has one with the candidate's name. Limits are those of the nearest
+    `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. What noise hides has not passed.
+    """
+    from profiler.ask.check import check as ask
+    from profiler.ask.named.settings import Settings
+    from profiler.python.answers import Check
+
+    sides = (_reference_of(baseline), _reference_of(candidate))
+    found = ask(*sides, Settings(), kernel_name=kernel_name, every=False, max_slower_pct=max_slower_pct)
+    return Check.of(found)
 
 
 @_advised
@@ -206,7 +267,7 @@ def ladder(
     Uses the runs of this `workload` and this `gpu`, a part of its name; by default those that most rungs have.
     """
     from profiler.ask.ladder import find_sheet
-    from profiler.python.recordings import ShownLadder
+    from profiler.python.answers import ShownLadder
 
     return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
 
@@ -232,6 +293,26 @@ def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None =
     from profiler.ask.show import find_lines
 
     return find_lines(_run_of(recording), kernel_name)
+
+
+@_advised
+def sass(
+    before: Run | str | int | Path,
+    after: Run | str | int | Path | None = None,
+    *,
+    kernel_name: str | None = None,
+    whole: bool = False,
+) -> ShownCode:
+    """Returns the machine code of the hot loop of a kernel, or of two side by side; `whole` functions if asked.
+
+    It also takes what holds code alone: a cubin, an object file, a program, or a folder of Triton's cache.
+    """
+    from profiler.ask.code import find_machine_code
+    from profiler.ask.named.settings import Settings
+    from profiler.python.answers import ShownCode
+
+    sides = (_reference_of(before), None if after is None else _reference_of(after))
+    return ShownCode(find_machine_code(*sides, Settings(), kernel_name=kernel_name, whole=whole))
 
 
 def __dir__() -> list[str]:
@@ -270,6 +351,16 @@ def _run_of(recording: Run | str | int | Path) -> Run:
             "`profiler.measure` or `profiler.read` returned"
         )
     return recording
+
+
+def _reference_of(recording: Run | RunStore | str | int | Path) -> str:
+    from pathlib import Path
+
+    from profiler.store.runs.run_store import RunStore
+
+    if isinstance(recording, RunStore):
+        return str(recording.root)
+    return str(recording if isinstance(recording, (str, int, Path)) else _run_of(recording).path)
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:

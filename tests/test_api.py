@@ -10,11 +10,12 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from mypy import api as mypy_api
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
-from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, RunNotFound
-from profiler.python.remedies import advise
+from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, QueryFailed, RunNotFound
+from profiler.python.words import advise, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -64,6 +65,119 @@ def test_show_chooses_one_kernel_of_several(reports):
     assert len(shown.sheets) == len(shown.index) == 3
     assert shown.headline.what in " ".join(repr(shown).split())
     assert profiler.show(reports / "several.ncu-rep", kernel_name="offset").kernel.startswith("offset")
+
+
+def test_of_several_kernels_one_is_chosen_by_its_place_or_by_its_name(reports):
+    path = reports / "several.ncu-rep"
+    shown, compared = profiler.show(path), profiler.compare(path, path)
+    assert [one.kernel for one in shown] == [one.kernel for one in shown.index]
+    assert shown[0] == shown[shown[0].kernel]
+    assert shown["offset"] == profiler.read(path)["offset"] == profiler.show(path, kernel_name="offset")
+    assert compared["offset"].after.kernel_name.startswith("offset")
+    assert compared[0] == next(iter(compared))
+    assert len(shown) == len(compared) == 3
+    for several in (shown, compared, profiler.read(path)):
+        with pytest.raises(KernelNotFound, match="3 kernels have 'o' in their names") as caught:
+            several["o"]
+        assert len(caught.value.details) == 3
+
+
+def test_an_answer_about_several_kernels_says_how_to_get_what_only_one_has(reports):
+    path = reports / "several.ncu-rep"
+    for several, name in ((profiler.show(path), "causes"), (profiler.compare(path, path), "speedup")):
+        assert not hasattr(several, name)
+        with pytest.raises(
+            AttributeError, match=rf"has no '{name}'; it is about 3 kernels: \[0\] or .*kernel_name="
+        ):
+            getattr(several, name)
+
+
+def test_one_kernel_and_several_have_the_same_ways_in(reports, runs):
+    """So that a loop need not ask which of the two it has got."""
+    path = reports / "several.ncu-rep"
+    sheet, comparison = profiler.show(runs["gemm-6"]), profiler.compare(runs["gemm-5"], runs["gemm-6"])
+    assert sheet.sheets == [sheet]
+    assert comparison.comparisons == [comparison]
+    assert sheet.to_pandas().loc["duration_ns", "mean"] == sheet.metrics[0].mean
+    assert list(profiler.show(path).to_pandas()["kernel"]) == [
+        one.kernel for one in profiler.show(path).sheets
+    ]
+    assert len(profiler.compare(path, path).to_pandas()) == 3
+
+
+def test_times_alone_are_shown_as_the_command_shows_them(runs, prof_here):
+    shown = profiler.show(runs["gemm-6-timed"])
+    assert shown.headline.what == shown.timing.headline.what
+    assert " ".join(repr(shown).split()).startswith(shown.headline.what)
+    assert (
+        "<table" in shown._repr_html_() or shown.headline.why in shown._repr_html_()
+    )  # private: notebooks look for it
+    assert (shown.sheets, len(shown), bool(shown)) == ([], 0, True)
+    with pytest.raises(AttributeError, match=r"it is about 0 kernels$"):
+        shown.causes  # noqa: B018
+
+
+def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, runs):
+    """Nobody who calls functions can type `-k` or `--full`."""
+    path = reports / "several.ncu-rep"
+    answers = [
+        profiler.show(path), profiler.compare(path, path), profiler.read(path), profiler.show(runs["gemm-6"]),
+        profiler.compare(runs["gemm-5"], runs["gemm-6"]), profiler.show(runs["gemm-6-timed"]),
+    ]  # fmt: skip
+    for one in answers:
+        text = unescape(
+            re.sub(r"<style>.*?</style>|<[^>]*>", "", one._repr_html_() + repr(one))
+        )  # private: as above
+        assert re.findall(r".{20}(?<![\w-])(?:--full|--format|--brief|-k )\b.{0,20}", text) == []
+    assert "kernel_name='offset'" in repr(answers[0])
+    assert (
+        told("`prof show a.ncu-rep -k 'scale<int>$'` shows")
+        == "`profiler.show(..., kernel_name='scale<int>$')` shows"
+    )
+
+
+SCRIPT = """
+import profiler as prof
+
+def scale(x: float) -> float:
+    return 2 * x
+
+a = prof.measure(scale, 1.0, reference=scale, bytes=8)
+found = prof.compare(a, prof.measure(scale, 2.0))
+print(found.speedup.ratio, found.headline.why, [one.cause for one in found.causes], found.to_pandas())
+for one in found.comparisons:
+    print(one.speedup.ci)
+sheet = prof.show("mine.ncu-rep")
+print(sheet.headline.next, [(one.cause, one.saves_pct.expected, one.where) for one in sheet.causes])
+print([one.headline.why for one in sheet.sheets], prof.read("mine.ncu-rep")[0].metrics)
+swept = prof.measure(scale, lambda n: float(n), over={"n": [1, 2]})
+tuned = prof.tune(scale, over={"x": [0.5, 1.5]}, reference=scale)
+print(tuned.best.ns, [point.problem for point in tuned], prof.check(a, baseline="base").passed, prof.sass(a).kernels)
+print([point.ns for point in swept], prof.open_runs()["scale"].top())
+"""
+
+
+def test_a_script_of_ten_lines_passes_a_strict_type_checker_and_a_wrong_name_does_not(tmp_path, monkeypatch):
+    """The answer may be about several kernels, and a duration may be missing, but a script need not ask each time."""
+    (tmp_path / "right.py").write_text(SCRIPT)
+    (tmp_path / "wrong.py").write_text(
+        SCRIPT + "found.speedup.ration\nsheet.casues\nprof.measure(scale, repeat=3)\n"
+    )
+    monkeypatch.setenv("MYPYPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    # The checker is not here to read pandas for half a minute.
+    skipped = "".join(
+        f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in ("altair", "numpy", "pandas", "pyarrow")
+    )
+    (tmp_path / "mypy.ini").write_text(f"[mypy]\nstrict = true\nfollow_imports = silent\n{skipped}")
+    options = ["--config-file=mypy.ini", f"--cache-dir={tmp_path}"]
+    assert mypy_api.run([*options, "right.py"])[0].startswith("Success")
+    said = mypy_api.run([*options, "wrong.py"])[0]
+    assert [name for name in ("ration", "casues", "repeat") if f'"{name}"' in said] == [
+        "ration",
+        "casues",
+        "repeat",
+    ]
 
 
 def test_reports_compare_by_path(reports, runs):
@@ -119,7 +233,7 @@ def test_a_returned_object_prints_one_line_or_what_its_command_prints(runs):
 def test_completion_offers_what_there_is_to_use_and_nothing_else():
     assert dir(profiler) == sorted(["errors", *profiler.__all__])
     assert profiler.errors.RunNotFound is RunNotFound
-    with pytest.raises(AttributeError, match="it has compare, ladder, measure"):
+    with pytest.raises(AttributeError, match="it has check, compare, ladder, measure"):
         profiler.meassure  # noqa: B018
     assert repr(profiler.measure).startswith("<function profiler.measure;")
 
@@ -221,6 +335,50 @@ def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, g
 def test_a_finding_from_python_is_the_finding_of_the_commands(runs):
     finding = profiler.compare(runs["gemm-5"], runs["gemm-6"])
     assert isinstance(finding, ComparisonFinding)
+
+
+def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
+    reports, runs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
+    assert profiler.check(runs["gemm-6"], baseline=runs["gemm-5"]).passed
+    slower = profiler.check(reports / "gemm_5.ncu-rep", baseline=str(reports / "gemm_6.ncu-rep"))
+    assert (slower.passed, slower.outcome) == (False, "regression")
+    assert slower.headline.what in " ".join(repr(slower).split())
+    assert "<table" in slower._repr_html_()  # private: notebooks look for this name
+    assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=900).passed
+    with pytest.raises(RunNotFound, match="the same recording on both sides") as caught:
+        profiler.check(runs["gemm-6"], baseline=runs)
+    assert caught.value.remedy.endswith("and the older ones with `baseline`.")
+    with pytest.raises(RunNotFound, match="nowhere"):
+        profiler.check(runs["gemm-6"], baseline="nowhere")
+
+
+def test_machine_code_is_shown_as_the_command_shows_it(reports, runs, prof_here):
+    code = profiler.sass(runs["gemm-5"], runs["gemm-6"])
+    assert [one.sentence for one in code.changes] == [
+        one.sentence for one in profiler.compare(runs["gemm-5"], runs["gemm-6"]).instructions.hot_loop.changes
+    ]
+    printed = prof_here("sass", reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep").stdout
+    text = repr(profiler.sass(reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"))
+    assert re.sub(r"\S*gemm_", "gemm_", text).split() == re.sub(r"\S*gemm_", "gemm_", printed).split()
+    assert len(profiler.sass(runs["gemm-6"]).kernels) == 1
+    assert "LDS.128" in code._repr_html_()  # private: notebooks look for this name
+
+
+def test_all_runs_are_asked_in_sql(runs):
+    found = runs.query("select name, count(*) as number from runs group by all order by name")
+    assert list(found.columns) == ["name", "number"]
+    assert found["number"].sum() == len(runs)
+    with pytest.raises(QueryFailed, match="one SELECT statement is allowed"):
+        runs.query("drop table runs")
+
+
+def test_a_check_of_several_kernels_asks_for_the_one_that_is_meant(reports):
+    with pytest.raises(KernelAmbiguous) as caught:
+        profiler.check(reports / "several.ncu-rep", baseline=reports / "processes.ncu-rep", kernel_name="o")
+    assert "kernel_name=PATTERN" in caught.value.remedy
+    assert "--all" not in caught.value.remedy
 
 
 def test_importing_the_package_imports_nothing_heavy():

@@ -207,8 +207,8 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
 
 
 def test_the_facade_promises_what_a_notebook_needs():
-    asked = {"compare", "ladder", "roofline", "show", "source_lines"}
-    assert set(profiler.__all__) == {"measure", "open_runs", "range", "read", *asked}
+    asked = {"check", "compare", "ladder", "roofline", "sass", "show", "source_lines"}
+    assert set(profiler.__all__) == {"measure", "open_runs", "range", "read", "tune", *asked}
     for name in profiler.__all__:
         assert getattr(profiler, name).__doc__
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isfunction
 from itertools import product
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from profiler.measure.functions.activity import demangled
 from profiler.measure.functions.measure import (
     FunctionPlan,
     function_name,
@@ -19,6 +20,7 @@ from profiler.measure.functions.measure import (
     unlike_configurations,
 )
 from profiler.python.recordings import Measurement
+from profiler.python.status import status
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
@@ -72,12 +74,15 @@ def measure_one(
             )
     store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
-    found = measure_function(function, arguments, reference, plan, store, namespace)
+    with status(plan.name) as say:
+        found = measure_function(function, arguments, reference, plan, store, namespace, say)
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
     run = store.open(run_id)
     cautions = [*found.cautions, *unlike_configurations("profiled", profiled_configurations(run))]
-    return Measurement.of(run, launched=found.kernels, cautions=tuple(cautions))
+    launched = sorted(found.kernels, key=lambda one: -one.ns)
+    named = tuple(replace(one, name=demangled(one.name)) for one in launched)
+    return Measurement.of(run, launched=named, cautions=tuple(cautions))
 
 
 def measure_sweep(
@@ -97,12 +102,19 @@ def measure_sweep(
         raise TypeError(
             f"over={over!r} must give whole numbers for each name, such as over={{'n': [1024, 4096]}}"
         )
-    points = []
-    for chosen in product(*axes.values()):
+    if not any(map(isfunction, arguments)) and not any(map(callable, options.values())):
+        raise TypeError(
+            f"nothing here depends on {', '.join(axes)}: give an argument as a function, such as `lambda "
+            f"{', '.join(axes)}: ...`; profiler.tune gives such values to the function as keywords"
+        )
+    points: list[Measurement] = []
+    combinations = list(product(*axes.values()))
+    for chosen in combinations:
         values = {name: int(one) for name, one in zip(axes, chosen, strict=True)}
         made = [one(**values) if isfunction(one) else one for one in arguments]
         at = {key: one(**values) if callable(one) else one for key, one in options.items()}
-        points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
+        with status(f"{len(points) + 1} of {len(combinations)}"):
+            points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
     return Sweep(tuple(points))
 
 
@@ -127,10 +139,9 @@ class Sweep:
 
         rows = []
         for one in self.points:
-            facts, times = one.manifest.facts, one.to_pandas("timings")
-            median_ns = float(times["kernel_ns"].median())
+            facts, median_ns = one.manifest.facts, one.ns
             row: dict[str, object] = {**(one.manifest.workload or {}), "median_ns": median_ns}
-            row["reference_median_ns"] = times["reference_ns"].median()
+            row["reference_median_ns"] = one.reference_ns
             if facts.bytes:
                 row["gbytes_per_s"] = facts.bytes / median_ns
             if facts.flops:

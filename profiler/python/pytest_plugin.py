@@ -46,7 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def prof_kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Any]:
     """Measures a function, and fails the test if it got slower than the run of this test in the baseline.
 
-    Takes what `profiler.measure` takes but `runs` and `over`, and returns the measurement.
+    Takes what `profiler.measure` takes but `runs` and `over`, and `max_slower_pct`, the limit of this test. Returns the
+    measurement.
     """
     namespace = request.module.__dict__
 
@@ -67,6 +68,7 @@ def _measured(
     from profiler.errors import GpuNotFound, ProfError
     from profiler.measure.functions.measure import function_name
     from profiler.python.measuring import measure_one
+    from profiler.python.words import told
 
     config = request.config
     baseline = Path(config.rootpath, config.getoption("--prof-baseline"))
@@ -74,7 +76,7 @@ def _measured(
     if config.getoption("--prof-times-only"):
         options["profile"] = False
     name = options.pop("name", None) or f"{request.node.name}-{function_name(function)}"
-    reference = options.pop("reference", None)
+    reference, max_slower_pct = (options.pop(one, None) for one in ("reference", "max_slower_pct"))
     runs = baseline if update else tmp_path / "runs"
     try:
         found = measure_one(function, arguments, reference, runs, namespace, name=name, **options)
@@ -83,13 +85,13 @@ def _measured(
             pytest.fail(f"prof: {error.message}", pytrace=False)
         pytest.skip(f"prof: {error.message}")
     except ProfError as error:
-        pytest.fail(f"{error}\n{error.remedy}", pytrace=False)
+        pytest.fail(f"{error}\n{told(error.remedy)}", pytrace=False)
     if not update:
-        fail_if_worse(baseline, runs)
+        fail_if_worse(baseline, runs, max_slower_pct)
     return found
 
 
-def fail_if_worse(baseline: Path, runs: Path) -> None:
+def fail_if_worse(baseline: Path, runs: Path, max_slower_pct: float | None = None) -> None:
     """Compares the newest run in `runs` with its counterpart in the baseline; fails or is unclear as `prof check` says."""
     from profiler.ask.check import check
     from profiler.ask.named.settings import Settings
@@ -100,7 +102,9 @@ def fail_if_worse(baseline: Path, runs: Path) -> None:
     settings = Settings(runs=runs)
     baseline.mkdir(parents=True, exist_ok=True)
     try:
-        finding = check(str(baseline), str(newest), settings, kernel_name=None, every=False)
+        finding = check(
+            str(baseline), str(newest), settings, kernel_name=None, every=False, max_slower_pct=max_slower_pct
+        )
     except RunNotFound as error:
         pytest.skip(f"{_UNCLEAR}{error.message}; pytest --prof-update measures a baseline")
     (pair,) = finding.pairs

@@ -6,23 +6,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry, index_of
-from profiler.analyse.recording.overview import RecordingOverview, SheetFinding
+from profiler.analyse.recording.overview import RecordingOverview
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
-from profiler.errors import KernelNotFound, RunNotFound
-from profiler.present.document import Document
+from profiler.errors import RunNotFound
+from profiler.present.document import Caution, Document, Facts
+from profiler.python.answers import Sheet, chosen, document_cell, index_frame
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
-from profiler.text import counted, shortened
+from profiler.text import counted, duration, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,85 +29,7 @@ if TYPE_CHECKING:
     from profiler.measure.functions.activity import LaunchedKernel
 
 
-class _ShowsItself:
-    """A finding that shows the answer alone in an interpreter, and all of its document in a notebook."""
-
-    def _document(self) -> Document:
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        from profiler.present.render import terminal
-
-        return terminal.document_text(self._document().brief, terminal.Window())
-
-    def _repr_html_(self) -> str:
-        return document_cell(self._document())
-
-
-class _Shown(_ShowsItself, Struct, frozen=True):
-    @classmethod
-    def of(cls, finding: Struct) -> Self:
-        return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
-
-
-class Comparison(_Shown, ComparisonFinding, frozen=True):
-    """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
-
-    def _document(self) -> Document:
-        from profiler.present.documents.comparison import comparison_document
-
-        return comparison_document(self)
-
-
-class ShownComparisons(_Shown, Comparisons, frozen=True):
-    """Every kernel of two recordings: `.headline`, `.index`, and `.comparisons`, the largest change of time first."""
-
-    def _document(self) -> Document:
-        from profiler.present.documents.comparison import comparisons_document
-
-        return comparisons_document(self)
-
-
-class Sheet(_Shown, SheetFinding, frozen=True):
-    """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`."""
-
-    def _document(self) -> Document:
-        from profiler.present.documents.recording import kernel_sections
-
-        return Document(self.kernel, kernel_sections(self), opening=3)
-
-
-@dataclass(frozen=True, repr=False)
-class Overview(_ShowsItself, RecordingOverview):
-    """Several kernels of a recording: `.headline`, `.index` by their share of the time, `.sheets` and the `.timing`."""
-
-    def __iter__(self) -> Iterator[SheetFinding]:
-        return iter(self.sheets)
-
-    def _document(self) -> Document:
-        from profiler.present.documents.recording import recording_document
-
-        return recording_document(self)
-
-
-class ShownLadder(_Shown, LadderSheet, frozen=True):
-    """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
-
-    def _document(self) -> Document:
-        from profiler.present.documents.ladder import ladder_document
-
-        document = ladder_document(self.ladder, ())
-        return replace(document, opening=len(document.sections))  # all of it is the answer
-
-
-def document_cell(document: Document) -> str:
-    """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
-    from profiler.present.page.cell import cell_html
-
-    return cell_html(document)
-
-
-_NAME_WIDTH = 60
+_NAME_WIDTH, _MOST_KERNELS = 60, 10
 
 
 @dataclass(repr=False)
@@ -132,7 +53,7 @@ class Recording(Run):
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return ["kernels", "label", "manifest", "to_pandas", "top"]
+        return ["kernels", "label", "manifest", "table", "to_pandas", "top"]
 
     def __len__(self) -> int:
         return len(self.manifest.kernels)
@@ -143,26 +64,16 @@ class Recording(Run):
     def __iter__(self) -> Iterator[Sheet]:
         return (self._sheet(name) for name in self.kernels)
 
-    def __getitem__(self, kernel: str) -> Sheet:
-        """Returns the sheet of the kernel with exactly this name."""
-        if kernel not in self.kernels:
-            raise KernelNotFound(
-                f"{self.label}: no kernel is called '{kernel}'",
-                details=[f"  {name}" for name in self.kernels],
-                remedy="Give a whole name of `.kernels`; `profiler.show(..., kernel_name=...)` takes a part of one.",
-            )
-        return self._sheet(kernel)
+    def __getitem__(self, kernel: int | str) -> Sheet:
+        """Returns the sheet of one kernel, by its place in `.kernels` or by its name."""
+        return self._sheet(chosen(self.label, self.kernels, self.kernels, kernel))
 
     def top(self, count: int | None = None) -> pd.DataFrame:
         """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`.
 
         Names are cut to 60 characters; `.kernels` has them whole.
         """
-        import pandas as pd
-
-        found = pd.DataFrame(map(asdict, index_of(self)[:count]), columns=IndexEntry.__struct_fields__)
-        names = [shortened(name, _NAME_WIDTH) for name in found["kernel"]]
-        return found.drop(columns="kernel_name").assign(kernel=names)  # one column of long names is enough
+        return index_frame(index_of(self)[:count], IndexEntry)
 
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.ask.show import sheet_of
@@ -174,29 +85,53 @@ class Recording(Run):
         return f"<{self.label}: {counted(len(self), 'kernel', 'kernels')}, {launches}>"
 
     def _repr_html_(self) -> str:
+        return document_cell(self._document())
+
+    def _document(self) -> Document:
         from profiler.ask.show import timing_of
         from profiler.present.documents.recording import recording_document
 
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, Settings()) if timed else None
         recording = RecordingOverview(self, list(self), timing)
-        return document_cell(recording_document(recording, full=len(self) == 1))
+        return recording_document(recording, full=len(self) == 1)
 
 
 @dataclass(repr=False)
 class Measurement(Recording):
-    """A run that `measure` committed, with every kernel that one call launches, and what to know before believing it."""
+    """A run that `measure` committed: `.ns`, the kernels of a call in `.launched`, the longest first, and `.cautions`."""
 
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), "cautions", "launched", "ns"]
+        return [*super().__dir__(), "cautions", "launched", "ns", "reference_ns"]
 
     @property
     def ns(self) -> float:
         """Returns the median time of the whole function on the GPU, without the profiler, in nanoseconds."""
-        return float(self.to_pandas("timings")["kernel_ns"].median())
+        return float(median(self.table("timings").column("kernel_ns").to_pylist()))
+
+    @property
+    def reference_ns(self) -> float | None:
+        """Returns the median time of the reference, which took turns with the function; None if it was not timed."""
+        times = self.table("timings").column("reference_ns").drop_null().to_pylist()
+        return float(median(times)) if times else None
+
+    def _document(self) -> Document:
+        """Returns the document with the cautions of the measurement, and the kernels of a call, behind its answer."""
+        found = super()._document()
+        cautions = [Caution(one) for one in self.cautions]
+        kernels = [
+            f"{one.launches} x {shortened(one.name, _NAME_WIDTH)}, {duration(one.ns)}"
+            for one in self.launched[:_MOST_KERNELS]
+        ]
+        if more := len(self.launched) - len(kernels):
+            kernels.append(f"{counted(more, 'other', 'others')} that take less")
+        names = ["launches", *[""] * len(kernels)]
+        facts = [Facts(list(zip(names, kernels, strict=False)))] if len(kernels) > 1 else []
+        answer, evidence = found.sections[: found.opening], found.sections[found.opening :]
+        return replace(found, sections=[*answer, cautions, facts, *evidence])
 
     def __repr__(self) -> str:
         kernels = counted(len(self.launched), "kernel", "kernels")
@@ -209,7 +144,7 @@ class Runs(RunStore):
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return ["find", "ids", "root", "to_pandas"]
+        return ["find", "ids", "query", "root", "to_pandas"]
 
     def __len__(self) -> int:
         return len(self.ids())
@@ -235,6 +170,17 @@ class Runs(RunStore):
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
         settings = Settings(runs=self.root, ladder=ladder, ladder_given=True)
         return Recording.of(find_run(str(reference), settings.open_store(), settings, None))
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """Returns what a SELECT finds in the tables of all runs, as `prof query` does; damaged runs are left out."""
+        import pyarrow as pa
+
+        from profiler.store.query import open_query
+
+        with open_query(self, sql) as answer:
+            found: pd.DataFrame = pa.Table.from_batches(answer.batches, answer.schema).to_pandas()
+        self.require_whole()
+        return found
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs in {self.root}>"

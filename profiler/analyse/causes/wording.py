@@ -33,6 +33,7 @@ IN_TRITON = {
     "integer-overhead": "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
     "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice.",
     "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",
+    "spelled-out-instructions": "Let the instruction count the bits: `libdevice.popc`, or `libdevice.popcll` for 64 bits.",
     "fp64-arithmetic": "Keep values in float32 (`.to(tl.float32)`), if single precision is enough: one operand in float64 makes the whole "
     "expression so.",
     "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "
@@ -44,6 +45,8 @@ IN_TRITON = {
     "loads-not-overlapped": "Load ahead: `num_stages` of 3 or more for a loop with `tl.dot` (`tl.range(…, num_stages=3)` for others), several "
     "independent `tl.load` before the first use, or more programs and `num_warps`.",
     "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",
+    "register-bank-conflicts": "The compiler chooses the registers: try another shape of the block or other `num_warps`, and compare the "
+    "machine code.",
     "barriers": "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` "
     "wait for fewer others, and one warp for none.",
     "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -95,6 +96,63 @@ def with_values(array: Array, values: np.ndarray[Any, Any]) -> Array:
     new = array.copy(order="K")
     new[...] = sys.modules["cupy"].asarray(values) if hasattr(array, "get") else values
     return new
+
+
+def assign(array: Array, values: Array) -> None:
+    """Puts the values of an array like this one into it."""
+    if _is_torch(array):
+        array.detach().copy_(values)
+    elif hasattr(array, "copy_to_host"):
+        array.copy_to_device(values)
+    else:
+        array[...] = values
+
+
+MOST_KEPT_BYTES = (
+    8 << 30
+)  # of the host's memory, and as much again for the largest array while it is compared
+
+
+class KeptArguments:
+    """The arguments of calls, which find the arrays that a call writes, and put their values back before the next.
+
+    Otherwise a function that works in place would meet in each call what the call before has left: an array that is
+    sorted already, or numbers that have grown beyond all bounds. `left_out` counts the bytes that are too many to keep.
+    """
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        self.values = tuple(arguments)
+        self.left_out = kept = 0
+        self._before: list[tuple[Array, np.ndarray[Any, Any]]] = []
+        for array in leaves(self.values):
+            size = int(getattr(array, "nbytes", 0))
+            if hasattr(array, "block_until_ready"):  # JAX never changes an array
+                continue
+            if kept + size > MOST_KEPT_BYTES:
+                self.left_out += size
+                continue
+            with suppress(Exception):  # of a kind that cannot be read, such as a sparse one
+                self._before.append((array, host(array).copy()))
+                kept += size
+        self._written: list[tuple[Array, Array]] = []
+
+    @property
+    def are_written(self) -> bool:
+        return bool(self._written)
+
+    def find_written(self) -> None:
+        """Finds which arrays a call has changed, and keeps what they held where they lie."""
+        still: list[tuple[Array, np.ndarray[Any, Any]]] = []
+        for array, before in self._before:
+            if np.array_equal(host(array), before, equal_nan=is_real(array)):
+                still.append((array, before))
+            else:
+                self._written.append((array, with_values(array, before)))
+        self._before = still
+
+    def put_back(self) -> None:
+        for array, before in self._written:
+            assign(array, before)
 
 
 def is_real(array: Array) -> bool:

@@ -10,7 +10,6 @@ stderr says what went wrong.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import pickle
@@ -19,13 +18,13 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import byref, c_int, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, NoReturn, TextIO
 
 from profiler.measure.functions.activity import Activity, CuptiMissing, busy_ns, listener
+from profiler.measure.functions.driver import READER, Driver, DriverFailed
 from profiler.measure.functions.shipping import unpack
 
 FILE, CALLS = "call.pickle", "calls"
@@ -65,28 +64,44 @@ class Call:
 
 
 class Session:
-    """Calls functions and listens to what they do on the GPU."""
+    """Calls functions with the same arguments, and listens to what they do on the GPU."""
 
-    def __init__(self, *, listens: bool) -> None:
+    def __init__(self, arguments: Sequence[Any], *, listens: bool) -> None:
+        from profiler.measure.functions.arrays import KeptArguments
+
+        self.kept = KeptArguments(arguments)
         self.driver = Driver()
         self.driver.wait()
         self.listener = listener() if listens else None
         if self.listener is not None:
             self.listener.start()
 
-    def call(self, function: Callable[..., object], arguments: Sequence[Any]) -> Work:
-        """Calls the function once, waits for it, and returns what it did on the GPU."""
-        _wait_for(function(*arguments))
+    def call(self, function: Callable[..., object], *, cold: bool = False) -> Work:
+        """Calls the function once with the arguments as they were given, and returns what it did on the GPU."""
+        self.put_back()
+        if cold:
+            self.driver.flush()
+        _wait_for(function(*self.kept.values))
         self.driver.wait()
-        heard = self.listener.take() if self.listener is not None else []
-        return [one for one in heard if one.name != READER]
+        return [one for one in self._heard() if one.name != READER]
 
-    def settle(self, function: Callable[..., object], arguments: Sequence[Any]) -> tuple[int, list[Work]]:
+    def put_back(self) -> None:
+        """Gives the arguments that calls have written the values that they had."""
+        if self.kept.are_written:
+            self.kept.put_back()
+            self.driver.wait()
+            self._heard()  # none of it is the function's
+
+    def _heard(self) -> Work:
+        return self.listener.take() if self.listener is not None else []
+
+    def settle(self, function: Callable[..., object]) -> tuple[int, list[Work]]:
         """Calls the function until compilation and autotuning are done; returns the calls made and the last ones."""
-        self.call(function, arguments)  # what the arguments' own making left behind is heard here
+        self.call(function)  # what the arguments' own making left behind is heard here
+        self.kept.find_written()
         last: list[Work] = []
         for calls in range(2, _MOST_CALLS):
-            work = self.call(function, arguments)
+            work = self.call(function)
             if last and _kernels(work) != _kernels(last[-1]):
                 last = []
             last.append(work)
@@ -114,8 +129,8 @@ def _wait_for(result: object) -> None:
 
 def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[ProtocolLine]:
     """Yields the kernels of one call and the calls that settling took, times, and verifies if there is a reference."""
-    session = Session(listens=True)
-    calls, last = session.settle(call.function, call.arguments)
+    session = Session(call.arguments, listens=True)
+    calls, last = session.settle(call.function)
     if not any(one.name for one in last[-1]):
         what = "only copies or sets memory" if last[-1] else "does nothing on the GPU"
         raise Refused(f"it launches no kernel: once it is settled, a call {what}")
@@ -129,7 +144,8 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
         if name
     ]
     whole = round(median(busy_ns(work) for work in last))
-    yield {"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()}
+    facts = {"calls": calls, "ns": whole, "left_out": session.kept.left_out, "runtime": _runtime()}
+    yield {"survey": True, "kernels": kernels, **facts}
     yield from time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)
@@ -149,7 +165,7 @@ def _checked(call: Call, seed: int) -> ProtocolLine:
 def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Iterator[ProtocolLine]:
     """Times the function's own work on the GPU with a cold L2, in turns with its reference."""
     functions = [call.function, *([call.call_reference] if call.reference is not None else [])]
-    expected = [_kernels(session.settle(one, call.arguments)[1][-1]) for one in functions]
+    expected = [_kernels(session.settle(one)[1][-1]) for one in functions]
     if not any(expected[-1]):  # a reference on the CPU is no measure of time
         functions = functions[:1]
     began = time.time()
@@ -157,13 +173,13 @@ def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Itera
         found: list[int | None] = [None, None]
         # Alternating which of the two goes first cancels what the first leaves behind: heat, clocks.
         for place in range(len(functions)) if repeat % 2 == 0 else reversed(range(len(functions))):
-            session.driver.flush()
-            work = session.call(functions[place], call.arguments)
+            work = session.call(functions[place], cold=True)
             if _kernels(work) != expected[place]:
                 raise Refused("a call that was timed launched other kernels than the calls before it")
             found[place] = busy_ns(work)
         if repeat >= 0:
             yield {"repeat": repeat, "kernel_ns": found[0], "reference_ns": found[1]}
+    session.put_back()  # what verifies, or what measures in its own process, goes on with the values that were given
     reference = _name(call.reference) if len(functions) > 1 else None
     summary = {"summary": True, "reference": reference, "runtime": _runtime()}
     timed = {"began": began, "ended": time.time()}
@@ -179,13 +195,17 @@ def kernel_with_shape(name: str, shape: Sequence[int]) -> str:
 
 def profile(call: Call, launches: int) -> Iterator[ProtocolLine]:
     """Calls the function until it is settled, then in the profiler's window; has nothing to say."""
-    session = Session(listens=False)
-    for _ in range(call.calls + SETTLED_CALLS):
-        session.call(call.function, call.arguments)
-    session.driver.start_window()
+    session = Session(call.arguments, listens=False)
+    for place in range(call.calls + SETTLED_CALLS):
+        session.call(call.function)
+        if not place:
+            session.kept.find_written()
     for _ in range(launches):
-        session.call(call.function, call.arguments)
-    session.driver.stop_window()
+        session.put_back()  # outside of the window
+        session.driver.start_window()
+        _wait_for(call.function(*call.arguments))
+        session.driver.wait()
+        session.driver.stop_window()
     yield from ()
 
 
@@ -248,7 +268,7 @@ def _lines(given: argparse.Namespace, call: Call) -> Iterator[ProtocolLine]:
         case "survey":
             return survey(call, given.seed, given.repeats, given.warmup)
         case "time":
-            return time_calls(Session(listens=True), call, given.repeats, given.warmup)
+            return time_calls(Session(call.arguments, listens=True), call, given.repeats, given.warmup)
     return profile(call, given.launches)
 
 
@@ -270,115 +290,6 @@ def run() -> NoReturn:
     if profiled:
         sys.exit(code)
     os._exit(code)  # frameworks may crash or hang as they are torn down, and everything is said
-
-
-# Calls the CUDA driver through ctypes: waits for the GPU, empties its L2, and marks the profiler's window.
-#
-# It works in the context that PyTorch, CuPy, JAX or Numba made, and needs none of them.
-
-_L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
-_BLOCKS, _THREADS = 1024, 256
-READER = "prof_reads_l2"
-# Reads words and writes none: no line of the buffer has to be written back while something else is timed.
-PTX = f"""
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry {READER}(.param .u64 words, .param .u64 count)
-{{
-    .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %d<6>;
-    ld.param.u64 %d1, [words];
-    ld.param.u64 %d2, [count];
-    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mov.u32 %r4, %nctaid.x;
-    mad.lo.u32 %r5, %r1, %r2, %r3;
-    mul.lo.u32 %r6, %r4, %r2;
-    cvt.u64.u32 %d3, %r5;
-    cvt.u64.u32 %d4, %r6;
-    mov.u32 %r7, 0;
-next:
-    setp.ge.u64 %p, %d3, %d2;
-    @%p bra done;
-    shl.b64 %d5, %d3, 2;
-    add.u64 %d5, %d1, %d5;
-    ld.global.u32 %r1, [%d5];
-    or.b32 %r7, %r7, %r1;
-    add.u64 %d3, %d3, %d4;
-    bra next;
-done:
-    setp.eq.u32 %p, %r7, 0;
-    @%p bra end;
-    st.global.u32 [%d1], %r7;
-end:
-    ret;
-}}
-"""
-
-
-class DriverFailed(Exception):
-    """A call of the CUDA driver failed."""
-
-
-class Driver:
-    """The current context of this thread, or the first GPU's primary one if there is none."""
-
-    def __init__(self) -> None:
-        try:
-            self._cuda = ctypes.CDLL("libcuda.so.1")
-        except OSError as error:
-            raise DriverFailed(str(error)) from None
-        self._call("cuInit", c_uint(0))
-        self._buffer = c_uint64()
-        self._words = c_uint64()
-        self._reader = c_void_p()
-
-    def wait(self) -> None:
-        """Waits until the GPU has done all work of every stream."""
-        self._enter()
-        self._call("cuCtxSynchronize")
-
-    def flush(self) -> None:
-        """Empties the L2 by reading something four times as large, and waits."""
-        self._enter()
-        if not self._words.value:
-            self._prepare()
-        parameters = (c_void_p * 2)(ctypes.addressof(self._buffer), ctypes.addressof(self._words))
-        shape = (c_uint(_BLOCKS), c_uint(1), c_uint(1), c_uint(_THREADS), c_uint(1), c_uint(1))
-        self._call("cuLaunchKernel", self._reader, *shape, c_uint(0), c_void_p(), parameters, c_void_p())
-        self._call("cuCtxSynchronize")
-
-    def start_window(self) -> None:
-        self._enter()
-        self._call("cuProfilerStart")
-
-    def stop_window(self) -> None:
-        self._call("cuProfilerStop")
-
-    def _enter(self) -> None:
-        context = c_void_p()
-        self._call("cuCtxGetCurrent", byref(context))
-        if not context:
-            self._call("cuDevicePrimaryCtxRetain", byref(context), c_int(0))
-            self._call("cuCtxSetCurrent", context)
-
-    def _prepare(self) -> None:
-        device, size = c_int(), c_int()
-        self._call("cuCtxGetDevice", byref(device))
-        self._call("cuDeviceGetAttribute", byref(size), c_int(_L2_CACHE_SIZE), device)
-        bytes_ = 4 * max(size.value, 1 << 20)
-        self._call("cuMemAlloc_v2", byref(self._buffer), ctypes.c_size_t(bytes_))
-        self._call("cuMemsetD8_v2", self._buffer, ctypes.c_ubyte(0), ctypes.c_size_t(bytes_))
-        module = c_void_p()
-        self._call("cuModuleLoadData", byref(module), ctypes.c_char_p(PTX.encode()))
-        self._call("cuModuleGetFunction", byref(self._reader), module, READER.encode())
-        self._words.value = bytes_ // 4
-
-    def _call(self, name: str, *arguments: object) -> None:
-        code = getattr(self._cuda, name)(*arguments)
-        if code:
-            text = ctypes.c_char_p()
-            self._cuda.cuGetErrorString(code, byref(text))
-            reason = text.value.decode() if text.value else f"error {code}"
-            raise DriverFailed(f"{name}: {reason}")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ from profiler.text import shortened
 
 _PREFIX = "prof: "
 _ARGUMENTS_WIDTH = 500
-_SILENT = CollectObserver(lambda _: None, lambda _, __: None, lambda _, __, ___: None)
+_STEPS = {"time": "times", "profile": "profiles"}
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,13 @@ class _Function(Kernel):
 
 @dataclass(frozen=True)
 class _Survey:
-    """The findings of the first process, which also timed the function."""
+    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that it did not keep."""
 
     calls: int
     kernels: tuple[LaunchedKernel, ...]
     relative_error: float | None
     timed: Timed
+    left_out: int
 
 
 def function_name(function: object) -> str:
@@ -122,8 +123,12 @@ def measure_function(
     plan: FunctionPlan,
     store: RunStore,
     namespace: Mapping[str, Any],
+    say: Callable[[str], None],
 ) -> MeasuredFunction:
-    """Measures the function and commits its run. `namespace` holds the names of the module that asks for it."""
+    """Measures the function and commits its run. `namespace` holds the names of the module that asks for it.
+
+    `say` receives what is done now.
+    """
     if SENT_MAIN in sys.modules:
         raise ProgramFailed(
             f"{plan.name}: the function needs a name whose statement also calls `measure`",
@@ -143,7 +148,13 @@ def measure_function(
         )
         job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
+            say("calls it until it is compiled and tuned, times and verifies it")
             found = _survey(device, job, plan)
+            if found.left_out:
+                cautions.append(
+                    f"{found.left_out / 1e9:.1f} GB of the arguments are too many to put back: a function that changes "
+                    "them meets in each call what the call before has left"
+                )
             (folder / CALLS).write_text(str(found.calls))
             chosen = choose(job.label, found.kernels, plan.kernel)
             launches = plan.launches * chosen.launches
@@ -157,7 +168,7 @@ def measure_function(
             if not device.ncu.version:
                 target = _unprofiled(target)
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            run_id = _collect(device, recording, target, plan, call, store, found, cautions, sandbox)
+            run_id = _collect(device, recording, target, plan, call, store, found, cautions, sandbox, say)
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
@@ -242,7 +253,9 @@ def _survey(device: FunctionDevice, job: program.RungJob, plan: FunctionPlan) ->
             remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
         )
     kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
-    return _Survey(line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks))
+    return _Survey(
+        line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks), line["left_out"]
+    )
 
 
 def _collect(
@@ -255,6 +268,7 @@ def _collect(
     found: _Survey,
     cautions: list[str],
     sandbox: Sandbox,
+    say: Callable[[str], None],
 ) -> str:
     settings = CollectPlan(
         device=device,
@@ -273,6 +287,11 @@ def _collect(
         one.provenance, arguments=arguments, bytes=plan.bytes, flops=plan.flops
     )
     one.relative_error = found.relative_error
+    observer = CollectObserver(
+        lambda step: say(f"{_STEPS[step.what]} it in process {step.process + 1} of {plan.processes}"),
+        lambda _, __: None,
+        lambda _, __, ___: None,
+    )
     try:
         with store.staging() as staging, UnfinishedCollection(store.local, one.key) as one.pending:
             try:
@@ -280,8 +299,8 @@ def _collect(
                 one.target = replace(target, job=replace(target.job, seed=seed))
                 one.pending.keep_timings(0, ProcessTimings(found.timed.facts, found.timed.rows(0)))
                 for process in range(plan.processes):
-                    one.time(process, _SILENT)
-                    one.profile(process, _SILENT)
+                    one.time(process, observer)
+                    one.profile(process, observer)
                     if one.reports and not process:
                         sandbox.warm_up(one.reports[0])  # while the next process imports and compiles
                 cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
@@ -293,7 +312,9 @@ def _collect(
                 raise
     except CountersRefused as error:
         cautions.append(f"times alone: {error.message}. {error.remedy}")
-        return _collect(device, recording, _unprofiled(target), plan, call, store, found, cautions, sandbox)
+        return _collect(
+            device, recording, _unprofiled(target), plan, call, store, found, cautions, sandbox, say
+        )
 
 
 def unlike_configurations(what: str, ran: Sequence[Iterable[str]]) -> Iterator[str]:

@@ -132,13 +132,13 @@ def verdict_lines(finding: TuningFinding) -> list[str]:
     if finding.runner_up:
         whose = ", which is what the source has now" if finding.runner_up == finding.current else ""
         lines.append(
-            f"The second, {settings_text(finding.runner_up.settings)}{whose}, {_step_text(finding.runner_up)}."
+            f"The second, {settings_text(finding.runner_up.settings)}{whose}, {step_text(finding.runner_up)}."
         )
     if best.is_current:
         lines.append("It is what the source has now.")
     elif finding.current and finding.current != finding.runner_up:
         lines.append(
-            f"What the source has now, {settings_text(finding.current.settings)}, {_step_text(finding.current)}."
+            f"What the source has now, {settings_text(finding.current.settings)}, {step_text(finding.current)}."
         )
     if finding.reference_spread_pct is not None:
         lines.append(
@@ -167,7 +167,8 @@ def _short_name(name: str, finding: TuningFinding) -> str:
     return short_names(names)[names.index(name)]
 
 
-def _step_text(step: TuningStep) -> str:
+def step_text(step: TuningStep) -> str:
+    """Returns by how much a point is slower than the best, and how sure that is, behind the name of the point."""
     by = f"{percent(abs(step.slower_pct))} % {'slower' if step.slower_pct >= 0 else 'faster'}"
     if step.ci is None:
         return f"is {by}; one process each is too few to say how sure that is"

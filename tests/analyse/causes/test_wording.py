@@ -15,7 +15,7 @@ from profiler.catalog.causes import BY_NAME
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "data" / "causes"))
 import track_record
 
-OF_CUDA = ("__shfl", "__launch_bounds__", "#pragma", "float4", "threadIdx", "cp.async")
+OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,12 @@ def test_kernels_of_numba_cupy_and_cuda_are_not(runs, name):
     found = advice(runs, name)
     assert found
     assert not set(found.values()) & set(IN_TRITON.values())
+
+
+def test_no_remedy_in_words_of_cuda_is_left_without_one_in_words_of_triton():
+    left = [one.name for one in BY_NAME.values() if any(word in one.remedy for word in OF_CUDA)]
+    assert "spelled-out-instructions" in left
+    assert set(left) <= {*IN_TRITON, "redundant-shared-accesses"}, "its advice is without the word"
 
 
 def test_each_text_is_of_a_cause():

@@ -125,9 +125,27 @@ def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
         "print([(one.name, one.launches, one.ns) for one in a.launched], a.cautions)\n"
     )
     assert found.stdout.splitlines()[1:] == [
-        "[('fill_kernel', 1, 100), ('double_kernel', 1, 2000)] "
+        "[('double_kernel', 1, 2000), ('fill_kernel', 1, 100)] "
         "('the result was not verified: there is no reference',)"
     ], found.stderr
+
+
+def test_the_kernels_of_a_call_are_listed_by_their_time_and_named_as_their_source_names_them(measuring):
+    found = measuring.run(f"""
+def several(x):
+    launch("_Z4fillPfi", 100)
+    launch("_Z5scalePf", 700)
+    launch("_Z4fillPfi", 100)
+    return x
+a = prof.measure(several, x, reference=several, profile=False, {BRIEF})
+print([(one.name, one.launches, one.ns) for one in a.launched], a.ns)
+html = a._repr_html_().replace("\xa0", " ")
+print("1 x scale(float*), 700.0 ns" in html, "2 x fill(float*, int), 200.0 ns" in html)
+print("<dt>launches" in prof.measure(fast, x, profile=False, {BRIEF})._repr_html_())
+""")
+    assert found.stdout.splitlines()[1:] == [
+        "[('scale(float*)', 1, 700), ('fill(float*, int)', 2, 200)] 900.0", "True True", "False",
+    ], found.stderr  # fmt: skip
 
 
 def test_arguments_that_are_written_are_verified_over_poison(measuring):
@@ -135,6 +153,68 @@ def test_arguments_that_are_written_are_verified_over_poison(measuring):
     found = measuring.run(text)
     assert found.returncode == 0, found.stderr
     assert len(measuring.runs.ids()) == 1
+
+
+IN_PLACE = """
+def sorts(x):
+    launch("sort_kernel", 5000 if x[0] > x[-1] else 100)
+    x.sort()
+
+def grows(x):
+    launch("grow_kernel", 1000)
+    x *= 3000
+
+def doubles(x):
+    x *= 2
+"""
+
+
+def test_each_call_of_a_function_that_works_in_place_gets_the_arguments_as_they_were_given(measuring):
+    """Without that, all calls but the first would sort what is sorted already."""
+    found = measuring.run(
+        f"{IN_PLACE}y = x[::-1].copy()\n"
+        f"print(prof.measure(sorts, y, reference=lambda y: y.sort(), profile=False, {BRIEF}).ns, y[0])\n"
+    )
+    assert found.stdout.splitlines()[-1] == "5000.0 1.0", found.stderr
+
+
+def test_a_wrong_function_that_works_in_place_is_not_verified_on_what_its_own_calls_have_left(measuring):
+    """After a dozen calls its numbers are infinite, as those of any other function that grows them are."""
+    failed = measuring.error(
+        f"prof.measure(grows, x, reference=doubles, profile=False, {BRIEF})", before=IN_PLACE
+    )
+    assert failed.startswith("ResultWrong: 'grows' computes a wrong result"), failed
+
+
+def test_arguments_that_are_too_large_to_put_back_are_a_caution(measuring):
+    """Such as a cache that fills a GPU: `Huge` stands for an array of 9 GB, and is never read."""
+    found = measuring.run(f"""
+def untouched(x, shape):
+    return fast(x)
+class Huge:
+    shape, dtype, nbytes = (9 * 10**9,), np.dtype("uint8"), 9 * 10**9
+print(prof.measure(untouched, x, Huge(), profile=False, {BRIEF}).cautions[-1])
+""")
+    assert found.stdout.splitlines()[-1].startswith("9.0 GB of the arguments are too many to put back"), (
+        found.stderr
+    )
+
+
+def test_arguments_that_were_written_in_this_process_hold_what_they_held(measuring):
+    text = f"""
+{IN_PLACE}
+import threading
+def make(lock):
+    def sorts_here(x):
+        with lock:
+            sorts(x)
+    return sorts_here
+y = x[::-1].copy()
+a = prof.measure(make(threading.Lock()), y, reference=lambda y: y.sort(), {BRIEF})
+print(a.ns, y[0])
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[-1] == "5000.0 1.0", found.stderr
 
 
 def test_if_counters_are_refused_the_times_remain(measuring):
@@ -242,6 +322,7 @@ REFUSED = {
     "launches=-1": "ValueError: launches is -1, and must be more than 0",
     "over={'n': [1.5]}": "TypeError: over={'n': [1.5]} must give whole numbers for each name, such as ",
     "over={'n': []}": "TypeError: over={'n': []} must give whole numbers for each name, such as ",
+    "over={'BLOCK': [256, 512]}": "TypeError: nothing here depends on BLOCK: give an argument as a function, such as ",
     "over={'n': 5}": "TypeError: over={'n': 5} must give whole numbers for each name, such as ",
     "bytes='8'": "TypeError: bytes is '8', and must be a number; a function of values needs over={...}",
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
@@ -253,7 +334,7 @@ REFUSED = {
 
 def test_options_that_mean_nothing_are_refused_before_anything_runs(measuring):
     calls = (
-        f"try:\n    prof.measure(nothing, x, {options})\nexcept Exception:\n    print(traceback.format_exc().splitlines()[-1])\n"
+        f"try:\n    prof.measure(nothing, x, {options})\nexcept Exception as error:\n    print(traceback.format_exception_only(error)[0], end='')\n"
         for options in REFUSED
     )
     said = measuring.run("import traceback\n" + "".join(calls)).stdout.splitlines()[1:]

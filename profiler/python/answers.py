@@ -1,0 +1,273 @@
+"""The answers that the Python interface returns: findings that show themselves in an interpreter and in a notebook.
+
+An answer about one kernel and one about several have the same ways in: `.sheets` or `.comparisons`, and `.to_pandas()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from profiler.analyse.causes.cause import Headline
+from profiler.analyse.check import CheckFinding
+from profiler.analyse.code.hot_loop import LoopSheet
+from profiler.analyse.code.machine_code import CodeView
+from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Comparisons, LoadChange, Speedup
+from profiler.analyse.ladder.climb import LadderSheet
+from profiler.analyse.recording.index import IndexEntry
+from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
+from profiler.catalog.patterns import search_typed
+from profiler.errors import KernelNotFound
+from profiler.present.document import Document
+from profiler.python.words import in_python
+from profiler.text import counted, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAME_WIDTH = 60
+_INNER = ("finding", "of", "run", "schema_version", "left_out", "view")  # for the commands, not for users
+_Answer = TypeVar("_Answer")
+
+
+class ShowsItself:
+    """A finding that shows the answer alone in an interpreter, and all of its document in a notebook."""
+
+    def _document(self) -> Document:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        from profiler.present.render import terminal
+
+        return terminal.document_text(in_python(self._document()).brief, terminal.Window())
+
+    def _repr_html_(self) -> str:
+        return document_cell(self._document())
+
+    def __dir__(self) -> list[str]:
+        """Returns what there is to use, for tab completion; the rest serves the commands."""
+        return [name for name in super().__dir__() if not name.startswith("_") and name not in _INNER]
+
+
+class _Shown(ShowsItself, Struct, frozen=True):
+    @classmethod
+    def of(cls, finding: Struct) -> Self:
+        return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
+
+
+class Comparison(_Shown, ComparisonFinding, frozen=True):
+    """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
+
+    if (
+        TYPE_CHECKING
+    ):  # None only where neither recording has a duration, which no script should have to ask for
+        speedup: Speedup | Any
+        headline: Headline | Any
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Returns this one alone. A comparison of several kernels has one for each."""
+        return [self]
+
+    def _document(self) -> Document:
+        from profiler.present.documents.comparison import comparison_document
+
+        return comparison_document(self)
+
+
+class Sheet(_Shown, SheetFinding, frozen=True):
+    """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`, `.to_pandas()`."""
+
+    if TYPE_CHECKING:  # None only where no duration was recorded
+        headline: Headline | Any = None
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """Returns this one alone. A recording of several kernels has one for each."""
+        return [self]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns one row for each metric, indexed by its name."""
+        import pandas as pd
+
+        columns = SheetMetric.__struct_fields__
+        return pd.DataFrame(map(asdict, self.metrics), columns=columns).set_index("name")
+
+    def _document(self) -> Document:
+        from profiler.present.documents.recording import kernel_sections
+
+        return Document(self.kernel, kernel_sections(self), opening=3)
+
+
+class _Several:
+    """What is about several kernels, or about none: it says how to get what only one kernel has."""
+
+    def _kernels(self) -> list[str]:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"{type(self).__name__} has no {name!r}"
+        if not name.startswith("_"):
+            kernels = counted(len(self._kernels()), "kernel", "kernels")
+            text += f"; it is about {kernels}"
+            text += ": [0] or ['its name'] chooses one, and so does kernel_name='its name'" * bool(len(self))
+        raise AttributeError(text)
+
+    def __len__(self) -> int:
+        return len(self._kernels())
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
+    """Every kernel of two recordings: `.headline`, `.index`, and `.comparisons`, the largest change of time first."""
+
+    if TYPE_CHECKING:
+        headline: Headline | Any
+        comparisons: list[Comparison]  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, finding: Struct) -> Self:
+        found = super().of(finding)
+        return replace(found, comparisons=[Comparison.of(one) for one in found.comparisons])
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __getitem__(self, kernel: int | str) -> Comparison:
+        """Returns the comparison of one kernel, by its place or by its name."""
+        return chosen("the comparison", self.comparisons, self._kernels(), kernel)
+
+    def _kernels(self) -> list[str]:
+        return [one.after.kernel_name for one in self.comparisons]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns one row for each kernel, the largest change of time first."""
+        return index_frame(self.index, ComparedKernel)
+
+    def _document(self) -> Document:
+        from profiler.present.documents.comparison import comparisons_document
+
+        return comparisons_document(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Overview(ShowsItself, _Several, RecordingOverview):
+    """Several kernels of a recording: `.headline`, `.index` by their share of the time, and `.sheets`; or times alone: `.timing`."""
+
+    if TYPE_CHECKING:
+        sheets: list[Sheet]  # type: ignore[assignment]
+
+    @property
+    def headline(self) -> Headline | Any:
+        """The answer about where the time of several kernels goes, or about the times."""
+        timed = None if self.sheets or self.timing is None else self.timing.headline
+        return timed or super().headline
+
+    def __iter__(self) -> Iterator[Sheet]:
+        return iter(self.sheets)
+
+    def __getitem__(self, kernel: int | str) -> Sheet:
+        """Returns the sheet of one kernel, by its place or by its name."""
+        return chosen(self.run.label, self.sheets, self._kernels(), kernel)
+
+    def _kernels(self) -> list[str]:
+        return [one.kernel for one in self.sheets]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns one row for each kernel, by its share of the time. Names are cut to 60 characters."""
+        return index_frame(self.index, IndexEntry)
+
+    def _document(self) -> Document:
+        from profiler.present.documents.recording import recording_document
+
+        return recording_document(self)
+
+
+class Check(_Shown, CheckFinding, frozen=True):
+    """Whether kernels got slower than a baseline: `.passed`, `.outcome`, `.headline`, and a `.pairs` entry for each kernel."""
+
+    @property
+    def passed(self) -> bool:
+        """Returns whether every kernel is certainly within its limits: an unclear result has not passed."""
+        return self.outcome == "passed"
+
+    def _document(self) -> Document:
+        from profiler.present.documents.check import check_document
+
+        return check_document(self)
+
+
+@dataclass(frozen=True, repr=False)
+class ShownCode(ShowsItself):
+    """The machine code of one hot loop, or of two side by side: `.kernels`, and the `.changes` of their loads."""
+
+    view: CodeView
+
+    @property
+    def kernels(self) -> list[LoopSheet]:
+        return self.view.finding.kernels
+
+    @property
+    def changes(self) -> list[LoadChange]:
+        return self.view.finding.changes
+
+    def _document(self) -> Document:
+        from profiler.present.documents.code import code_document
+
+        return _all_answer(code_document(self.view))
+
+
+class ShownLadder(_Shown, LadderSheet, frozen=True):
+    """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
+
+    def _document(self) -> Document:
+        from profiler.present.documents.ladder import ladder_document
+
+        return _all_answer(ladder_document(self.ladder, ()))
+
+
+def _all_answer(document: Document) -> Document:
+    """Returns a document of which nothing is mere evidence, so that an interpreter prints all of it."""
+    return replace(document, opening=len(document.sections))
+
+
+def chosen(label: str, answers: Sequence[_Answer], kernels: Sequence[str], wanted: int | str) -> _Answer:
+    """Returns the answer about the kernel at a place, with a name, or with a name of which this is the only part."""
+    if isinstance(wanted, int):
+        return answers[wanted]
+    found = [place for place, name in enumerate(kernels) if name == wanted]
+    found = found or [place for place, fits in enumerate(search_typed(wanted, kernels)) if fits]
+    if len(found) != 1:
+        what = (
+            f"{len(found)} kernels have '{wanted}' in their names"
+            if found
+            else f"no kernel is called '{wanted}'"
+        )
+        raise KernelNotFound(
+            f"{label}: {what}",
+            details=[f"  {kernels[place]}" for place in found or range(len(kernels))],
+            remedy="Give a place, a whole name, or a part that one name alone has.",
+        )
+    return answers[found[0]]
+
+
+def index_frame(index: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
+    """Returns a row for each entry, with one column of names, which are cut: long ones hide all else."""
+    import pandas as pd
+
+    found = pd.DataFrame(map(asdict, index), columns=kind.__struct_fields__)
+    names = [shortened(name, _NAME_WIDTH) for name in found["kernel"]]
+    return found.drop(columns="kernel_name").assign(kernel=names)
+
+
+def document_cell(document: Document) -> str:
+    """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
+    from profiler.present.page.cell import cell_html
+
+    return cell_html(in_python(document))

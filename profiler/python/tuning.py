@@ -1,0 +1,224 @@
+"""Finds the fastest values of a function's keywords, such as block sizes and `num_warps`, by measuring each combination.
+
+A winner chosen by one measurement has been lucky in it, so the best few are measured once more, and that decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profiler.analyse.tuning import TuningStep
+from profiler.ask.compare import compare_runs
+from profiler.ask.named.settings import Settings
+from profiler.errors import (
+    DeviceMemoryFull,
+    NoPointWorks,
+    ProgramFailed,
+    ProgramTimedOut,
+    ResultWrong,
+)
+from profiler.measure.functions.measure import function_name
+from profiler.present.document import Cell, Column, Document, Facts, Row, Table, Text
+from profiler.present.documents.sweep import step_text
+from profiler.python.answers import ShowsItself
+from profiler.python.measuring import measure_one
+from profiler.python.recordings import Measurement
+from profiler.python.status import status
+from profiler.store.runs.run_store import RunStore
+from profiler.text import counted, duration, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WITHIN_PCT = 5.0  # as `prof tune` has it: farther apart than one process differs from another
+_MOST_AGAIN = 4
+_REASON_WIDTH = 240
+# A combination may be too much for the GPU, or wrong. Anything else, such as a missing GPU, is no fault of a combination.
+_OF_A_POINT = (ProgramFailed, ProgramTimedOut, ResultWrong, DeviceMemoryFull)
+
+
+@dataclass(frozen=True)
+class TunedPoint:
+    """One combination: its measurement, or why it has none. `decides` if it was measured again with the best few."""
+
+    settings: dict[str, Any]
+    measurement: Measurement | None
+    problem: str = ""
+    decides: bool = False
+
+    @property
+    def ns(self) -> float:
+        """Returns the median time, or infinity if there is none."""
+        return self.measurement.ns if self.measurement else float("inf")
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={_shown(value)}" for name, value in self.settings.items())
+
+
+@dataclass(frozen=True, repr=False)
+class Tuning(ShowsItself):
+    """Every combination, the fastest first: `.settings` and `.best` of the fastest, `.points`, `.to_pandas()`."""
+
+    name: str
+    points: tuple[TunedPoint, ...]
+    second: TuningStep | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Returns the fastest values, as in `partial(function, **tuned.settings)`."""
+        return dict(self.points[0].settings)
+
+    @property
+    def best(self) -> Measurement:
+        """Returns the measurement of the fastest combination."""
+        found = self.points[0].measurement
+        assert found is not None  # or it would not be first
+        return found
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[TunedPoint]:
+        return iter(self.points)
+
+    def __getitem__(self, place: int) -> TunedPoint:
+        return self.points[place]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns a row for each combination, the fastest first: its values, its times, and what went wrong."""
+        import pandas as pd
+
+        return pd.DataFrame([{**one.settings, **self._figures(one)} for one in self.points])
+
+    def _figures(self, one: TunedPoint) -> dict[str, object]:
+        found = one.measurement
+        return {
+            "median_ns": one.ns if found else None,
+            "slower_pct": 100 * (one.ns / self.points[0].ns - 1) if found else None,
+            "reference_median_ns": found.reference_ns if found else None,
+            "decides": one.decides,
+            "problem": one.problem,
+            "run_id": found.manifest.run_id if found else None,
+        }
+
+    def _cells(self, one: TunedPoint) -> list[Cell]:
+        figures: Any = self._figures(one)
+        times = [figures[name] for name in ("median_ns", "slower_pct", "reference_median_ns")]
+        how = "again, and decides" if one.decides else "once"
+        return [*map(_shown, one.settings.values()), *times, how]
+
+    def _document(self) -> Document:
+        names = [Column(name, right=True) for name in self.points[0].settings]
+        timed = [one for one in self.points if one.measurement]
+        rows = [Row(self._cells(one), "plain" if place else "good") for place, one in enumerate(timed)]
+        problems = [(str(one), shortened(one.problem, _REASON_WIDTH)) for one in self.points if one.problem]
+        columns = (
+            Column("time", "duration"), Column("slower %", "percent"), Column("reference", "duration"),
+            Column("measured", stays=1),
+        )  # fmt: skip
+        best = f"The best of {len(self)} is {self.points[0]}: {duration(self.best.ns)}."
+        second = [Text(f"The second, {self.points[1]}, {step_text(self.second)}.")] if self.second else []
+        table = Table((*names, *columns), rows, drops_empty=True)
+        return Document(
+            self.name, [[Text(best, strong=True), *second], [table], [Facts(problems)]], opening=3
+        )
+
+
+def _shown(value: object) -> str:
+    return shortened(str(value), 40)
+
+
+def tune_function(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    over: Mapping[str, Iterable[Any]],
+    namespace: Mapping[str, Any],
+    *,
+    reference: Callable[..., Any] | None = None,
+    runs: RunStore | str | Path = "runs",
+    name: str | None = None,
+    **options: Any,
+) -> Tuning:
+    """Measures every combination once, and the best few again; each is a run of times alone unless `profile` is true."""
+    combinations = _combinations(function, arguments, over)
+    name = name or function_name(function)
+
+    def measure(settings: Mapping[str, Any], **more: Any) -> TunedPoint:
+        point = TunedPoint(dict(settings), None)
+        called = "-".join([name, *str(point).replace("=", "-").split()])
+        try:
+            found = measure_one(
+                partial(function, **settings), arguments, reference, runs, namespace,
+                name=called, **{**options, **more},
+            )  # fmt: skip
+        except _OF_A_POINT as error:
+            why = error.message.removeprefix(f"'{called}' ").removeprefix("cannot be measured: ")
+            return replace(point, problem=why)
+        return replace(point, measurement=found)
+
+    once: list[TunedPoint] = []
+    for one in combinations:
+        with status(f"{len(once) + 1} of {len(combinations)}"):
+            once.append(measure(one, profile=False, processes=1))
+    ranked = sorted(once, key=lambda one: one.ns)
+    if ranked[0].measurement is None:
+        raise NoPointWorks(
+            f"{name}: none of {counted(len(ranked), 'combination', 'combinations')} can be measured",
+            details=[f"  {one}: {one.problem}" for one in ranked],
+            remedy="Call the function by hand with one of them.",
+        )
+    near = [one for one in ranked if one.ns <= ranked[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
+    options = {"profile": False, **options}
+    with status("again"):
+        again = [(one, measure(one.settings)) for one in near]
+    found = [replace(two, decides=True) for _, two in again if two.measurement]
+    decided = sorted(found, key=lambda one: one.ns)
+    failed = [replace(one, problem=two.problem) for one, two in again if not two.measurement]
+    points = (*decided, *sorted([*failed, *ranked[len(near) :]], key=lambda one: one.ns))
+    return Tuning(name, points, _step(decided) if len(decided) > 1 else None)
+
+
+def _combinations(
+    function: Callable[..., Any], arguments: Sequence[Any], over: Mapping[str, Iterable[Any]]
+) -> list[dict[str, Any]]:
+    """Returns the keywords of each combination, which the function has to take."""
+    values = {
+        name: list(one) if isinstance(one, Iterable) and not isinstance(one, str) else []
+        for name, one in over.items()
+    }
+    if not values or not all(values.values()):
+        raise TypeError(
+            f"over={over!r} must give the values of each keyword, such as over={{'BLOCK': [256, 512]}}"
+        )
+    found = [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+    try:
+        takes = signature(function)
+    except (TypeError, ValueError):  # of a function in C, or what cannot be called, which measuring it says
+        return found
+    try:
+        takes.bind(*arguments, **found[0])
+    except TypeError as error:
+        raise TypeError(
+            f"{function_name(function)}{takes} cannot be called with these arguments and the keywords "
+            f"{', '.join(values)} of over: {error}"
+        ) from None
+    return found
+
+
+def _step(decided: Sequence[TunedPoint]) -> TuningStep:
+    """Returns how much slower the second is than the best, with the interval of a comparison."""
+    best, second = (one.measurement for one in decided[:2])
+    assert best is not None
+    assert second is not None
+    (found,) = compare_runs(second, best, Settings(), every=None, force=True)
+    assert found.speedup is not None  # both were timed
+    ends = [100 * (one - 1) for one in found.speedup.ci or ()]
+    interval = (ends[0], ends[1]) if ends else None
+    is_sure = interval is not None and not interval[0] <= 0 <= interval[1]
+    return TuningStep(decided[1].settings, 100 * (found.speedup.ratio - 1), interval, is_sure)

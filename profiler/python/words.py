@@ -1,0 +1,74 @@
+"""Says what answers and errors say in terms of the commands in terms of this interface: arguments instead of options."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from profiler.errors import ProfError
+from profiler.present.document import Chart, CodeBlock, Document, Table
+
+# What a command prints, and what means the same to somebody who calls functions; longer texts before their parts.
+_WORDS = {
+    r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
+        "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
+    ),
+    r"`prof show --full` adds": "`.manifest` adds",
+    r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
+    r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
+    r"both sides with `prof collect`": "both sides with `profiler.measure(..., profile=True)`",
+    r"`prof collect --launches 5 --processes 5 ...`": "`profiler.measure(..., launches=5, processes=5)`",
+    r"`prof collect --preset (\w+)`": r"`profiler.measure(..., preset='\1')`",
+    r"--format json(?: --full)? lists them": "`.to_pandas()` lists them",
+    r"(more cautions?) without --brief": r"\1 in a notebook",
+    r"-k PATTERN, or all that both have with --all": "kernel_name=PATTERN",
+    r"-k PATTERN \(--kernel-name\)": "kernel_name=PATTERN",
+    r"-k PATTERN": "kernel_name=PATTERN",
+    r"`prof show` lists (them|the names)": r"`profiler.read(...).top()` lists \1",
+    r"`prof list` shows": "`profiler.open_runs().to_pandas()` shows",
+    r"`prof ingest REPORT` adds a report": "`profiler.read` takes the path of a report as well",
+    r"(or(?: give)? [ta]h?e? ?file): --ladder (\S+\.toml)": r"\1: profiler.ladder('\2')",
+    r"a kernel of your own with -lineinfo": (
+        "a kernel of your own with them (CuPy: options=('-lineinfo',); Numba: lineinfo=True)"
+    ),
+    r"with --runs": "with `runs`",
+    r"with --baseline": "with `baseline`",
+    r"--launches": "`launches`",
+    r"--kernel-name": "kernel_name",
+    r"--force": "force=True",
+    r"--gpu": "gpu",
+}
+_PATTERNS = [(re.compile(rf"(?<![\w-]){words}(?![\w-])"), told) for words, told in _WORDS.items()]
+
+
+def told(text: str) -> str:
+    """Returns the text with the names that Python has."""
+    for pattern, words in _PATTERNS:
+        text = pattern.sub(words, text)
+    return text
+
+
+def in_python(document: Document) -> Document:
+    """Returns the document with the names that Python has in all of its sentences."""
+    return replace(document, sections=[_changed(section) for section in document.sections])
+
+
+def _changed(value: Any) -> Any:
+    """Returns the value with its texts changed; tables, code and charts hold none that name a command."""
+    if isinstance(value, str):
+        return told(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_changed, value))
+    if isinstance(value, Struct) and not isinstance(value, (Table, CodeBlock, Chart)):
+        return replace(value, **{name: _changed(getattr(value, name)) for name in value.__struct_fields__})
+    return value
+
+
+def advise(error: ProfError) -> None:
+    """Gives the error's remedy the names that Python has, and has the traceback end with it."""
+    error.remedy = told(error.remedy)
+    if error.remedy and error.remedy not in getattr(error, "__notes__", ()):
+        error.add_note(error.remedy)
