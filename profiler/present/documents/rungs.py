@@ -44,6 +44,7 @@ _OPTIONAL = (
 )  # fmt: skip
 _FIGURES_AS_TEXT = ("kernel", "registers", "spill_bytes", "seconds")  # of a rung, as they are
 _TEXTS = ("status", "run", "name", "size", "binary", "verdict", "seed", "run_id", *_FIGURES_AS_TEXT)
+_TITLES = {"best_ns": "its best", "gflops": "GFLOP/s", "gbytes_per_s": "GB/s"}
 _SCIENTIFIC = ("relative_error", "threshold", "worst_element")
 _TONES: dict[str, Tone] = {
     "correct": "good",
@@ -55,15 +56,22 @@ _TONES: dict[str, Tone] = {
 
 
 def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequence[str] = ()) -> list[Column]:
-    """Returns a column for each name; durations have their unit in each cell, and the last column folds."""
+    """Returns a column for each name; durations have their unit in each cell, and the path of a binary folds."""
     columns = []
     for name in header:
-        title = "its best" if name == "best_ns" else name.removesuffix("_ns")
+        title = _TITLES.get(name, name.removesuffix("_ns").replace("_", " ").replace(" pct", " %"))
         kind: ValueKind = "duration" if name.endswith("_ns") else "number"
         kind = "text" if name in _TEXTS else "scientific" if name in _SCIENTIFIC else kind
-        stays = optional.index(name) if name in optional else None
-        title = title.replace("_", " ").replace(" pct", " %")
-        columns.append(Column(title, kind, stays, name == header[-1], right=name in right or None))
+        columns.append(
+            Column(
+                title,
+                kind,
+                stays=optional.index(name) if name in optional else None,
+                folds=name == "binary",
+                right=name in right or None,
+                judges=name in ("status", "verdict"),
+            )
+        )
     return columns
 
 
