@@ -131,7 +131,7 @@ class _Printer:
             fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
             optional=[place for _, place in giving],
             shrink=next((place for place, one in enumerate(shown) if columns[one].shrinks), None),
-            kept=[place for place, one in enumerate(shown) if columns[one].judges],
+            kept=[place for place, one in enumerate(shown) if columns[one].judges or columns[one].kept],
             colour=self.window.colour,
             width=self.window.width,
         )
