@@ -73,7 +73,7 @@ def _name_width(sections: Sequence[doc.Section]) -> int:
 class _Printer:
     window: Window
     name_width: int
-    hidden: set[str] = field(default_factory=set)  # titles of the last table that had no room
+    hidden: set[str] = field(default_factory=set)  # titles that had no room in any table so far
 
     @singledispatchmethod
     def text(self, block: doc.Block) -> str:
@@ -135,7 +135,7 @@ class _Printer:
             colour=self.window.colour,
             width=self.window.width,
         )
-        self.hidden = {columns[place].title for place in shown} - set(table.titles)
+        self.hidden = (self.hidden | {columns[place].title for place in shown}) - set(table.titles)
         rows = [
             "\n".join([row, *(self._below(texts_of_row[place]) for place in prose if texts_of_row[place])])
             for row, texts_of_row in zip(table.rows, texts, strict=True)
