@@ -31,7 +31,7 @@ from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
-from profiler.text import natural_order
+from profiler.text import natural_order, short_gpu
 
 _Cell = str | int
 _DATE_CHARACTERS = len("2026-01-31")
@@ -149,7 +149,7 @@ def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> St
             len({manifest.kernel for _, manifest in found}),
             sum(runs for runs, _ in found),
             max(manifest.recorded for _, manifest in found)[:_DATE_CHARACTERS],
-            ", ".join(sorted({gpu for _, manifest in found for gpu in manifest.gpus})),
+            ", ".join(sorted({short_gpu(gpu) for _, manifest in found for gpu in manifest.gpus})),
             _title(name, settings),
         )
         for name, found in sorted(by_ladder.items(), key=lambda one: natural_order(one[0]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -133,35 +133,37 @@ def _fitting(
     width: int,
 ) -> dict[int, int]:
     """Returns the columns to show with their widths, which exceed the window only if what is kept does."""
-    first = {
-        place: least for place, least in ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH)) if place is not None
-    }
-    floors = first | ({} if 0 in first else {0: texts[0].readable})
-    by_width = sorted(set(range(len(texts))) - {shrink}, key=lambda place: -texts[place].natural)
-    broken = first | {place: texts[place].narrowest for place in by_width}
-    if fold is not None:
-        broken[fold] = min(broken[fold], _FOLDED_WIDTH)
+    first = [
+        (place, least)
+        for place, least in ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))
+        if place is not None
+    ]
+    names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
+    by_width = sorted(set(range(len(texts))) - {fold, shrink}, key=lambda place: -texts[place].natural)
+    broken = [(place, texts[place].narrowest) for place in by_width]
+    broken += [(fold, texts[fold].narrowest)] if fold is not None else []
     shown = list(range(len(texts)))
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
-    # What goes before each attempt, and how narrow the columns may become in it.
-    attempts = [(None, floors), *((place, floors) for place in optional)]
-    attempts += [(None, broken), *((place, broken) for place in others)]
-    for gone, narrow in attempts:
+    # What is left out before each attempt, and which columns then give way.
+    attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
+    attempts += [(place, first + names) for place in optional]
+    attempts += [(place, first + broken) for place in (None, *others)]
+    for gone, giving in attempts:
         if gone is not None:
             shown.remove(gone)
-        widths, lack = _given_way(texts, shown, narrow, width)
+        widths, lack = _given_way(texts, shown, giving, width)
         if lack <= 0:
             break
     return widths
 
 
 def _given_way(
-    texts: Sequence[_Texts], shown: Sequence[int], floors: Mapping[int, int], width: int
+    texts: Sequence[_Texts], shown: Sequence[int], giving: Sequence[tuple[int, int]], width: int
 ) -> tuple[dict[int, int], int]:
-    """Returns the widths of the columns shown, each given down to its floor in the order of `floors`, and what is still lacking."""
+    """Returns the widths of the columns shown, each in its turn given down to its floor, and what is still lacking."""
     widths = {place: texts[place].natural for place in shown}
     lack = sum(widths.values()) + _GAP * (len(shown) - 1) - width
-    for place, floor in floors.items():
+    for place, floor in giving:
         if place in widths:
             given = max(0, min(lack, widths[place] - floor))
             widths[place] -= given
@@ -215,12 +217,17 @@ def folded(sentence: str, width: int, indent: str) -> str:
     A number stays with its unit, and a command of moderate length on one line.
     """
     room = width - len(indent)
+    bare = sentence.lstrip(" ")
     lines = textwrap.wrap(
         _UNBREAKABLE.sub(
-            lambda match: match[0] if len(match[0]) > room else match[0].replace(" ", _NO_BREAK), sentence
+            lambda match: match[0] if len(match[0]) > room else match[0].replace(" ", _NO_BREAK), bare
         ),
-        width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        width,
+        initial_indent=" " * (len(sentence) - len(bare)),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return "\n".join(lines).replace(_NO_BREAK, " ")
 
 

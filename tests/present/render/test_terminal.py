@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from profiler.present.document import Column, Document, Row, Table
+from profiler.present.document import Column, Document, Facts, Row, Table
+from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.terminal import Window, document_text, wants_colour
 from profiler.present.render.terminal_table import render_table, styled
 
@@ -111,6 +112,22 @@ def test_the_foldable_column_gives_way_first_then_the_optional_one_goes():
     assert "no room for unit: widen the window" in narrow
     assert max(map(len, wide.splitlines())) <= 60
     assert max(map(len, narrow.splitlines())) <= 45
+
+
+def test_plain_rows_have_their_figures_on_the_right():
+    document = rows_document(("opcode", "executed"), [("LDC", 2873430027), ("BRA", None), ("S2R", 12)])
+    assert document_text(document, Window()).splitlines() == [
+        "opcode    executed",
+        "LDC     2873430027",
+        "BRA",
+        "S2R             12",
+    ]
+
+
+def test_a_value_too_long_for_the_window_stays_below_the_others():
+    values = ["sm__cycles_elapsed.max", "smsp__average_warps_issue_stalled_mio_throttle.ratio"]
+    text = document_text(Document("", [[Facts([("metrics", values)])]]), Window(width=40))
+    assert text.splitlines() == [f"metrics  {values[0]}", f"         {values[1]}"]
 
 
 def test_wide_characters_count_as_two_columns():
