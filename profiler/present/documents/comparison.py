@@ -343,8 +343,8 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
 _MOST_ROWS = 40
 _COLUMNS = (
     Column("kernel", shrinks=True),
-    Column("launches", right=True),
-    Column("a launch before", "duration"),
+    Column("launches", right=True, stays=0),
+    Column("a launch before", "duration", stays=1),
     Column("after", "duration"),
     Column("change ± 95 %", right=True),
     Column("verdict", judges=True),

@@ -38,6 +38,7 @@ HEADER = (
     *_METRICS, "run_id",
 )  # fmt: skip
 # A narrow window leaves out the first of these first.
+_OPTIONAL_TIMES = ("run_id", "best_ns", "gbytes_per_s", "reference_ns", "best_pct")
 _OPTIONAL = (
     "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
     "fma_pipe_pct", "issue_active_pct", "launches", "gflops", "best_pct",
@@ -86,7 +87,7 @@ def verified_document(rows: Sequence[RungRow]) -> Document:
 
 
 def timed_document(rows: Sequence[RungRow]) -> Document:
-    return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT))
+    return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT, _OPTIONAL_TIMES))
 
 
 def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
