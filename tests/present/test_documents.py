@@ -366,7 +366,7 @@ def test_a_list_of_kernels_keeps_its_answer_in_a_narrow_window(document, kind, k
 
 def test_a_narrow_window_keeps_of_a_timing_the_time_and_its_ratio_to_the_reference(document):
     header = document_text(document("timed"), Window(width=70)).splitlines()[0]
-    assert [title for title in ("median", "GFLOP/s", "reference %") if title not in header] == []
+    assert [title for title in ("median", "GFLOP/s", "% ref") if title not in header] == []
     assert "run id" not in header
 
 

@@ -45,7 +45,9 @@ _OPTIONAL = (
 )  # fmt: skip
 _FIGURES_AS_TEXT = ("kernel", "registers", "spill_bytes", "seconds")  # of a rung, as they are
 _TEXTS = ("status", "run", "name", "size", "binary", "verdict", "seed", "run_id", *_FIGURES_AS_TEXT)
-_TITLES = {"best_ns": "its best", "gflops": "GFLOP/s", "gbytes_per_s": "GB/s"}
+_TITLES = {
+    "gflops": "GFLOP/s", "gbytes_per_s": "GB/s", "reference_pct": "% ref", "best_ns": "its best", "best_pct": "% best",
+}  # fmt: skip
 _SCIENTIFIC = ("relative_error", "threshold", "worst_element")
 _TONES: dict[str, Tone] = {
     "correct": "good",

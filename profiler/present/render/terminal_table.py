@@ -93,7 +93,7 @@ def render_table(
             lines.append(styled((" " * _GAP).join(padded).rstrip(), style, colour=colour))
         return "\n".join(lines)
 
-    hidden = [name for place, name in enumerate(header) if place not in widths]
+    hidden = [name for place, name in enumerate(header) if name and place not in widths]
     note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
     return DrawnTable(
         drawn(header, "dim"),
