@@ -158,6 +158,15 @@ def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
     assert "several.ncu-rep" in prof("show", typed, cwd=tmp_path).stderr
 
 
+def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(prof_here, reports, tmp_path):
+    shutil.copy(reports / "several.ncu-rep", tmp_path)
+    done = prof_here("show", tmp_path)
+    assert done.returncode == 13
+    assert f"such as {tmp_path}/several.ncu-rep; `prof ingest {tmp_path}` stores all." in done.stderr
+    (tmp_path / "several.ncu-rep").unlink()
+    assert "written by `ncu -o NAME ...`" in prof_here("show", tmp_path).stderr
+
+
 @pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])
 def test_folders_of_reports_are_checked_by_the_commands_that_the_hint_gives(
     prof_here, reports, tmp_path, monkeypatch, typed
