@@ -75,6 +75,8 @@ def render_table(
     texts = [
         _Texts(name, [row[place] for row in cells], place in aligned) for place, name in enumerate(header)
     ]
+    if shrink is not None and texts[shrink].natural <= _SHRUNK_WIDTH:
+        shrink = None  # too short to get shorter, so it folds as other names do
     widths = {place: one.natural for place, one in enumerate(texts)}
     if width is not None:
         widths = _fitting(texts, fold, shrink, optional, {0, *kept}, width)

@@ -85,6 +85,18 @@ def test_at_last_other_columns_are_left_out_the_last_first_but_never_the_verdict
     ]
 
 
+def test_a_column_that_may_get_shorter_but_is_short_folds_before_another_is_left_out():
+    rows = [("launches", "compute_capability", "for example 9.0"), ("launches", "grid_x", "blocks")]
+    lines = table_text(("table", "column", "meaning"), rows, fold=2, shrink=1, width=32).splitlines()
+    assert lines == [
+        "table     column        meaning",
+        "launches  compute_      for",
+        "            capability  example",
+        "                        9.0",
+        "launches  grid_x        blocks",
+    ]
+
+
 def test_names_that_people_copy_stay_whole():
     run = "20261123t093038z-gemm-6-dff79ca0222e"
     table = table_text(("run id", "cause"), [(run, "loads-not-overlapped")], kept=(1,), width=30)
