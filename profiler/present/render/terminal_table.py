@@ -78,7 +78,7 @@ def render_table(
     if shrink is not None and texts[shrink].natural <= _SHRUNK_WIDTH:
         shrink = None  # too short to get shorter, so it folds as other names do
     widths = {place: one.natural for place, one in enumerate(texts)}
-    if width is not None:
+    if width is not None and texts:
         widths = _fitting(texts, fold, shrink, optional, {0, *kept}, width)
     if shrink in widths:
         for row in cells:
@@ -140,11 +140,14 @@ def _fitting(
         for place, least in ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))
         if place is not None
     ]
+    shown = list(range(len(texts)))
+    widths, lack = _given_way(texts, shown, first, width)
+    if lack <= 0:
+        return widths
     names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
-    by_width = sorted(set(range(len(texts))) - {fold, shrink}, key=lambda place: -texts[place].natural)
+    by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
     broken = [(place, texts[place].narrowest) for place in by_width]
     broken += [(fold, texts[fold].narrowest)] if fold is not None else []
-    shown = list(range(len(texts)))
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
     # What is left out before each attempt, and which columns then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
