@@ -117,7 +117,8 @@ class _Texts:
         """The width of the longest part that is never broken: a figure, or a word of a text or of the title."""
         least = _longest_part(self._title)
         for cell in self._cells:
-            least = max(least, cell_len(cell) if self._is_figures else _longest_part(cell))
+            if (whole := cell_len(cell)) > least:
+                least = whole if self._is_figures else max(least, _longest_part(cell))
         return min(self.natural, least)
 
     @property
