@@ -317,11 +317,8 @@ def _references(comparison: findings.ComparisonFinding) -> list[str]:
     """Returns what the bytes are, and the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
-    best = (
-        "; its best, % best: of the fastest algorithm that it offers"
-        if any(one.best_pct is not None for one in timings)
-        else ""
-    )
+    has_best = any(one.best_pct is not None for one in timings)
+    best = "; its best, % best: of the fastest algorithm that it offers" if has_best else ""
     moved = f"useful: {USEFUL_BYTES}" if any(one.gbytes_per_s is not None for one in timings) else ""
     reference = f"% ref: speed in percent of {' and of '.join(names)}{best}" if names else ""
     return [line for line in (moved, reference) if line]
@@ -338,20 +335,8 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
         )  # fmt: skip
     for name, before, after in _figures(comparison):
         delta = None if before is None or after is None else after - before
-        yield (
-            *kernels,
-            "timing",
-            name,
-            None,
-            _FIGURES[name][1],
-            before,
-            after,
-            delta,
-            None,
-            None,
-            None,
-            None,
-        )
+        unit = _FIGURES[name][1]
+        yield (*kernels, "timing", name, None, unit, before, after, delta, None, None, None, None)
 
 
 _MOST_ROWS = 40
