@@ -24,6 +24,7 @@ from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.verb import Verb
+from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -196,7 +197,8 @@ def main() -> NoReturn:
             verbose = "--verbose" in flags or "-v" in flags
             if words[:1] == ["help"]:
                 words = [*words[1:2], "--help"]
-            _refuse_wrong_turn(words)
+            if hint := hint_for(words, VERBS):
+                raise WrongTurn(hint)
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()
@@ -206,6 +208,8 @@ def main() -> NoReturn:
         sys.exit(_BROKEN_PIPE)
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
+    except WrongTurn as turn:
+        _fail(ProfError(str(turn)), _USAGE, verbose=False)
     except Exception as error:
         failure = _failure(error)
         if not _has_answered():
@@ -338,14 +342,6 @@ def _valued_options(command: Any) -> set[str]:
 def _discard_output() -> None:
     """Sends the rest of the output to the null device, so that Python exits without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _refuse_wrong_turn(words: list[str]) -> None:
-    """Fails with a hint where the words mean something else."""
-    from profiler.commands.shared.wrong_turns import hint_for
-
-    if hint := hint_for(words, VERBS):
-        _fail(ProfError(hint), _USAGE, verbose=False)
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:

@@ -131,6 +131,13 @@ def relative(before: float, after: float) -> str:
     return f"{ratio:,.0f}x" if 999.5 <= abs(ratio) < 1e6 else f"{ratio:.3g}x"
 
 
+def times(ratio: float) -> str:
+    """Returns a factor with three significant digits, trailing zeros included, and thousands in full."""
+    if 999.5 <= abs(ratio) < 1e6:
+        return f"{ratio:,.0f}x"
+    return f"{f'{ratio:#.3g}'.rstrip('.')}x"
+
+
 def half_width(ci: tuple[float, float] | None) -> str:
     """Returns half the width of a symmetric interval with two significant digits, or "" without one."""
     if ci is None:

@@ -20,6 +20,7 @@ from profiler.text import (
     shortened,
     signed,
     size,
+    times,
 )
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -170,3 +171,11 @@ def test_small_forms():
     assert (signed(3.0), signed(-3.0), signed(0.0)) == ("+3", "-3", "0")
     assert (half_width(None), half_width((1.0, 3.0)), half_width((0.0, 1.62e-4))) == ("", "1", "8.1e-05")
     assert (size(999), size(365_596), size(84e6), size(2e9)) == ("999 B", "365.6 kB", "84 MB", "2 GB")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shown"),
+    [(1.0966, "1.10x"), (1.0, "1.00x"), (0.5274, "0.527x"), (12.31, "12.3x"), (107.4, "107x"), (999.4, "999x"), (999.6, "1,000x"), (2950.3, "2,950x")],
+)  # fmt: skip
+def test_a_factor_has_three_digits_whatever_they_are(ratio, shown):
+    assert times(ratio) == shown

@@ -31,26 +31,50 @@ from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
-from profiler.text import natural_order
+from profiler.text import natural_order, short_gpu
 
 _Cell = str | int
 _DATE_CHARACTERS = len("2026-01-31")
 
 
-def list_stored(settings: Settings, name: str | None = None) -> Listing:
+def list_stored(settings: Settings, name: str | None = None, store: RunStore | None = None) -> Listing:
     """Returns every run of a name; without a name, the newest run of each name and the ladder's kernels.
 
     A name that no run has is an error, as in every other question. An agent also gets the reports within its reach.
     """
-    store = settings.open_store()
+    store = store or settings.open_store()
     require_ladder(settings, lambda: store)
+    run_ids = _on(store, meant_by(name, settings), settings.gpu)
+    if name is not None and not run_ids:
+        raise _no_such_run(store, name, settings)
     ladder = readable_ladder(settings) if name is None else None
-    listing = derive_listing(
-        store, ladder, meant_by(name, settings), every=name is not None, gpu=settings.gpu
-    )
-    if name is not None and not listing.runs:
-        raise no_such_run(store, name, settings)
-    return listing if name is not None else replace(listing, reports=_reports_within(settings.reach))
+    if name is None:
+        runs = _newest_rows(store, run_ids)
+    else:
+        store.read_ahead(run_ids)
+        runs = [_row(store, run_id) for run_id in run_ids]
+    damaged = [error.message for error in store.left_out.values()]
+    reports = _reports_within(settings.reach) if name is None else []
+    listing = list_kernels(ladder, store) if ladder else Listing(None, [], [])
+    return replace(listing, runs=runs, reports=reports, damaged=damaged)
+
+
+def list_kernels(ladder: Ladder, store: RunStore) -> Listing:
+    """Returns the kernels of a ladder alone, with their numbers of runs and sweeps. Reads only the names of these."""
+    runs = Counter(run_id.name for run_id in (*store.ids(), *store.sweep_ids()))
+    rows = [
+        _named(
+            LADDER_HEADER,
+            kernel.number,
+            kernel.name,
+            runs[rung_name(ladder.name, kernel.number)],
+            runs[timed_name(ladder.name, kernel.number)],
+            runs[sweep_name(ladder.name, kernel.number)],
+            kernel.idea,
+        )
+        for kernel in ladder.kernels
+    ]
+    return Listing(ladder.name, rows, [])
 
 
 def _reports_within(reach: Reach | None) -> list[str]:
@@ -61,27 +85,6 @@ def _reports_within(reach: Reach | None) -> list[str]:
     reports = [one for one in found if isinstance(one, Path) and one.is_file() and reach.holds(one)]
     reports.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
     return [reach.name_of(path) for path in reports]
-
-
-def derive_listing(
-    store: RunStore,
-    ladder: Ladder | None,
-    is_meant: Callable[[str], bool],
-    *,
-    every: bool,
-    gpu: str | None = None,
-) -> Listing:
-    """Returns `every` run of the names meant on this GPU, or the newest of each name and the ladder's kernels."""
-    shown = None if every else ladder
-    kernels = ladder_rows(shown, store) if shown else []
-    run_ids = _on(store, is_meant, gpu)
-    if every:
-        store.read_ahead(run_ids)
-        runs = [_row(store, run_id) for run_id in run_ids]
-    else:
-        runs = _newest_rows(store, run_ids)
-    damaged = [error.message for error in store.left_out.values()]
-    return Listing(shown.name if shown else None, kernels, runs, damaged)
 
 
 def _newest_rows(store: RunStore, run_ids: Sequence[RunId]) -> list[dict[str, _Cell]]:
@@ -129,6 +132,7 @@ def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> St
     newest = _newest_of_names(_on(store, meant_by(None, settings), settings.gpu))
     if len(newest) <= longer_than:
         return None
+    readable_ladder(settings)  # notes that the file is broken, as a list of the ladder's kernels would
     store.read_ahead(run_id for run_id, _ in newest)
     by_ladder: dict[str, list[tuple[int, Manifest]]] = defaultdict(list)
     others = []
@@ -145,7 +149,7 @@ def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> St
             len({manifest.kernel for _, manifest in found}),
             sum(runs for runs, _ in found),
             max(manifest.recorded for _, manifest in found)[:_DATE_CHARACTERS],
-            ", ".join(sorted({gpu for _, manifest in found for gpu in manifest.gpus})),
+            ", ".join(sorted({short_gpu(gpu) for _, manifest in found for gpu in manifest.gpus})),
             _title(name, settings),
         )
         for name, found in sorted(by_ladder.items(), key=lambda one: natural_order(one[0]))
@@ -163,24 +167,7 @@ def _title(ladder: str, settings: Settings) -> str:
         return ""
 
 
-def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:
-    """Returns one row for each kernel of a ladder, with its numbers of runs and sweeps. Reads only their names."""
-    runs = Counter(run_id.name for run_id in (*store.ids(), *store.sweep_ids()))
-    return [
-        _named(
-            LADDER_HEADER,
-            kernel.number,
-            kernel.name,
-            runs[rung_name(ladder.name, kernel.number)],
-            runs[timed_name(ladder.name, kernel.number)],
-            runs[sweep_name(ladder.name, kernel.number)],
-            kernel.idea,
-        )
-        for kernel in ladder.kernels
-    ]
-
-
-def no_such_run(store: RunStore, name: str, settings: Settings) -> RunNotFound:
+def _no_such_run(store: RunStore, name: str, settings: Settings) -> RunNotFound:
     """Returns the error for a name that no run has; a person may have meant a ladder."""
     hint = ladder_meant(name, settings) if settings.reach is None else ""
     return RunNotFound(why_nothing(store, name, settings), remedy=hint or None)

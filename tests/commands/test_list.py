@@ -184,6 +184,8 @@ def test_what_fills_more_than_a_screen_begins_with_a_line_for_each_ladder(prof_h
         ["known", "8", "8"],
     ]
     assert "of a test" in ladders.splitlines()[2]
+    assert "H200" in ladders
+    assert "NVIDIA H200" not in ladders
     assert len(others.splitlines()[1:]) == 12
     assert "prof list --ladder" in notes
     assert "the other 2 that belong to no ladder" in " ".join(notes.split())

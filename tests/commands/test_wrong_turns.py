@@ -19,6 +19,7 @@ import pytest
         ("runs", "prof list"),
         ("explain a.ncu-rep", "prof show a.ncu-rep"),
         ("check before.ncu-rep after.ncu-rep", "prof check --baseline before.ncu-rep after.ncu-rep"),
+        ("check 5 6 --format json", "prof check --baseline 5 6 --format json"),
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
         ("show a.ncu-rep b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
         (
@@ -38,10 +39,22 @@ import pytest
         ("ladder sum", "prof ladder --ladder sum"),
         ("ladder nosuch --view memory", "prof ladder --ladder nosuch --view memory"),
         ("ladder kernels/sum/ladder.toml", "prof ladder --ladder kernels/sum/ladder.toml"),
+        ("ladder --view memory sum", "prof ladder --ladder sum --view memory"),
+        ("--runs elsewhere ladder sum", "prof ladder --ladder sum"),
+        ("ladder --size 2048 copy --view=memory", "prof ladder --ladder copy --size 2048 --view=memory"),
+        ("ladder --size sum sum", "prof ladder --ladder sum --size sum"),
         ("ladder 6", "prof show 6"),
         ("ladder a.ncu-rep b.ncu-rep", "prof report a.ncu-rep b.ncu-rep"),
         ("collect sum --kernel 4-6", "prof collect --ladder sum --kernel 4-6"),
         ("verify sum", "prof verify --ladder sum"),
+        ("verify --seed 7 sum", "prof verify --ladder sum --seed 7"),
+        ("time --size 2048 4-6", "prof time --kernel 4-6 --size 2048"),
+        ("build nosuch", "prof build takes no words beside its options: leave out nosuch"),
+        ("sass 5 6 7", "prof sass takes 2 words beside its options: leave out 7"),
+        ("show --full 5 6", "prof compare 5 6"),
+        ("show --gpu h200 sum 3", "prof show 3 --gpu h200 --ladder sum"),
+        ("query --format csv select 1", "put the SQL into quotes, as one word: prof query"),
+        ("version", "prof --version"),
         ("compare sum 1 2", "prof compare 1 2 --ladder sum"),
         ("show sum 3", "prof show 3 --ladder sum"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
@@ -143,6 +156,15 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
 def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
     assert "several.ncu-rep" in prof("show", typed, cwd=tmp_path).stderr
+
+
+def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(prof_here, reports, tmp_path):
+    shutil.copy(reports / "several.ncu-rep", tmp_path)
+    done = prof_here("show", tmp_path)
+    assert done.returncode == 13
+    assert f"such as {tmp_path}/several.ncu-rep; `prof ingest {tmp_path}` stores all." in done.stderr
+    (tmp_path / "several.ncu-rep").unlink()
+    assert "written by `ncu -o NAME ...`" in prof_here("show", tmp_path).stderr
 
 
 @pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])

@@ -24,11 +24,11 @@ from profiler.analyse.ladder.ladder import MissingRung
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.ask.listing import derive_listing
+from profiler.ask.listing import list_stored
+from profiler.ask.named.settings import Settings
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief import LIMIT_BYTES, brief, rounded
 from profiler.present.render.json import schema_of, to_json
-from profiler.store.runs.names import name_filter
 
 GEMM = [str(number) for number in range(11)]
 
@@ -78,7 +78,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
         compare_timings(timed, timed),
         climb,
         view_machine_code(profiles[5:7]).finding,
-        derive_listing(recorded, None, name_filter(None, "gemm"), every=False),
+        list_stored(Settings(runs=recorded.root), None),
     ]
 
 
@@ -109,14 +109,7 @@ def test_names_of_any_length_and_kind_fit(hostile_store):
     assert len(every["comparisons"]) + every["left_out"].get("comparisons", 0) == len(comparisons)
     sheets = [derive_sheet(before, profile_kernel(before, one.name), True) for one in before.manifest.kernels]
     assert printed(brief(RecordingOverview(before, sheets, None).finding))["index"]
-    assert (
-        len(
-            printed(brief(derive_listing(hostile_store, None, name_filter(None, "gemm"), every=False)))[
-                "runs"
-            ]
-        )
-        == 2
-    )
+    assert len(printed(brief(list_stored(Settings(runs=hostile_store.root))))["runs"]) == 2
 
 
 # Lists that are short by their nature, whatever is recorded.
@@ -266,7 +259,7 @@ def test_the_short_form_of_many_kernels_lists_the_slowest_first(store):
 
 
 def test_the_short_form_of_many_runs_keeps_the_newest(recorded):
-    whole = derive_listing(recorded, None, name_filter("gemm*", "gemm"), every=True)
+    whole = list_stored(Settings(runs=recorded.root), "gemm*")
     small = brief(replace(whole, runs=whole.runs * 5))
     assert max(run["recorded"] for run in whole.runs) in {run["recorded"] for run in small.runs}
     assert small.left_out["runs"] == 5 * len(whole.runs) - len(small.runs)

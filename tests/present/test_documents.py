@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
 from html import unescape
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
+from profiler.analyse.compare.compare import sum_up
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.collect import find_best_points
@@ -36,7 +38,7 @@ from profiler.present.documents.catalogue import (
 )
 from profiler.present.documents.check import check_document
 from profiler.present.documents.code import code_document
-from profiler.present.documents.comparison import comparison_document
+from profiler.present.documents.comparison import comparison_document, comparisons_document
 from profiler.present.documents.doctor import doctor_document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -213,6 +215,10 @@ def compared(asked, before, after, ladder="gemm", **options):
     return comparison_document(comparison, **options)
 
 
+def compared_kernels(asked):
+    return comparisons_document(sum_up(compare(SEVERAL, SEVERAL, asked.settings(), every=True)))
+
+
 def shown(asked, name):
     return recording_document(show(name, asked.settings()), full=True)
 
@@ -242,10 +248,13 @@ def swept(asked):
     return sweep_document(find_best_points(store.newest(sweep_name("gemm", 7), SIZE), None, 10))
 
 
+SEVERAL = str(Path(__file__).parents[1] / "data" / "reports" / "several.ncu-rep")
 KINDS: dict[str, Callable[[Asked], Document]] = {
     "comparison": lambda asked: compared(asked, "5", "6"),
     "comparison in full": lambda asked: compared(asked, "5", "6", full=True),
     "comparison by bytes": lambda asked: compared(asked, "1", "2", "relu", full=True),
+    "comparisons": compared_kernels,
+    "kernels of a recording": lambda asked: recording_document(show(SEVERAL, asked.settings())),
     "comparison of times": lambda asked: compared(asked, "gemm-5-timed", "gemm-6-timed"),
     "recording": lambda asked: shown(asked, "6"),
     "recording of times": lambda asked: shown(asked, "gemm-6-timed"),
@@ -332,14 +341,33 @@ def test_a_comparison_s_figures_keep_their_unit_in_a_narrow_window(document, kin
     assert [names for names in left_out if "unit" in names.split(", ")] == []
 
 
-@pytest.mark.parametrize("kind", ["comparison", "comparison by bytes"])
-def test_the_factors_and_the_instructions_fit_60_columns(document, kind):
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_line_is_wider_than_a_narrow_window(document, kind, width):
+    lines = document_text(document(kind), Window(width=width)).splitlines()
+    assert [
+        line for line in lines if cell_len(line) > width and len(line.split()) > 1
+    ] == []  # a hash stays whole
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        ("kernels of a recording", ["share", "total", "kernel", "top cause"]),
+        ("comparisons", ["kernel", "after", "change ± 95 %", "verdict"]),
+    ],
+)
+def test_a_list_of_kernels_keeps_its_answer_in_a_narrow_window(document, kind, kept):
     lines = document_text(document(kind), Window(width=60)).splitlines()
-    for title in ("factor of the duration", "instructions per launch"):
-        (start,) = [place for place, line in enumerate(lines) if line.startswith(title)]
-        end = next(place for place in range(start, len(lines)) if lines[place].startswith("no room for"))
-        assert end - start > 4
-        assert [line for line in lines[start : end + 2] if cell_len(line) > 60] == []
+    header = next(line for line in lines if ("kernel  " in line and "verdict" in line) or "top cause" in line)
+    assert [title for title in kept if title not in header] == []
+    assert "launches" not in header
+
+
+def test_a_narrow_window_keeps_of_a_timing_the_time_and_its_ratio_to_the_reference(document):
+    header = document_text(document("timed"), Window(width=70)).splitlines()[0]
+    assert [title for title in ("median", "GFLOP/s", "% ref") if title not in header] == []
+    assert "run id" not in header
 
 
 def test_each_kind_of_block_is_in_some_document(document):

@@ -73,12 +73,12 @@ def _find_bound(sides: _Sides) -> _Bound:
     slower = max(sides, key=_slowness)
     memory_pct = slower.mean("dram_throughput_pct")
     if memory_pct is None:
-        return _Bound("issue", "whether device memory binds is not known", {})
+        return _Bound("issue", "whether device memory is the limit is not known", {})
     busiest_pct, busiest = max(_activity(slower), default=(0.0, ""))
     evidence = {"dram_throughput_pct": memory_pct, **({busiest: busiest_pct} if busiest else {})}
     binds = memory_pct >= MEMORY_BINDS_PCT and memory_pct > busiest_pct
     figures = ", ".join(f"{name} {value:.3g} %" for name, value in evidence.items())
-    why = f"device memory {'binds' if binds else 'does not bind'} the slower side ({figures})"
+    why = f"device memory is {'' if binds else 'not '}the limit of the slower side ({figures})"
     if binds:
         return _Bound("bytes", why, evidence)
     issue_pct = slower.mean("issue_active_pct")

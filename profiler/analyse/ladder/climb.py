@@ -23,7 +23,7 @@ from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Ladder
-from profiler.text import duration
+from profiler.text import duration, times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,8 +237,8 @@ def _what(path: Sequence[RungFinding]) -> str:
     reached = f"reaches {pct:.1f} % of {reference}, in {took}" if pct else f"takes {took}"
     if first is last or first.basis != last.basis or not first.duration_ns:
         return f"{_name(last)} {reached}{where}."
-    times = first.duration_ns / (last.duration_ns or 1.0)
-    return f"{_name(last)} {reached}{where}: {times:.3g}x as fast as {_name(first)}."
+    gain = times(first.duration_ns / (last.duration_ns or 1.0))
+    return f"{_name(last)} {reached}{where}: {gain} as fast as {_name(first)}."
 
 
 def _why(path: Sequence[RungFinding]) -> str:
@@ -255,7 +255,9 @@ def _why(path: Sequence[RungFinding]) -> str:
         ("Slower than the rung before", worse),
     ):
         if rungs:
-            parts.append(f"{what}: {', '.join(f'{_name(one)} {ratios[one.kernel]:.3g}x' for one in rungs)}.")
+            parts.append(
+                f"{what}: {', '.join(f'{_name(one)} {times(ratios[one.kernel])}' for one in rungs)}."
+            )
     return " ".join(parts)
 
 

@@ -124,7 +124,7 @@ def check(
 
     Examples:
 
-      prof check --baseline 20261122t012043z-gemm-6-b1dc935f48d2
+      prof check --baseline 6 5
 
       prof check --baseline before.ncu-rep after.ncu-rep --max-slower 5%
 

@@ -102,7 +102,11 @@ def ladder(
     else:
         print_answer(
             climb.finding,
-            lambda: [ladder_document(climb.finding, climb.others, other_ladders(settings))],
+            lambda: [
+                ladder_document(
+                    climb.finding, climb.others, other_ladders(settings), view_was_asked=view is not None
+                )
+            ],
             settings.format,
             full=full,
             brief=brief,

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
-from profiler.ask.listing import derive_listing, derive_overview, ladder_rows, no_such_run, why_nothing
-from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
-from profiler.ask.named.references import meant_by
+from profiler.ask.listing import derive_overview, list_kernels, list_stored, why_nothing
+from profiler.ask.named.ladders import open_ladder, require_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.output import json_answer, print_document
 from profiler.present.documents.catalogue import kernels_document, overview_document, runs_document
 from profiler.present.render.json import json_schema
-from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
 _SCREEN = 24  # lines of the smallest usual terminal
@@ -69,49 +67,38 @@ def list_runs(
         print(json_schema(Listing, "prof list --format json"))
         return
     settings = options.settings_of(context, runs, ladder, format, gpu)
-    store = RunStore(settings.runs_to_read)
-    require_ladder(settings, lambda: store)
-    if kernels:
-        chosen = open_ladder(settings)
-        rows = ladder_rows(chosen, store)
-        if settings.format is options.Format.json:
-            print(json_answer(Listing(chosen.name, rows, [], []), full))
-        else:
-            _print_kernels(rows, settings)
-        store.require_whole()
-        return
-    is_shown = name is None and settings.format in (options.Format.table, options.Format.json)
-    found = readable_ladder(settings) if is_shown else None
-    # People would get more names than a screen has lines; programs get every name.
-    may_be_long = name is None and not full and not settings.ladder_given
+    store = settings.open_store()
     is_read_by_people = settings.format is options.Format.table
-    overview = derive_overview(store, settings, _SCREEN) if may_be_long and is_read_by_people else None
-    if overview is not None:
+    if kernels:
+        require_ladder(settings, lambda: store)
+        listed = list_kernels(open_ladder(settings), store)
+    elif (
+        # People would get more names than a screen has lines; programs get every name.
+        is_read_by_people
+        and name is None
+        and not (full or settings.ladder_given)
+        and (overview := derive_overview(store, settings, _SCREEN))
+    ):
         print_document(overview_document(overview), format=settings.format)
         store.require_whole()
         return
-    listed = derive_listing(store, found, meant_by(name, settings), every=name is not None, gpu=gpu)
-    if name is not None and not listed.runs:
-        raise no_such_run(store, name, settings)
+    else:
+        listed = list_stored(settings, name, store)
     if settings.format is options.Format.json:
         print(json_answer(listed, full))
     else:
-        _print_listing(listed, settings, of_one_name=name is not None)
-    if not listed.runs:
+        parts = []
+        if listed.kernels and (kernels or is_read_by_people):
+            parts.append(kernels_document(LADDER_HEADER, _cells(listed.kernels)))
+        if not kernels and (listed.runs or not is_read_by_people):
+            parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))
+        for place, part in enumerate(parts):
+            print(end="\n" if place else "")
+            print_document(part, format=settings.format)
+    if not kernels and not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
 
 
-def _print_listing(listed: Listing, settings: options.VerbSettings, *, of_one_name: bool) -> None:
-    if listed.ladder is not None:
-        _print_kernels(listed.kernels, settings)
-        print()
-    if listed.runs or settings.format is not options.Format.table:
-        header = RUNS_HEADER if of_one_name else NAMES_HEADER
-        rows = [tuple(row.values()) for row in listed.runs]
-        print_document(runs_document(header, rows), format=settings.format)
-
-
-def _print_kernels(kernels: Sequence[dict[str, str | int]], settings: options.VerbSettings) -> None:
-    rows = [tuple(row.values()) for row in kernels]
-    print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)
+def _cells(rows: Sequence[Mapping[str, str | int]]) -> list[tuple[str | int, ...]]:
+    return [tuple(row.values()) for row in rows]

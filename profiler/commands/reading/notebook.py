@@ -104,7 +104,7 @@ def notebook(
 def _list(settings: options.VerbSettings) -> None:
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
-    columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))
+    columns = (Column("name"), Column("about", folds=True), Column("file"))
     print_document(rows_document(("name", "about", "file"), rows, columns), format=settings.format)
 
 

@@ -1,4 +1,4 @@
-"""The class of every verb: its errors about options name what helps."""
+"""The class of every verb: its errors about words and options name what helps."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_words
+
 # The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
 
 
 class Verb(TyperCommand):
-    """A verb whose errors say what an option takes that was given no value, and suggest only near options for an unknown one."""
+    """A verb whose errors say what to type instead of too many words, what an option takes that was given no value, and which options are near an unknown one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        typed = list(args)
         try:
             return super().parse_args(ctx, args)
         except Exception as raised:
             error: Any = raised  # of classes that Typer keeps to itself
+            if hint := self._hint_for_words(ctx, typed):
+                raise WrongTurn(hint) from None
             name = str(getattr(error, "option_name", ""))
             if possible := getattr(error, "possibilities", None):
                 error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
@@ -25,6 +30,21 @@ class Verb(TyperCommand):
                 takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
                 error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
             raise
+
+    def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:
+        """Returns the hint if more words were typed than the verb takes, and nothing else is wrong with them."""
+        try:
+            given, extra, _ = self.make_parser(ctx).parse_args(args=list(typed))
+        except Exception:  # the error that was raised says what is wrong
+            return None
+        if not extra:
+            return None
+        taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
+        words = [*map(str, taken), *extra]
+        options = typed[::-1]  # the last of equal words is not the value of an option
+        for word in words:
+            options.remove(word)
+        return hint_for_words(str(ctx.info_name), words, options[::-1], len(taken))
 
 
 def _is_near(name: str, typed: str) -> bool:

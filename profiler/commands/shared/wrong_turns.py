@@ -1,12 +1,16 @@
-"""Hints for command lines that mean something else than what was typed."""
+"""Hints for command lines that mean something else than what was typed.
+
+`hint_for` knows those whose first word, or whose kind of words, is wrong; `hint_for_words` answers a verb that got more
+words than it takes, wherever its options stand between them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 
-from profiler.text import printable
+from profiler.text import counted, printable
 
 _MEANT = {
     "diff": "compare",
@@ -32,12 +36,17 @@ _MEANT = {
     "sql": "query",
     "html": "report",
     "roofline": "report",
+    "version": "--version",
 }
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
 _TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
+
+
+class WrongTurn(Exception):
+    """The command line means something else than what was typed. The message says what to type."""
 
 
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
@@ -47,21 +56,9 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     options = words[: words.index("--")] if "--" in words else words
     if hint := _format_by_option(options):
         return hint
-    if words[0] in _TAKES and (hint := _too_many(words[0], options[1:])):
-        return hint
     first = words[0]
-    if first in _BY_OPTION and len(options) > 1 and options[1].replace("-", "").isdecimal():
-        return f"name a kernel by an option: prof {printable(' '.join([first, '--kernel', *words[1:]]))}"
-    if len(options) > 1 and (hint := _ladder_by_option(first, options[1], words[2:])):
-        return hint
-    if first == "query" and (hint := _unquoted(options[1:])):
-        return hint
-    if first == "check" and len(words) > 2 and not any(word.startswith("-") for word in words[1:]):
-        from profiler.ask.baseline import how_to_check_reports
-
-        if stored_first := how_to_check_reports(Path(words[1]), Path(words[2])):
-            return f"store the reports first: {printable(stored_first)}"
-        return f"give the baseline by an option: prof check --baseline {printable(' '.join(words[1:3]))}"
+    if first == "collect" and len(options) > 1 and (hint := _by_option(first, options[1], words[2:])):
+        return hint  # it would take the word for a program
     if first in verbs or first.startswith("-"):
         return None
     from profiler.store.reports.near import REPORT_SUFFIXES
@@ -71,6 +68,27 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
     return _another_word(words)
+
+
+def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most: int) -> str:
+    """Returns what to type instead of a verb with these words, which are more than the `most` that it takes, and these options."""
+    first, others = words[0], words[1:]
+    if verb == "ladder":
+        return _instead_of_a_ladder(printable(first), printable(" ".join([*others, *options])))
+    if verb in _BY_OPTION and (hint := _by_option(verb, first, [*others, *options])):
+        return hint
+    if verb == "query":
+        return _unquoted(words)
+    if verb == "check":
+        return _baseline_by_option(first, others[0], options)
+    if verb in _OF_A_RUNG and others[:1] and others[0].isdecimal() and _is_ladder(first):
+        rest = printable(" ".join([*others, *options]))
+        return f"name a ladder by an option: prof {verb} {rest} --ladder {printable(first)}"
+    if verb in _TAKES and (hint := _too_many(verb, words)):
+        return hint
+    taken = counted(most, "word", "words") if most else "no words"
+    extra = printable(" ".join(words[most:]))
+    return f"prof {verb} takes {taken} beside its options: leave out {extra}, or see `prof {verb} --help`"
 
 
 def _format_by_option(options: Sequence[str]) -> str | None:
@@ -83,17 +101,13 @@ def _format_by_option(options: Sequence[str]) -> str | None:
     return None
 
 
-def _ladder_by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
-    """Returns the hint where a verb got a ladder, or a rung or a report in its place, without the option for it."""
-    if word.startswith("-") or (verb != "ladder" and word.isdecimal()):
-        return None
+def _by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
+    """Returns the hint where a verb got a kernel or a ladder without the option for it."""
     rest = printable(" ".join(others))
-    if verb == "ladder":
-        return _instead_of_a_ladder(printable(word), rest)
-    if verb in _BY_OPTION and _is_ladder(word):
+    if word.replace("-", "").isdecimal():
+        return f"name a kernel by an option: prof {verb} --kernel {printable(word)} {rest}".rstrip()
+    if not word.startswith("-") and _is_ladder(word):
         return f"name a ladder by an option: prof {verb} --ladder {printable(word)} {rest}".rstrip()
-    if verb in _OF_A_RUNG and others and others[0].isdecimal() and _is_ladder(word):
-        return f"name a ladder by an option: prof {verb} {rest} --ladder {printable(word)}"
     return None
 
 
@@ -113,14 +127,19 @@ def _is_ladder(word: str) -> bool:
     return word.endswith(".toml") or word in known_ladders(Path.cwd())
 
 
-def _unquoted(words: Sequence[str]) -> str | None:
+def _unquoted(sql: Sequence[str]) -> str:
     """Returns the hint where the shell has cut SQL into words."""
-    sql = list(takewhile(lambda word: not word.startswith("-"), words))
-    if len(sql) < 2:
-        return None
     replaced = any(Path(word).exists() for word in sql)
     reason = "; the shell has put the names of files in place of a *" if replaced else ""
     return f"put the SQL into quotes, as one word{reason}: prof query 'select * from launches'"
+
+
+def _baseline_by_option(before: str, after: str, options: Sequence[str]) -> str:
+    from profiler.ask.baseline import how_to_check_reports
+
+    if stored_first := how_to_check_reports(Path(before), Path(after)):
+        return f"store the reports first: {printable(stored_first)}"
+    return f"give the baseline by an option: prof check --baseline {printable(' '.join([before, after, *options]))}"
 
 
 def _another_word(words: Sequence[str]) -> str | None:
@@ -147,15 +166,10 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
         pair = f"prof compare {printable(' '.join(reports[:2]))}"
         whole = f"prof report {named} -o report.html"
         return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
-    leading = list(takewhile(lambda word: not word.startswith("-"), words))
-    if len(leading) > _TAKES[verb] and all(word.isdecimal() for word in leading):
-        kernels, first_two = printable(" ".join(leading)), printable(" ".join(leading[:2]))
+    if all(word.isdecimal() for word in words):
+        kernels, first_two = printable(" ".join(words)), printable(" ".join(words[:2]))
         takes = "one kernel" if verb == "show" else "two kernels"
         return f"prof {verb} takes {takes}: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
-    if (
-        reports
-        and leading[: len(reports)] == reports
-        and len(leading) == _TAKES[verb] + 1 == len(reports) + 1
-    ):
-        return f"name a kernel by an option: prof {verb} {named} -k {printable(leading[-1])}"
+    if list(words[: len(reports)]) == reports and len(words) == len(reports) + 1:
+        return f"name a kernel by an option: prof {verb} {named} -k {printable(words[-1])}"
     return None

@@ -60,6 +60,8 @@ def fsck(
     read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
     read.append(counted(counts.sweeps, "sweep", "sweeps"))
     settings.say(f"{store.root}: read {', '.join(read)}")
+    if any(fault.kind == "scratch" and not fault.done for fault in faults) and not wrong:
+        settings.say("`prof fsck --repair` removes what killed processes left among temporary files")
     if wrong:
         raise StoreDamaged(
             f"{store.root}: {counted(len(wrong), 'thing is not as it', 'things are not as they')} should be"

@@ -139,6 +139,7 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
             name.replace("_", " "),
             stays=_NARROW.index(name) if name in _NARROW else None,
             right=name in _FIGURES,
+            kept=name == "run_id",
         )
         for name in header
     ]

@@ -29,17 +29,17 @@ _OPCODES = 12
 _OPENING = 2  # sections: the answer, and what to doubt in it
 _NO_DURATION = "No duration was recorded on both sides, so no speedup can be given."
 _SPEEDUP = "speedup_ratio"
-# Fields of a `TimingSummary`, with their units; those that neither side has are left out.
+# Fields of a `TimingSummary`, as people call them, with their units; those that neither side has are left out.
 _FIGURES = {
-    "median_ns": "ns",
-    "spread_pct": "%",
-    "gflops": "GFLOP/s",
-    "gbytes_per_s": "GB/s",
-    "reference_median_ns": "ns",
-    "reference_pct": "%",
-    "best_median_ns": "ns",
-    "best_pct": "%",
-    "repeats": "repeat",
+    "median_ns": ("median", "ns"),
+    "spread_pct": ("spread", "%"),
+    "gflops": ("work", "GFLOP/s"),
+    "gbytes_per_s": ("useful", "GB/s"),
+    "reference_median_ns": ("reference", "ns"),
+    "reference_pct": ("% ref", "%"),
+    "best_median_ns": ("its best", "ns"),
+    "best_pct": ("% best", "%"),
+    "repeats": ("repeats", "repeat"),
 }
 METRIC_COLUMNS = (
     doc.Column("metric"),
@@ -297,11 +297,12 @@ def _timed_table(comparison: findings.ComparisonFinding) -> doc.Section:
 
 
 def _timed_values(name: str, before: float | None, after: float | None) -> tuple[doc.Value, ...]:
-    divisor, unit = unit_for_people(_FIGURES[name], before, after)
+    shown, unit = _FIGURES[name]
+    divisor, unit = unit_for_people(unit, before, after)
     sides = [None if value is None else value / divisor for value in (before, after)]
     if before is None or after is None or name == "repeats":
-        return (name, unit, *sides, None, None)
-    return (name, unit, *sides, (after - before) / divisor, (before, after))
+        return (shown, unit, *sides, None, None)
+    return (shown, unit, *sides, (after - before) / divisor, (before, after))
 
 
 def _figures(comparison: findings.ComparisonFinding) -> list[tuple[str, float | None, float | None]]:
@@ -314,13 +315,10 @@ def _references(comparison: findings.ComparisonFinding) -> list[str]:
     """Returns what the bytes are, and the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
-    best = (
-        "; best_pct: of the fastest algorithm that it offers"
-        if any(one.best_pct is not None for one in timings)
-        else ""
-    )
-    moved = f"gbytes_per_s: {USEFUL_BYTES}" if any(one.gbytes_per_s is not None for one in timings) else ""
-    reference = f"reference_pct: speed in percent of {' and of '.join(names)}{best}" if names else ""
+    has_best = any(one.best_pct is not None for one in timings)
+    best = "; its best, % best: of the fastest algorithm that it offers" if has_best else ""
+    moved = f"useful: {USEFUL_BYTES}" if any(one.gbytes_per_s is not None for one in timings) else ""
+    reference = f"% ref: speed in percent of {' and of '.join(names)}{best}" if names else ""
     return [line for line in (moved, reference) if line]
 
 
@@ -335,14 +333,15 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
         )  # fmt: skip
     for name, before, after in _figures(comparison):
         delta = None if before is None or after is None else after - before
-        yield (*kernels, "timing", name, None, _FIGURES[name], before, after, delta, None, None, None, None)
+        unit = _FIGURES[name][1]
+        yield (*kernels, "timing", name, None, unit, before, after, delta, None, None, None, None)
 
 
 _MOST_ROWS = 40
 _COLUMNS = (
     doc.Column("kernel", shrinks=True),
-    doc.Column("launches", right=True),
-    doc.Column("a launch before", "duration"),
+    doc.Column("launches", right=True, stays=0),
+    doc.Column("a launch before", "duration", stays=1),
     doc.Column("after", "duration"),
     doc.Column("change ± 95 %", right=True),
     doc.Column("verdict", judges=True),

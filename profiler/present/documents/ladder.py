@@ -16,13 +16,21 @@ from profiler.present.documents.parts.recording import WHICH_MEDIAN
 from profiler.present.documents.recording import width_text
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
+_GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for
 _MOST_OTHERS = 6
 
 
 def ladder_document(
-    finding: ladder.LadderFinding, others: Sequence[str], ladders: Sequence[str] = ()
+    finding: ladder.LadderFinding,
+    others: Sequence[str],
+    ladders: Sequence[str] = (),
+    *,
+    view_was_asked: bool = False,
 ) -> doc.Document:
-    """Returns the ladder; `others` are the other conditions under which runs are stored, and `ladders` the other ladders to offer."""
+    """Returns the ladder; `others` are the other conditions under which runs are stored, and `ladders` the other ladders to offer.
+
+    Where a person asked for the view, its counters stay in a narrow window, and other columns go.
+    """
     more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
     stored: list[doc.Block] = []
     if others:
@@ -34,16 +42,17 @@ def ladder_document(
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
     legend: doc.Section = [*notes, *counter_legend(finding)]
-    sections: list[doc.Section] = [opening, [rungs_table(finding)], *elsewhere, legend, stored]
+    table = rungs_table(finding, view_was_asked=view_was_asked)
+    sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
     return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
 
-def rungs_table(finding: ladder.LadderFinding) -> doc.Table:
+def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool = False) -> doc.Table:
     rows = [
         doc.Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
         for rung in finding.kernels
     ]
-    return doc.Table(_columns(finding), rows)
+    return doc.Table(_columns(finding, view_was_asked), rows)
 
 
 def _elsewhere(finding: ladder.LadderFinding, there: ladder.LadderElsewhere) -> doc.Section:
@@ -60,13 +69,14 @@ def _elsewhere(finding: ladder.LadderFinding, there: ladder.LadderElsewhere) -> 
     return [doc.Text(f"On {there.gpu}:"), doc.Table(columns, rows, drops_empty=True)]
 
 
-def _columns(finding: ladder.LadderFinding) -> list[doc.Column]:
-    work = [doc.Column(_work_title(finding), "number", _WORK_STAYS)] if _has_work(finding) else []
+def _columns(finding: ladder.LadderFinding, view_was_asked: bool) -> list[doc.Column]:
+    work_stays, binding_stays, best_stays = _GOES_FIRST if view_was_asked else (_WORK_STAYS, None, None)
+    work = [doc.Column(_work_title(finding), "number", work_stays)] if _has_work(finding) else []
     counters = [one.column for one in counter_columns(finding)]
-    binding = [doc.Column("binding", folds=True)] if _has_binding(finding) else []
+    binding = [doc.Column("binding", stays=binding_stays, folds=True)] if _has_binding(finding) else []
     fixed = [doc.Column("rung", "number"), doc.Column("name"), doc.Column("time", "duration")]
     reference = [doc.Column("% ref", "tenths")] if _has_reference(finding) else []
-    best = [doc.Column("% best", "tenths")] if _has_best(finding) else []
+    best = [doc.Column("% best", "tenths", best_stays)] if _has_best(finding) else []
     step = doc.Column("step", "ratio", judges=True)
     return [*fixed, *work, *reference, *best, step, *counters, *binding]
 

@@ -41,7 +41,7 @@ _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
     doc.Column("share", right=True),
     doc.Column("total", "duration"),
-    doc.Column("launches", "number"),
+    doc.Column("launches", "number", stays=1),
     doc.Column("kernel", shrinks=True),
     doc.Column("top cause"),
     doc.Column("NVTX", stays=0),

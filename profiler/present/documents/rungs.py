@@ -38,12 +38,16 @@ HEADER = (
     *_METRICS, "run_id",
 )  # fmt: skip
 # A narrow window leaves out the first of these first.
+_OPTIONAL_TIMES = ("run_id", "best_ns", "gbytes_per_s", "reference_ns", "best_pct")
 _OPTIONAL = (
     "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
     "fma_pipe_pct", "issue_active_pct", "launches", "gflops", "best_pct",
 )  # fmt: skip
 _FIGURES_AS_TEXT = ("kernel", "registers", "spill_bytes", "seconds")  # of a rung, as they are
 _TEXTS = ("status", "run", "name", "size", "binary", "verdict", "seed", "run_id", *_FIGURES_AS_TEXT)
+_TITLES = {
+    "gflops": "GFLOP/s", "gbytes_per_s": "GB/s", "reference_pct": "% ref", "best_ns": "its best", "best_pct": "% best",
+}  # fmt: skip
 _SCIENTIFIC = ("relative_error", "threshold", "worst_element")
 _TONES: dict[str, Tone] = {
     "correct": "good",
@@ -55,15 +59,22 @@ _TONES: dict[str, Tone] = {
 
 
 def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequence[str] = ()) -> list[Column]:
-    """Returns a column for each name; durations have their unit in each cell, and the last column folds."""
+    """Returns a column for each name; durations have their unit in each cell, and the path of a binary folds."""
     columns = []
     for name in header:
-        title = "its best" if name == "best_ns" else name.removesuffix("_ns")
+        title = _TITLES.get(name, name.removesuffix("_ns").replace("_", " ").replace(" pct", " %"))
         kind: ValueKind = "duration" if name.endswith("_ns") else "number"
         kind = "text" if name in _TEXTS else "scientific" if name in _SCIENTIFIC else kind
-        stays = optional.index(name) if name in optional else None
-        title = title.replace("_", " ").replace(" pct", " %")
-        columns.append(Column(title, kind, stays, name == header[-1], right=name in right or None))
+        columns.append(
+            Column(
+                title,
+                kind,
+                stays=optional.index(name) if name in optional else None,
+                folds=name == "binary",
+                right=name in right or None,
+                judges=name in ("status", "verdict"),
+            )
+        )
     return columns
 
 
@@ -78,7 +89,7 @@ def verified_document(rows: Sequence[RungRow]) -> Document:
 
 
 def timed_document(rows: Sequence[RungRow]) -> Document:
-    return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT))
+    return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT, _OPTIONAL_TIMES))
 
 
 def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:

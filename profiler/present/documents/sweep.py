@@ -19,7 +19,7 @@ _POINT_COLUMNS = (
     Column("time", "duration"),
     Column("spread %", "percent"),
     Column("slower %", "percent"),
-    Column("reference %", "percent"),
+    Column("% ref", "percent"),
     Column("registers", right=True),
     Column("shared bytes", right=True, stays=0),
     Column("repeats", right=True, stays=2),
@@ -38,11 +38,13 @@ _WORTH_HEADING = "What each value is worth, over all points that were timed:"
 
 
 def sweep_document(finding: TuningFinding) -> Document:
-    """Returns the best points, then the worth of every value."""
+    """Returns what is best and how surely, then the best points, what was tried, and the worth of every value."""
+    best, *others = verdict_lines(finding)
+    heading = f"{finding.ladder} {finding.kernel} on {finding.gpu}, {size_text(finding.workload)}"
     sections: list[Section] = [
-        [Text(line, wraps=False) for line in tried_lines(finding)],
+        [Text(heading, wraps=False), Text(best, strong=True), *map(Text, others)],
         [_points_table(finding)],
-        [Text(line, wraps=False) for line in verdict_lines(finding)],
+        [Text(line, wraps=False) for line in tried_lines(finding)],
         [Text(_WORTH_HEADING), _worth_table(finding)],
     ]
     return Document("", sections, _records(finding))
@@ -111,12 +113,11 @@ def tried_lines(finding: TuningFinding) -> list[str]:
     stages = finding.stages
     chosen = f", of which {finding.tried} were tried" if finding.tried < allowed else ""
     lines = [
-        f"{finding.ladder} {finding.kernel} on {finding.gpu}, {size_text(finding.workload)}",
         f"{finding.combinations} combinations, {allowed} within the constraints{chosen}; "
         f"{finding.timed} {'is' if finding.timed == 1 else 'are'} correct",
         f"timed: {counted(stages['screen'], 'point', 'points')} with {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
         f"{stages['full']} within {finding.within_pct:g} % of the best, or from the source, with {finding.repeats} more; "
-        f"{stages['final']} again in turns, {finding.processes} x {finding.repeats}, which decide",
+        f"{stages['final']} again in {counted(finding.processes, 'process', 'processes')} of {finding.repeats} repeats, which take turns and decide",
     ]
     return lines + [f"  {_fate_text(fate)}" for fate in finding.fates]
 

@@ -73,7 +73,7 @@ def _name_width(sections: Sequence[doc.Section]) -> int:
 class _Printer:
     window: Window
     name_width: int
-    hidden: set[str] = field(default_factory=set)  # titles of the last table that had no room
+    hidden: set[str] = field(default_factory=set)  # titles that had no room in any table so far
 
     @singledispatchmethod
     def text(self, block: doc.Block) -> str:
@@ -88,7 +88,7 @@ class _Printer:
 
     @text.register
     def _(self, block: doc.Folded) -> str:
-        return self.lines(block.blocks) if block.instead is None else printable(block.instead)
+        return self.lines(block.blocks) if block.instead is None else self._line(block.instead, "")
 
     @text.register
     def _(self, block: doc.KernelName) -> str:
@@ -128,25 +128,22 @@ class _Printer:
             [[row[place] for place in shown] for row in texts],
             right=[place for place, one in enumerate(shown) if columns[one].is_right],
             styles=[_STYLES[row.tone] if self.window.colour else "" for row in block.rows],
-            fold=next((place for place, one in enumerate(shown) if columns[one].folds and not prose), None),
+            fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
             optional=[place for _, place in giving],
             shrink=next((place for place, one in enumerate(shown) if columns[one].shrinks), None),
+            kept=[place for place, one in enumerate(shown) if columns[one].judges or columns[one].kept],
             colour=self.window.colour,
             width=self.window.width,
         )
-        self.hidden = {columns[place].title for place in shown} - set(table.titles)
-        return self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
+        self.hidden = (self.hidden | {columns[place].title for place in shown}) - set(table.titles)
+        rows = [
+            "\n".join([row, *(self._below(texts_of_row[place]) for place in prose if texts_of_row[place])])
+            for row, texts_of_row in zip(table.rows, texts, strict=True)
+        ]
+        return table._replace(rows=rows).text
 
-    def _with_prose(self, table: str, texts: Sequence[Sequence[str]]) -> str:
-        """Returns each row, with its prose below it."""
-        if not any(map(any, texts)):
-            return table
-        header, *rows = table.split("\n")
-        lines = [header]
-        for row, below in zip(rows, texts, strict=False):
-            lines.append(row)
-            lines += [wrapped(_BELOW + printable(one), self.window.width, _BELOW) for one in below if one]
-        return "\n".join([*lines, *rows[len(texts) :]])  # what had no room stands below
+    def _below(self, prose: str) -> str:
+        return wrapped(_BELOW + printable(prose), self.window.width, _BELOW)
 
     @text.register
     def _(self, block: doc.Legend) -> str:

@@ -1,41 +1,52 @@
 """Tables and machine code for a terminal: aligned, coloured, and no wider than the window.
 
-Of machine code, a narrow window leaves out columns in a given order. If even that is too wide, the sides are printed one
-below the other. No cell is ever cut.
+A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last breaks
+every text and title between its words. Of machine code it leaves out columns too, and then prints the sides one below
+the other. No figure is ever cut.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
+from itertools import zip_longest
 from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len, chop_cells
+from rich.color import ColorSystem
+from rich.style import Style
 
 from profiler.present.document import CodeBlock, CodeCell, CodeRow, CodeSide
 from profiler.text import printable, shortened
 
 _GAP = 2
 _FOLDED_WIDTH = 20
-_SHRUNK_WIDTH = 26
+_SHRUNK_WIDTH = 24
+# Before a column is left out, the first one gives this part of its width: then only its longest names take two lines.
+_GIVEN_BY_NAMES = 0.25
 _READABLE_WIDTH = 100
 _NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
     r"±? ?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]{1,60}`"
 )
+# A text is broken after a space, and a name inside. What hyphens join stays whole, since people copy the names of runs and causes.
+_BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=::)(?=[^:])")
+_NAME_GOES_ON = "  "
 
 
 class DrawnTable(NamedTuple):
-    """A table's text, and the titles of the columns that had room."""
+    """A table's header and rows, a note on what had no room, and the titles of the columns that had."""
 
-    text: str
+    header: str
+    rows: list[str]
+    note: str
     titles: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.header, *self.rows, *filter(None, [self.note])])
 
 
 def render_table(
@@ -47,55 +58,158 @@ def render_table(
     fold: int | None = None,
     optional: Sequence[int] = (),
     shrink: int | None = None,
+    kept: Collection[int] = (),
     colour: bool = False,
     width: int | None = None,
 ) -> DrawnTable:
     """Returns the table; columns in `right` are aligned right.
 
-    In a narrow window, column `fold` folds first, and the names in column `shrink` get shorter. Then the columns in `optional` are left out in that order,
-    and a line below names them. No other cell is ever cut: half a number is another number.
+    In a narrow window, column `fold` folds first, and the names in column `shrink` get shorter. Then the columns in
+    `optional` are left out in that order. If that is not enough, all texts fold, and then other columns are left out, the
+    last first, but none that is `kept`. A line below names what was left out. No figure is ever cut, because half a
+    number is another number.
     """
     aligned = set(right)
     header = [printable(name) for name in header]
-    cells = [[printable(cell) for cell in row] for row in rows]
-    if width is None and not colour:
-        return DrawnTable(_in_a_file([header, *cells], aligned), header)
-    window = width
-    columns, width = _fitting(header, cells, {fold: _FOLDED_WIDTH, shrink: _SHRUNK_WIDTH}, optional, width)
-    if shrink is not None:
-        others = sum(_width(header, cells, column) for column in columns if column != shrink)
+    cells = [[printable(cell).rstrip() for cell in row] for row in rows]
+    texts = [
+        _Texts(name, [row[place] for row in cells], place in aligned) for place, name in enumerate(header)
+    ]
+    if shrink is not None and texts[shrink].natural <= _SHRUNK_WIDTH:
+        shrink = None  # too short to get shorter, so it folds as other names do
+    widths = {place: one.natural for place, one in enumerate(texts)}
+    if width is not None and texts:
+        widths = _fitting(texts, fold, shrink, optional, {0, *kept}, width)
+    if shrink in widths:
         for row in cells:
-            row[shrink] = shortened(row[shrink], max(width - others - _GAP, _SHRUNK_WIDTH - _GAP))
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
-    for index in columns:
-        table.add_column(
-            Text(header[index]),
-            justify="right" if index in aligned else "left",
-            no_wrap=index != fold,
-            overflow="fold",
-        )
-    for position, row in enumerate(cells):
-        style = styles[position] if position < len(styles) else ""
-        table.add_row(*[Text(row[index]) for index in columns], style=style)
-    hidden = [name for index, name in enumerate(header) if index not in columns]
+            row[shrink] = shortened(row[shrink], widths[shrink])
+
+    def drawn(row: Sequence[str], style: str) -> str:
+        sides = [_cell_lines(row[place], needed) for place, needed in widths.items()]
+        lines = []
+        for parts in zip_longest(*sides, fillvalue=""):
+            padded = []
+            for part, (place, needed) in zip(parts, widths.items(), strict=True):
+                gap = " " * (needed - cell_len(part))
+                padded.append(gap + part if place in aligned else part + gap)
+            lines.append(styled((" " * _GAP).join(padded).rstrip(), style, colour=colour))
+        return "\n".join(lines)
+
+    hidden = [name for place, name in enumerate(header) if name and place not in widths]
     note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
-    text = _render(table, colour, width) + (f"\n{wrapped(note, window)}" if hidden else "")
-    return DrawnTable(text, [header[index] for index in columns])
+    return DrawnTable(
+        drawn(header, "dim"),
+        [drawn(row, styles[place] if place < len(styles) else "") for place, row in enumerate(cells)],
+        wrapped(note, width) if hidden else "",
+        [header[place] for place in widths],
+    )
 
 
-def _in_a_file(rows: Sequence[Sequence[str]], right: Collection[int]) -> str:
-    """Returns the rows as a file gets them: no colour, no width. Rich takes a hundred times as long for it."""
-    rows = [[cell.rstrip() for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        gaps = [" " * (width - cell_len(cell)) for width, cell in zip(widths, row, strict=True)]
-        cells = [
-            gap + cell if place in right else cell + gap
-            for place, (cell, gap) in enumerate(zip(row, gaps, strict=True))
-        ]
-        lines.append((" " * _GAP).join(cells).rstrip())
-    return "\n".join(lines)
+class _Texts:
+    """The title and the cells of a column, and how narrow they may become."""
+
+    def __init__(self, title: str, cells: Sequence[str], is_figures: bool) -> None:
+        self._title, self._cells, self._is_figures = title, cells, is_figures
+        self.natural = max(map(cell_len, (title, *cells)))
+
+    @property
+    def narrowest(self) -> int:
+        """The width of the longest part that is never broken: a figure, or a word of a text or of the title."""
+        least = _longest_part(self._title)
+        for cell in self._cells:
+            if (whole := cell_len(cell)) > least:
+                least = whole if self._is_figures else max(least, _longest_part(cell))
+        return min(self.natural, least)
+
+    @property
+    def readable(self) -> int:
+        """The width at which most names still take one line."""
+        return max(self.narrowest, round(self.natural * (1 - _GIVEN_BY_NAMES)))
+
+
+def _fitting(
+    texts: Sequence[_Texts],
+    fold: int | None,
+    shrink: int | None,
+    optional: Sequence[int],
+    kept: Collection[int],
+    width: int,
+) -> dict[int, int]:
+    """Returns the columns to show with their widths, which exceed the window only if what is kept does."""
+    first = [
+        (place, least)
+        for place, least in ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))
+        if place is not None
+    ]
+    shown = list(range(len(texts)))
+    widths, lack = _given_way(texts, shown, first, width)
+    if lack <= 0:
+        return widths
+    names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
+    by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
+    broken = [(place, texts[place].narrowest) for place in by_width]
+    broken += [(fold, texts[fold].narrowest)] if fold is not None else []
+    others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
+    # What is left out before each attempt, and which columns then give way.
+    attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
+    attempts += [(place, first + names) for place in optional]
+    attempts += [(place, first + broken) for place in (None, *others)]
+    for gone, giving in attempts:
+        if gone is not None:
+            shown.remove(gone)
+        widths, lack = _given_way(texts, shown, giving, width)
+        if lack <= 0:
+            break
+    return widths
+
+
+def _given_way(
+    texts: Sequence[_Texts], shown: Sequence[int], giving: Sequence[tuple[int, int]], width: int
+) -> tuple[dict[int, int], int]:
+    """Returns the widths of the columns shown, each in its turn given down to its floor, and what is still lacking."""
+    widths = {place: texts[place].natural for place in shown}
+    lack = sum(widths.values()) + _GAP * (len(shown) - 1) - width
+    for place, floor in giving:
+        if place in widths:
+            given = max(0, min(lack, widths[place] - floor))
+            widths[place] -= given
+            lack -= given
+    return widths, lack
+
+
+def _cell_lines(cell: str, width: int) -> list[str]:
+    """Returns the lines of a cell. Where a name goes on, its line is indented, so that it does not look like another row."""
+    if cell_len(cell) <= width:
+        return [cell]
+    start, indent = _indents(cell)
+    lines = [start]
+    for part in _parts(cell):
+        if lines[-1].strip() and cell_len(lines[-1] + part.rstrip()) > width:
+            lines.append(indent)
+        room = max(1, width - cell_len(lines[-1]))
+        first, *others = chop_cells(part, room) if cell_len(part.rstrip()) > room else [part]
+        lines[-1] += first
+        lines += [indent + other for other in others]
+    return [line.rstrip() for line in lines]
+
+
+def _longest_part(cell: str) -> int:
+    """Returns the width of the longest part of a text, with the space in front of it."""
+    start, indent = _indents(cell)
+    first, *others = _parts(cell)
+    return max(cell_len(one.rstrip()) for one in (start + first, *(indent + part for part in others)))
+
+
+def _indents(cell: str) -> tuple[str, str]:
+    """Returns the space in front of a cell's first line, and of the others."""
+    start = " " * (len(cell) - len(cell.lstrip()))
+    return start, start if " " in cell.strip() else start + _NAME_GOES_ON
+
+
+def _parts(cell: str) -> list[str]:
+    """Returns the parts between which a text may be broken; a figure stays with its unit."""
+    whole = _UNBREAKABLE.sub(lambda match: match[0].replace(" ", _NO_BREAK), cell.strip())
+    return [part.replace(_NO_BREAK, " ") for part in _BREAK.split(whole)]
 
 
 def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
@@ -108,56 +222,33 @@ def folded(sentence: str, width: int, indent: str) -> str:
 
     A number stays with its unit, and a command of moderate length on one line.
     """
+    room = width - len(indent)
+    bare = sentence.lstrip(" ")
     lines = textwrap.wrap(
-        _UNBREAKABLE.sub(lambda match: match[0].replace(" ", _NO_BREAK), sentence),
-        width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        _UNBREAKABLE.sub(
+            lambda match: match[0] if len(match[0]) > room else match[0].replace(" ", _NO_BREAK), bare
+        ),
+        width,
+        initial_indent=" " * (len(sentence) - len(bare)),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
-def _fitting(
-    header: Sequence[str],
-    cells: Sequence[Sequence[str]],
-    narrowest: Mapping[int | None, int],
-    optional: Sequence[int],
-    width: int | None,
-) -> tuple[list[int], int]:
-    """Returns the columns to show and the width they need, which may exceed the window."""
-    widths = [_width(header, cells, column) for column in range(len(header))]
-    if width is None:
-        return list(range(len(header))), sum(widths)
-    width += _GAP  # none follows the last column
-    widths = [min(needed, narrowest.get(column, needed)) for column, needed in enumerate(widths)]
-    columns = list(range(len(header)))
-    for index in optional:
-        if sum(widths[column] for column in columns) <= width:
-            break
-        columns.remove(index)
-    needed = sum(widths[column] for column in columns)
-    return columns, max(width, needed) - _GAP
-
-
-def _width(header: Sequence[str], cells: Sequence[Sequence[str]], column: int) -> int:
-    return max(map(cell_len, (header[column], *(row[column] for row in cells)))) + _GAP
-
-
 def styled(text: str, style: str, *, colour: bool) -> str:
-    return _render(Text(text, style=style), colour, cell_len(text) + 1) if colour else text
+    if not (colour and style.strip() and text):
+        return text
+    start, end = _codes(style)
+    return f"{start}{text}{end}"
 
 
-def _render(renderable: object, colour: bool, width: int) -> str:
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        force_terminal=colour,
-        no_color=not colour,
-        color_system="standard" if colour else None,
-        width=width,
-        highlight=False,
-        legacy_windows=False,
-    )
-    console.print(renderable, end="")
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+@cache
+def _codes(style: str) -> tuple[str, str]:
+    """Returns the control codes before and after a text of this style."""
+    start, _, end = Style.parse(style).render("x", color_system=ColorSystem.STANDARD).partition("x")
+    return start, end
 
 
 _CODE_GAP = "  "
@@ -195,20 +286,20 @@ def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
             text = printable(cells[index].text)
             space = " " * (cell_width - cell_len(text))
             style = "dim" if cells[index].quiet else width_style(cells[index].width_bits)
-            painted = _painted(text, style, colour)
+            painted = styled(text, style, colour=colour)
             parts.append(space + painted if code.columns[index].is_right else painted + space)
         return _CODE_GAP.join(parts)
 
     titles = map(printable, code.titles)
     lines = [
         _BETWEEN.join(
-            _painted(title, "bold", colour) + " " * (span - cell_len(title))
+            styled(title, "bold", colour=colour) + " " * (span - cell_len(title))
             for title, span in zip(titles, spans, strict=True)
         ),
         line([[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)),
     ]
     for place, stretch in enumerate(code.stretches):
-        rule = _painted("──┼──".join("─" * span for span in spans), "dim", colour)
+        rule = styled("──┼──".join("─" * span for span in spans), "dim", colour=colour)
         lines += [*([rule] if place else []), *map(line, stretch)]
     return "\n".join(one.rstrip() for one in lines)
 
@@ -230,20 +321,3 @@ def _code_width(code: CodeBlock, side: int, index: int) -> int:
     cells = (row[side] for rows in code.stretches for row in rows)
     texts = [code.columns[index].title, *(printable(cell[index].text) for cell in cells if cell is not None)]
     return max(map(cell_len, texts))
-
-
-def _painted(text: str, style: str, colour: bool) -> str:
-    if not (colour and style and text):
-        return text
-    start, end = _codes(style)
-    return f"{start}{text}{end}"
-
-
-@cache
-def _codes(style: str) -> tuple[str, str]:
-    """Returns the control codes before and after a text of this style.
-
-    They are cached, because to render each cell would take seconds.
-    """
-    start, _, end = styled("x", style, colour=True).partition("x")
-    return start, end

@@ -20,7 +20,7 @@ from pathlib import Path
 from profiler.errors import NotAReport, ReportDamaged, ReportNotFound, ReportTooLarge, ReportUnreadable
 from profiler.store.remote.files import MOST_FILE_BYTES
 from profiler.store.reports.envelope import Envelope, read_envelope
-from profiler.store.reports.near import what_is_near
+from profiler.store.reports.near import files_in, what_is_near
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
@@ -179,7 +179,13 @@ def _opened(path: Path) -> Iterator[int]:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             near = f"; {what_is_near(path)}" if path.is_dir() else ""
-            raise NotAReport(f"{path}: {_kind(mode)}, not a report file{near}")
+            held = files_in(path)
+            raise NotAReport(
+                f"{path}: {_kind(mode)}, not a report file{near}",
+                remedy=f"Give one of them, such as {held[0]}; `prof ingest {path}` stores all."
+                if held
+                else None,
+            )
         yield descriptor
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error

@@ -299,7 +299,7 @@ def test_a_memory_bound_triton_kernel_is_explained_by_its_bytes(store):
     profile = profile_kernel(run, run.manifest.kernels[0].name)
     found, missing = attribute(profile, profile)
     assert (found.view, missing) == ("bytes", [])
-    assert found.why.startswith("device memory binds the slower side (dram_throughput_pct 83")
+    assert found.why.startswith("device memory is the limit of the slower side (dram_throughput_pct 83")
 
 
 # The clock
@@ -365,7 +365,7 @@ def test_the_limit_of_the_slower_side_decides_which_view_is_shown(attributed, sl
         assert found.view == view
         assert found.evidence["dram_throughput_pct"] == slower["memory_pct"]
         assert f"dram_throughput_pct {slower['memory_pct']:.3g} %" in found.why
-        assert ("does not bind" in found.why) == (view != "bytes")
+        assert ("not the limit" in found.why) == (view != "bytes")
 
 
 def test_a_warp_that_could_issue_is_surplus_and_its_wait_no_stall(attributed):
@@ -402,7 +402,7 @@ def test_without_the_memorys_utilisation_it_is_by_issue_and_says_what_is_not_kno
     found, missing = attributed(*pair)
     assert (found.view, found.why, found.evidence) == (
         "issue",
-        "whether device memory binds is not known",
+        "whether device memory is the limit is not known",
         {},
     )
     assert {one.name for one in missing} == {"dram_throughput_pct"}

@@ -6,12 +6,16 @@ import json
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Savings, where_is
+from profiler.analyse.causes.cause import Cause, CodePlace, Headline, Savings, where_is
 from profiler.analyse.causes.headline import NOTHING_FOUND, next_text, why_text
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.findings import CauseChange
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import CAUSES, find_cause
 from profiler.present.document import Caution, Document, Records, Text
-from profiler.present.documents.parts.causes import cause_blocks
+from profiler.present.documents.parts.causes import cause_blocks, changed_cause_blocks
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 
@@ -101,6 +105,35 @@ def test_a_ceiling_saves_nothing_and_says_no_percentage():
     page = flat(text_of([CEILING]))
     assert "at-memory-bandwidth" in page
     assert "would save" not in page.split("at-memory-bandwidth")[1]
+
+
+def test_a_ceiling_alone_is_not_listed_again_below_the_headline_that_says_all_of_it():
+    said = Headline("It takes 1 ms.", why_text([CEILING]), next_text([CEILING]))
+    assert cause_blocks([CEILING], [], said) == []
+    assert cause_blocks([*CAUSES_FOUND, CEILING], [], said) != []
+    assert cause_blocks([CEILING], [], None) != []
+
+
+@pytest.mark.parametrize(
+    ("before_pct", "expected"), [(60.0, "remain   47 %  uncoalesced-loads at kernel.cu:66 (before: 60 %)"),
+                                 (46.6, "remain   47 %  uncoalesced-loads at kernel.cu:66")],
+)  # fmt: skip
+def test_what_a_cause_cost_before_stands_behind_its_name_and_a_ceiling_is_called_the_limit(
+    recorded, before_pct, expected
+):
+    sides = [
+        profile_kernel(run, run.manifest.kernels[0])
+        for run in (recorded.find("5", "gemm"), recorded.find("6", "gemm"))
+    ]
+    comparison = replace(
+        compare_profiles(*sides),
+        causes=[*CAUSES_FOUND, CEILING],
+        causes_gone=[],
+        causes_kept=[CauseChange("uncoalesced-loads", before_pct, 46.6)],
+    )
+    document = Document("", [changed_cause_blocks(comparison, "b", full=False)], Records((), ()))
+    lines = document_text(document, Window(width=80)).splitlines()
+    assert lines[1:4] == ["new      10 %  grid-too-small", "        limit  at-memory-bandwidth", expected]
 
 
 def test_no_cause_is_said_in_the_headline_alone():

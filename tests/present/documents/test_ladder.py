@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.findings import Speedup
-from profiler.analyse.ladder.ladder import LadderFinding, MissingRung, RungDelta, RungFinding
+from profiler.analyse.ladder.ladder import LadderFinding, MissingRung, RungDelta, RungFinding, on_another_gpu
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
@@ -99,6 +99,24 @@ def test_the_meaning_of_counters_is_printed_where_they_are_shown():
     finding = ladder(rung(1), stepped(2, 1.5, "better"))
     assert "% of their peak" in text(finding, 120)
     assert "% of their peak" not in text(finding, 70)
+
+
+def test_a_table_of_another_gpu_below_does_not_bring_back_the_meaning_of_counters_that_had_no_room():
+    finding = ladder(rung(1), stepped(2, 1.5, "better"))
+    page = text(replace(finding, elsewhere=[on_another_gpu(replace(finding, gpu="NVIDIA H100"))]), 70)
+    assert "On NVIDIA H100:" in page
+    assert "no room for GFLOP/s, issue" in page
+    assert "% of their peak" not in page
+
+
+def test_a_view_that_was_asked_for_keeps_its_counters_in_a_narrow_window():
+    counters = {"dram_bytes_per_s": 1.5e12, "max_bandwidth_pct": 45.0, "l2_hit_pct": 80.0}
+    finding = ladder(rung(1, metrics=counters), stepped(2, 1.5, "better"), view="memory")
+    chosen = table_of(text(finding, 70))[0]
+    assert ("binding" in chosen, "DRAM" in chosen) == (True, False)
+    document = ladder_document(finding, (), view_was_asked=True)
+    asked = table_of(document_text(document, Window(width=70)))[0]
+    assert ("binding" in asked, "DRAM" in asked, "max bw" in asked) == (False, True, True)
 
 
 def test_a_wider_window_never_shows_less():

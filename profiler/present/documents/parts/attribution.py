@@ -23,9 +23,9 @@ _LARGEST_MAGNITUDE = 4
 _LEAST_SHARED = 0.05
 
 _VIEWS: dict[findings.AttributionView, str] = {
-    "issue": "by the issue of instructions",
-    "bytes": "by the bytes moved",
-    "tensor": "by the work of the tensor pipe",
+    "issue": "by the number of instructions and how fast they issue",
+    "bytes": "by the bytes moved and the bandwidth",
+    "tensor": "by the work of the tensor pipe and how busy it is",
     "cycles": "by cycles alone",
 }
 # How to name a factor that speeds up, slows down, or does neither.

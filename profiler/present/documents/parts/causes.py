@@ -35,6 +35,8 @@ _RESOURCES = {
 _LESS = ", at the rate that is within reach and without the traffic that its accesses could share"
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
+_SAVING_WIDTH = len("limit")
+_SAID_ABOVE = "Why and what to try stand above."
 _Bound = tuple[
     int, str
 ]  # the most that is saved in percent, and the resource that needs the rest of the time
@@ -73,6 +75,8 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     shared = _shared_bounds(shown)
     if shown:
         items = [_item(one, said, quoted, shared) for one in shown]
+        if len(causes) == 1 and causes[0].is_ceiling and items[0].sentence == _SAID_ABOVE:
+            return []
         blocks.append(Items(_MEANING.format(what), items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(shown))]
     if others:
@@ -131,10 +135,10 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
-    """Returns what removing the cause is likely to save, and what it was before if that differs."""
-    now = f"{cause.saves_pct.expected:.0f} %"
-    before = f"{change.before_pct:.0f} %" if change else now
-    return f"{now}{f' (before: {before})' if before != now else ''}  {name_and_place(cause)}"
+    """Returns what removing the cause is likely to save, and what it was before if that differs; a ceiling is the limit itself."""
+    now = "limit" if cause.is_ceiling else f"{cause.saves_pct.expected:.0f} %"
+    before = f"{change.before_pct:.0f} %" if change and not cause.is_ceiling else now
+    return f"{now:>{_SAVING_WIDTH}}  {name_and_place(cause)}{f' (before: {before})' if before != now else ''}"
 
 
 def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
@@ -161,7 +165,7 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     saves = f" Saves {cause.saves_pct.at_most:.0f} % at most." if is_own else ""
     is_explained, has_advice = cause.sentence in why, cause.try_ in next_
     parts = [
-        "Why and what to try stand above." if is_explained and has_advice else "",
+        _SAID_ABOVE if is_explained and has_advice else "",
         "" if is_explained else cause.sentence,
         f"At {_places(cause, quoted)}." if has_place(cause) else "",
         "" if has_advice else f"Try: {cause.try_}{saves}",

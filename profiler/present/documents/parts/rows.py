@@ -19,15 +19,25 @@ def rows_document(
     """Returns a document with one table and its records.
 
     Programs get the names and values as they are. People get `columns`, without those that no row fills. If
-    there are no `columns`, each name becomes a plain column; these all stay, the last one folds, and of the others
-    that with the longest text, such as a kernel's name, gets shorter where a window is narrow.
+    there are no `columns`, each name becomes a plain column, aligned right if it holds figures; the last one folds, and of the
+    others that with the longest text, such as a kernel's name, gets shorter where a window is narrow.
     """
-    plain = [Column(name) for name in header]
-    widths = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header) - 1)]
-    if columns is None and widths:
+    plain = [Column(name, right=_holds_figures(rows, place)) for place, name in enumerate(header)]
+    widths = [
+        0 if plain[place].right else max((len(str(row[place])) for row in rows), default=0)
+        for place in range(len(header) - 1)
+    ]
+    if columns is None and any(widths):
         longest = widths.index(max(widths))
         plain[longest] = replace(plain[longest], shrinks=True)
-    shown = columns or [*plain[:-1], replace(plain[-1], folds=True)]
+    if not plain[-1].right:
+        plain[-1] = replace(plain[-1], folds=True)
+    shown = columns or plain
     toned = [Row(row, tones[place] if tones else "plain") for place, row in enumerate(rows)]
     table = Table(shown, toned, drops_empty=columns is not None)
     return Document("", [[table], *below], Records(header, rows))
+
+
+def _holds_figures(rows: Sequence[Sequence[Plain]], place: int) -> bool:
+    values = [row[place] for row in rows if row[place] is not None]
+    return bool(values) and all(isinstance(value, int | float) for value in values)
