@@ -13,6 +13,7 @@ from profiler.catalog.metrics import BY_NAME
 from profiler.present.document import Table
 from profiler.present.documents.rungs import HEADER, collected_document, collected_row, next_command
 from profiler.present.render.cells import table_texts
+from profiler.present.render.terminal import Window, document_text
 from profiler.store.runs.manifest import Manifest
 
 METRICS = {
@@ -54,6 +55,17 @@ def manifest(make_run):
 
 
 # Rows
+
+
+def test_a_narrow_window_keeps_the_speed_and_leaves_out_the_run_s_id_which_is_long() -> None:
+    texts = {"status": "collected", "run": "gemm-6", "kernel": "", "size": "m=n=k=4096"}
+    texts["run_id"] = "20261123t093038z-gemm-6-dff79ca0222e"
+    document = collected_document([tuple(texts.get(name, 1234.5) for name in HEADER)])
+    header = document_text(document, Window(width=80)).splitlines()[0]
+    assert [
+        title for title in ("run", "unprofiled", "GFLOP/s", "% ref", "profiled") if title not in header
+    ] == []
+    assert "run id" not in header
 
 
 def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_run) -> None:
