@@ -105,7 +105,7 @@ def test_figures_are_on_the_right_and_what_names_a_run_is_never_left_out() -> No
     right = {name for name, column in columns.items() if column.is_right}
     assert right == columns.keys() - {"status", "run", "kernel", "size", "run_id"}
     always = {name for name, column in columns.items() if column.stays is None}
-    assert always == {"status", "run", "unprofiled_ns", "reference_pct", "profiled_ns", "run_id"}
+    assert always == {"status", "run", "unprofiled_ns", "reference_pct", "profiled_ns"}
 
 
 # What one would type next
