@@ -40,7 +40,7 @@ HEADER = (
 # A narrow window leaves out the first of these first.
 _OPTIONAL_TIMES = ("run_id", "best_ns", "gbytes_per_s", "reference_ns", "best_pct")
 _OPTIONAL = (
-    "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
+    "kernel", "lsu_inst_share_pct", "run_id", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
     "fma_pipe_pct", "issue_active_pct", "launches", "gflops", "best_pct",
 )  # fmt: skip
 _FIGURES_AS_TEXT = ("kernel", "registers", "spill_bytes", "seconds")  # of a rung, as they are

@@ -13,6 +13,7 @@ from profiler.catalog.metrics import BY_NAME
 from profiler.present.document import Table
 from profiler.present.documents.rungs import HEADER, collected_document, collected_row, next_command
 from profiler.present.render.cells import table_texts
+from profiler.present.render.terminal import Window, document_text
 from profiler.store.runs.manifest import Manifest
 
 METRICS = {
@@ -56,6 +57,17 @@ def manifest(make_run):
 # Rows
 
 
+def test_a_narrow_window_keeps_the_speed_and_leaves_out_the_run_s_id_which_is_long() -> None:
+    texts = {"status": "collected", "run": "gemm-6", "kernel": "", "size": "m=n=k=4096"}
+    texts["run_id"] = "20261123t093038z-gemm-6-dff79ca0222e"
+    document = collected_document([tuple(texts.get(name, 1234.5) for name in HEADER)])
+    header = document_text(document, Window(width=80)).splitlines()[0]
+    assert [
+        title for title in ("run", "unprofiled", "GFLOP/s", "% ref", "profiled") if title not in header
+    ] == []
+    assert "run id" not in header
+
+
 def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_run) -> None:
     launches = [{"kernel": "k", "metrics": METRICS, "process": process} for process in (0, 0, 1)]
     row = row_of(make_run(*launches, name="gemm-6", timings=(3000.0, 5000.0, 3100.0)))
@@ -93,7 +105,7 @@ def test_figures_are_on_the_right_and_what_names_a_run_is_never_left_out() -> No
     right = {name for name, column in columns.items() if column.is_right}
     assert right == columns.keys() - {"status", "run", "kernel", "size", "run_id"}
     always = {name for name, column in columns.items() if column.stays is None}
-    assert always == {"status", "run", "unprofiled_ns", "reference_pct", "profiled_ns", "run_id"}
+    assert always == {"status", "run", "unprofiled_ns", "reference_pct", "profiled_ns"}
 
 
 # What one would type next
