@@ -117,7 +117,7 @@ def test_every_rung_is_right(place: Path, binaries: Binaries, name: str) -> None
 def test_a_sum_in_half_precision_is_rejected(place: Path) -> None:
     ladder, rung = REJECTED
     done = verify(place, ladder_in(place, ladder), [rung])
-    assert (done.returncode, "1 of 1 checks found a wrong result" in done.stderr) == (60, True), done.stderr
+    assert (done.returncode, "computes a wrong result" in done.stderr) == (60, True), done.stderr
 
 
 def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path: Path) -> None:
