@@ -1,4 +1,4 @@
-"""Narrow accesses where a thread could take more elements: parts of a pixel, and results that warps pass on."""
+"""What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
 
 from __future__ import annotations
 
@@ -55,3 +55,31 @@ def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored
     facts = {0: {"sectors": 100.0, "ideal_sectors": 100.0}, 2: {"acting": acting, "lanes": 32.0}}
     (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "mended"),
+    [
+        (("IMAD.WIDE R8, R4, 0x4, R10",), 1),  # x[index[i]]
+        (("LEA R8, P0, R4, R10, 0x2", "LEA.HI.X R9, R4, R11, RZ, 0x2, P0"), 1),
+        (("IMAD.WIDE R8, R4, 0x400, R10",), 2),  # a row that was looked up
+        (("IMAD.WIDE R8, R6, 0x4, R10",), 2),  # an index that was computed
+    ],
+)
+def test_lanes_whose_elements_data_scatters_are_not_brought_together(addresses, mended):
+    lines = ("LDG.E R4, [R2.64]", *addresses, "LDG.E R5, [R8.64]", "EXIT")
+    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    facts = {0: apart, len(lines) - 2: apart}
+    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert len(candidate.weights) == mended
+    assert candidate.effect.resources["l2"] == pytest.approx(7 / 16 * mended)
+
+
+def test_scattered_elements_are_named_where_no_other_lanes_lie_apart():
+    lines = ("LDG.E R4, [R2.64]", "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        2: {"sectors": 3200.0, "ideal_sectors": 400.0},
+    }
+    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert {site.position for site in candidate.weights} == {2}

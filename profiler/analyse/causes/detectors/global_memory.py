@@ -12,7 +12,7 @@ from profiler.analyse.causes.detectors.redundant_accesses import (
     count_times_requested,
     offset_of,
 )
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing, is_gathered
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
@@ -44,7 +44,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global load", "uncoalesced-loads", "loads", "stores", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "loads", "write neighbouring elements"),
     )
-    found = {kind: [site for site in _accesses(evidence, kind) if _lies_apart(site)] for kind, *_ in variants}
+    found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
@@ -70,6 +70,15 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
                 "used_pct": 100 * needed / request,
             },
         )
+
+
+def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
+    """Returns the accesses whose lanes lie apart, without those that data scatters unless there are no others.
+
+    Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
+    """
+    apart = [site for site in _accesses(evidence, kind) if _lies_apart(site)]
+    return [site for site in apart if not is_gathered(evidence, site)] or apart
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
