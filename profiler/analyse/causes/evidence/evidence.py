@@ -174,6 +174,12 @@ class Evidence:
         touched = sum(part * (site.sectors or 0.0) for site, part in fractions.items())
         return touched / self.sectors if self.sectors else 0.0
 
+    def added_in_l2(self, sites: Iterable[Site]) -> float:
+        """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
+        arriving = sum(self._arriving(site) for site in self.sites)
+        held = sum((site.sectors or 0.0) - self._arriving(site) for site in sites)
+        return held / arriving if arriving else 0.0
+
     def _part_of_l2(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
         arriving = sum(self._arriving(site) for site in self.sites)
@@ -184,10 +190,10 @@ class Evidence:
         )
 
     def _arriving(self, site: Site) -> float:
-        return (site.sectors or 0.0) * (self._missing_l1 if site.kind in _LOOKED_UP else 1.0)
+        return (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
 
     @cached_property
-    def _missing_l1(self) -> float:
+    def missing_l1(self) -> float:
         """Returns the part of the loaded sectors that L1 requests from L2, where it got all that is stored."""
         loaded = sum(site.sectors or 0.0 for site in self.sites if site.kind in _LOOKED_UP)
         arrived = self.figures.get("l2_sectors")
