@@ -55,6 +55,8 @@ _WITHOUT_COUNTERS: tuple[Detector, ...] = (launch.detect_short_launch,)
 _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
+# In full rounds of blocks, the busiest unit is as busy as without the last one.
+_LEAVE_THE_RATE = ("uneven-last-wave",)
 _MOST_CAUSES = 6
 # How much surer a specific cause is. Of those that save most in the kernels of four blind tests, 86 % of the specific ones (73 of 85)
 # and 56 % of the general ones (28 of 50) are what the next version of the kernel changed.
@@ -129,7 +131,9 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
             best = {
                 name: one
                 for name, one in best.items()
-                if one.nothing_to_gain or one.effect.resources.get(ceiling.resource, 0.0) > 0
+                if one.nothing_to_gain
+                or one.effect.resources.get(ceiling.resource, 0.0) > 0
+                or name in _LEAVE_THE_RATE
             }
     estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
@@ -141,19 +145,29 @@ def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
     work = candidate.effect.resources.get(ceiling.resource, 0.0)
     by_work = candidate.saves is None
     return (
-        not candidate.nothing_to_gain and max(work, saved) >= _NOT_AT_A_CEILING and (work > 0 or not by_work)
+        not candidate.nothing_to_gain
+        and candidate.name not in _LEAVE_THE_RATE
+        and max(work, saved) >= _NOT_AT_A_CEILING
+        and (work > 0 or not by_work)
     )
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
-    """Returns a ceiling first, and then what is the surest to save much."""
+    """Returns a ceiling first, and then what is the surest to save much; before a ceiling, only a last round that costs a tenth of the time."""
+    found = list(causes)
+    has_ceiling = any(one.is_ceiling for one in found)
     return sorted(
-        causes,
+        found,
         key=lambda one: (
+            not (has_ceiling and _is_before_ceiling(one)),
             not one.is_ceiling,
             -one.saves_pct.expected * (_WEIGHT_OF_GENERAL if one.cause in GENERAL else 1),
         ),
     )
+
+
+def _is_before_ceiling(cause: Cause) -> bool:
+    return cause.cause in _LEAVE_THE_RATE and cause.saves_pct.expected >= 100 * _NOT_AT_A_CEILING
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:

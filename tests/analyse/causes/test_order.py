@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.find import in_order
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
 SAID = "A fault of the code comes before waiting"
@@ -37,6 +43,45 @@ def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
 def test_a_ceiling_comes_before_all_causes():
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-loads", 5.0)
     assert in_order([fault, ceiling]) == [ceiling, fault]
+
+
+@pytest.mark.parametrize(
+    ("saves", "expected"),
+    [
+        (9.9, ["at-fma-rate", "bank-conflicts", "uneven-last-wave"]),
+        (10.0, ["uneven-last-wave", "at-fma-rate", "bank-conflicts"]),
+    ],
+)
+def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of_the_full_ones(
+    saves, expected
+):
+    causes = [cause("bank-conflicts", 9.95), cause("at-fma-rate", 0.0), cause("uneven-last-wave", saves)]
+    assert names(in_order(causes)) == expected
+    more = "uneven-last-wave" if saves > 9.95 else "bank-conflicts"
+    assert names(in_order(causes[::2]))[0] == more  # without a ceiling, what saves more
+
+
+def rounds(busy: float, occupancy: float):
+    """One and a half rounds of blocks: places are empty for a quarter of the time where the last one keeps its places for as long."""
+    figures = {"waves": 1.5, "occupancy_pct": occupancy, "occupancy_limit_pct": 100.0}
+    return evidence_of("FFMA R1, R2, R3, R1", figures=figures, busy={"fma": busy, "issue": busy})
+
+
+@pytest.mark.parametrize(
+    ("busy", "occupancy", "found"),
+    [
+        (0.57, 75.0, ["uneven-last-wave", "at-fma-rate"]),
+        (0.56, 75.0, ["uneven-last-wave"]),
+        (0.57, 100.0, []),  # others took the places at once
+        (0.75, 75.0, ["uneven-last-wave", "at-fma-rate"]),
+    ],
+)
+def test_a_pipe_is_at_its_rate_if_it_is_while_rounds_are_full(busy, occupancy, found):
+    evidence = rounds(busy, occupancy)
+    assert names(find._find_causes(evidence)) == found  # private: it takes evidence that is made by hand
+    for ceiling in detect_ceilings(evidence):
+        assert f"would still take {100 * busy:.0f} %" in ceiling.sentence
+        assert ("it is at 76 %" in ceiling.sentence) == (busy < 0.75)
 
 
 def test_the_documentation_names_the_general_causes():

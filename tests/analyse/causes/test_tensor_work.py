@@ -71,6 +71,14 @@ def test_a_small_tile_gains_more_than_a_middling_one():
     assert small.resources["tensor"] == 0.0
 
 
+@pytest.mark.parametrize(("computed", "gone"), [("R2", 1 - 16 / 64), ("R30", 0.0)])
+def test_in_a_larger_tile_what_computes_the_addresses_of_copies_goes_with_them(computed, gone):
+    """Arithmetic whose result is no address stays."""
+    lines = (f"IMAD {computed}, R20, R21, R22", COPY, COPY, FRAGMENT, *[MMA] * 4, LOOP)
+    (found,) = shared_memory.detect_too_little_reuse(evidence_of(*lines))
+    assert found.effect.resources["fma_heavy"] == pytest.approx(gone)
+
+
 def test_copies_of_unknown_size_leave_the_tile_unknown():
     evidence = evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP)
     (found,) = shared_memory.detect_too_little_reuse(evidence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.launch import find_unfilled
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
@@ -31,15 +32,22 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
     used = evidence.model.busy
     for name, resource, enough, what, advice in _CEILINGS:
         busy = used.get(resource, 0.0)
+        # While rounds of blocks are full, a pipe may be at its rate, although it idles in the last round.
+        unfilled = find_unfilled(evidence) if enough == _AT_PIPE and busy < enough else 0.0
         # If the mix is not recorded, less may be within reach than for reads alone.
         mixed = resource == "dram" and busy < enough and not _mix_is_known(evidence)
-        if busy >= enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0) and (
+        if busy / (1 - unfilled) >= enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0) and (
             resource != "l2" or busy > used.get("dram", 0.0)
         ):
             is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
             yield Candidate(
                 name,
-                f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time.",
+                f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
+                + (
+                    f" While rounds of blocks are full, it is at {100 * busy / (1 - unfilled):.0f} %."
+                    if unfilled
+                    else ""
+                ),
                 f"{advice}{'' if evidence.sites or resource not in _MOVING else _UNSEEN}",
                 evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
                 saves=0.0,

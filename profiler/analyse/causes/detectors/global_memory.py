@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import (
@@ -12,7 +12,7 @@ from profiler.analyse.causes.detectors.redundant_accesses import (
     count_times_requested,
     offset_of,
 )
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing, is_gathered
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
@@ -27,6 +27,8 @@ _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
 _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
+# Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
+_ONE_LANE = 1.5
 # Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MOST_REGISTERS = 255
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
@@ -42,7 +44,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global load", "uncoalesced-loads", "loads", "stores", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "loads", "write neighbouring elements"),
     )
-    found = {kind: [site for site in _accesses(evidence, kind) if _lies_apart(site)] for kind, *_ in variants}
+    found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
@@ -68,6 +70,15 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
                 "used_pct": 100 * needed / request,
             },
         )
+
+
+def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
+    """Returns the accesses whose lanes lie apart, without those that data scatters unless there are no others.
+
+    Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
+    """
+    apart = [site for site in _accesses(evidence, kind) if _lies_apart(site)]
+    return [site for site in apart if not is_gathered(evidence, site)] or apart
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
@@ -120,12 +131,12 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 
     The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
     """
+    side_by_side = _find_side_by_side(evidence)
     sites = [
         site
         for site in evidence.of("global load", "global store")
         if 0 < site.width < WIDEST_BITS
-        and _is_contiguous(evidence, site)
-        and not _is_misaligned(site)
+        and ((_is_contiguous(evidence, site) and not _is_misaligned(site)) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
@@ -136,7 +147,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
     # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / WIDEST_BITS
-    computes = any(evidence.loops.values()) or evidence.of(*SHARED) or _fetches_textures(evidence)
+    computes = any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
     # Those of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
     processing = find_processing(evidence)
@@ -165,12 +176,25 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
             {name: part for name, part in fewer.resources.items() if name not in computing}
             | ({} if computes else {LAUNCH: gain}),
             {
-                reason: part * (1 - _queued_behind_others(evidence) * (reason in _WAITS))
+                reason: part * (1 - _queued_behind_others(evidence, side_by_side) * (reason in _WAITS))
                 for reason, part in fewer.waits.items()
             },
         ),
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
+    )
+
+
+def _exchanges_elements(evidence: Evidence) -> bool:
+    """Returns whether threads exchange what they hold through shared memory, element by element.
+
+    Where one lane of each warp stores there, it stores what the lanes of the warp made of their elements, such as their sum: if a
+    thread takes more elements, fewer warps have such a result.
+    """
+    return any(
+        site.kind == "shared atomic" or site.acting is None or site.acting > _ONE_LANE
+        for site in evidence.of(*SHARED)
+        if site.kind == "shared atomic" or site.stores_in_shared
     )
 
 
@@ -184,10 +208,31 @@ def _widths_text(widths: Sequence[int]) -> str:
     return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
 
 
-def _queued_behind_others(evidence: Evidence) -> float:
-    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses."""
+def _find_side_by_side(evidence: Evidence) -> set[Site]:
+    """Returns accesses that take the elements of each lane one by one, and that fill together the sectors that each of them touches.
+
+    They are those of a pixel or of a structure: the elements of one lane are neighbours, and those of the next lane follow.
+    """
+    together: dict[tuple[object, int, float], list[Site]] = {}
+    for site in _accesses(evidence, "global load", "global store"):
+        if _lies_apart(site):
+            together.setdefault((base_of(site), site.width, site.executed), []).append(site)
+    found: set[Site] = set()
+    for (_, width, executed), sites in together.items():
+        offsets = sorted({offset_of(site) for site in sites})
+        filled = len(offsets) * LANES * width / 8 / SECTOR_BYTES
+        if offsets[-1] - offsets[0] == (len(offsets) - 1) * width / 8 and all(
+            filled - 1 < (site.sectors or 0.0) / executed <= filled + 1 for site in sites
+        ):
+            found.update(sites)
+    return found
+
+
+def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> float:
+    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses, in `used` neither with another access."""
     queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
-    return queued * evidence.excess_sectors / evidence.sectors if evidence.sectors else 0.0
+    unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
+    return queued * unused / evidence.sectors if evidence.sectors else 0.0
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:

@@ -89,10 +89,19 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
             "that share all work out.",
             weights=_busiest_code(evidence),
             evidence={"waves": waves, "last_round_pct": 100 * (waves - math.floor(waves))},
-            # However blocks share the work out, the busiest resource has as much of it.
-            saves=min(idle * _spread(evidence), evidence.model.exposed),
+            saves=find_unfilled(evidence),
             at_most=idle,
         )
+
+
+def find_unfilled(evidence: Evidence) -> float:
+    """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
+    waves = evidence.find("waves")
+    if not waves or waves <= 1.0 or _is_held_back(evidence):
+        return 0.0
+    idle = 1 - waves / math.ceil(waves)
+    # However blocks share the work out, the busiest resource has as much of it.
+    return min(idle * _spread(evidence), evidence.model.exposed)
 
 
 def _spread(evidence: Evidence) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -14,6 +14,7 @@ from profiler.analyse.causes.detectors.waiting import (
 )
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
+    address_registers,
     feeds_shared_memory,
     find_repeated_loads,
     has_fixed_address,
@@ -24,6 +25,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.passes import find_later_passes
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _ADDED = re.compile(r"\+(-?0x[0-9a-f]+)\]")
@@ -31,6 +33,8 @@ _OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
 OFTEN = 2.0  # each byte is loaded at least twice
 _UNROLLED = 4.0  # turns of a loop by the compiler
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+# A sector holds eight words: the stores of a warp that fill more than one go to several addresses.
+_SEVERAL_SECTORS = 1.5
 _NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 _FENCES = ("MEMBAR", "ERRBAR")
@@ -49,7 +53,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             "redundant-global-loads",
             "A load is repeated although its address did not change.",
             "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            _without_loads(evidence, fixed),
+            _without_loads(evidence, fixed | _stored_back(evidence, fixed)),
             {site: site.executed for site in fixed},
         )
     if (times := count_times_requested(evidence)) > OFTEN:
@@ -65,6 +69,17 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         )
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
+
+
+def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
+    """Returns the stores of a loop that put back what these loads take from the same address, as of a sum in memory: a register holds it instead."""
+    places = {(_place(site), evidence.innermost_loop(site)) for site in loads}
+    return {
+        site: part
+        for site in evidence.of("global store")
+        if (_place(site), evidence.innermost_loop(site)) in places
+        and (part := _overwritten(evidence, site)) > 0
+    }
 
 
 def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
@@ -233,35 +248,76 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
-def _loads_held_apart(evidence: Evidence, stores: Iterable[Site]) -> dict[Site, float]:
+def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
     """Returns the part of the waiting for loads that ends with these stores: the loads of several turns are issued together.
 
-    A store may change what a later load reads, so that the compiler leaves them in their order. It unrolls a
-    plain loop by four. A load whose address comes from the load before has to wait all the same.
+    A store may change what a later load reads, so that the compiler leaves them in their order. It unrolls a plain loop by four,
+    or by as many turns as the stores to one address show. A load whose address comes from the load before has to wait all the same.
     """
-    inside = {one for store in stores for one in evidence.around(store)}
-    lonely = [one for one in find_lonely_loads(evidence) if one in inside]
-    return {one: 1 - 1 / _UNROLLED for one in lonely if not is_chased(evidence, one)}
+    held: dict[Site, float] = {}
+    lonely = [one for one in find_lonely_loads(evidence) if not is_chased(evidence, one)]
+    for store in stores:
+        inside = set(evidence.around(store))
+        loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}
+        kept, copies = 1 / _UNROLLED, _count_copies(evidence, store)
+        if copies >= _UNROLLED and (total := sum(loads.values())):
+            # Each turn stands by itself, and together they wait as long as the one that waits longest.
+            kept = max(1 / copies, max(loads.values()) / total)
+        held |= {one: max(held.get(one, 0.0), 1 - kept) for one in loads}
+    return held
 
 
 def _overwritten(evidence: Evidence, store: Site) -> float:
-    """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing."""
-    turns = 1 / (1 - has_fixed_address(evidence, store))
+    """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
+
+    The compiler may have unrolled some of the turns, or all.
+    """
+    turns = _count_copies(evidence, store) / (1 - has_fixed_address(evidence, store))
     acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
     return 1 - 1 / acting if acting > 1 else 0.0
+
+
+def _count_copies(evidence: Evidence, store: Site) -> int:
+    """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
+    registers, copies = address_registers(store.instruction), list[Site]()
+    for site in evidence.around(store):
+        if (
+            site.kind == "global store"
+            and _place(site) == _place(store)
+            and site.instruction.predicate == store.instruction.predicate
+        ):
+            copies.append(site)
+        elif site.kind in ("control", "barrier") or registers & set(written_registers(site.instruction)):
+            if store in copies:
+                break
+            copies = []
+    return max(1, len(copies))
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     """Returns whether others may read the stored values within the loop: after a fence, or at addresses that do not change either.
 
-    In a list that is worked on in place, each thread stores its own element and loads those beside it.
+    In a list that is worked on in place, each thread stores its own element and loads those beside it. These differ between lanes, as
+    the stored ones do.
     """
     inside = evidence.around(store)
     own = _place(store)
     return any(
         site.instruction.name in _FENCES
-        or (site.kind == "global load" and _place(site) != own and has_fixed_address(evidence, site) > 0)
+        or (
+            site.kind == "global load"
+            and _place(site) != own
+            and has_fixed_address(evidence, site) > 0
+            and not _is_one_for_all(site, store)
+        )
         for site in inside
+    )
+
+
+def _is_one_for_all(load: Site, store: Site) -> bool:
+    """Returns whether all lanes load one address, while each stores to its own."""
+    return (
+        load.sectors is not None and load.sectors <= load.executed < (store.sectors or 0.0) / _SEVERAL_SECTORS
     )
 
 

@@ -8,6 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import base_of
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
+    find_address_work,
     find_processing,
     has_fixed_address,
     sources_of,
@@ -115,7 +116,10 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    moving = dict.fromkeys([*staged, *stores, *loads], part)
+    # What computes the addresses goes with the loads that need them.
+    inside = {evidence.innermost_loop(site) for site in staged}
+    addresses = [site for site in find_address_work(evidence) if evidence.innermost_loop(site) in inside]
+    moving = dict.fromkeys([*staged, *stores, *loads, *addresses], part)
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, FOUR_CHAINS, Candidate
+from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_loads_kept_apart, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -58,6 +58,8 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         site: part * (EIGHTFOLD if site in turns else _overlapped(evidence, under_way[site]))
         for site, part in useful.items()
     }
+    # Copies of 16 bytes pass L1 by, whose lines other warps of the SM may have used (PTX ISA, "cp.async": `.cg` caches in L2 alone).
+    past_l1 = [site for site in turns if site.width == WIDEST_BITS]
     warps = evidence.find("active_warps")
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
@@ -69,7 +71,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(
-            {"l1": evidence.part_of_l1(staged)},
+            {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
                 **evidence.waiting_for(fractions, "long_scoreboard"),
                 **evidence.waiting_for(_waiting_for_tiles(evidence, turns), "barrier"),

@@ -132,6 +132,27 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
     return position in seen
 
 
+def is_gathered(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
+
+    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else.
+    """
+    bytes_wide = site.width // 8
+    # `IMAD.WIDE R2, R4, 0x4, R6` and `LEA R2, P0, R4, R6, 0x2`: the index stands third from the end.
+    scaled_by = {"IMAD": (-2, hex(bytes_wide)), "LEA": (-1, hex(bytes_wide.bit_length() - 1))}
+    for writer in sources_of(evidence, site):
+        operands = writer.instruction.operands
+        place, factor = scaled_by.get(writer.instruction.name, (0, ""))
+        if writer.position < site.position and len(operands) > 3 and operands[place] == factor:
+            index = set(_REGISTER.findall(operands[-3]))
+            if any(
+                one.kind == "global load" and index & set(written_registers(one.instruction))
+                for one in sources_of(evidence, writer)
+            ):
+                return True
+    return False
+
+
 @lru_cache(maxsize=64)
 def _changed_in(loop: Loop) -> frozenset[str]:
     return frozenset(register for one in loop.body for register in written_registers(one))

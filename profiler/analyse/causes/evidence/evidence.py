@@ -24,6 +24,9 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
 
+# What L1 may hold; it passes stores and atomics on.
+_LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -157,7 +160,7 @@ class Evidence:
         fractions = {site: part for site, part in fractions.items() if site not in self.retried}
         resources = _share(_use_of_units(fractions), self._units)
         resources["l1"] = self.part_of_l1(fractions)
-        resources["l2"] = self._part_of_sectors(fractions)
+        resources["l2"] = self._part_of_l2(fractions)
         return Effect(resources, self.waiting_for(fractions))
 
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
@@ -170,6 +173,33 @@ class Evidence:
     def _part_of_sectors(self, fractions: Mapping[Site, float]) -> float:
         touched = sum(part * (site.sectors or 0.0) for site, part in fractions.items())
         return touched / self.sectors if self.sectors else 0.0
+
+    def added_in_l2(self, sites: Iterable[Site]) -> float:
+        """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
+        arriving = sum(self._arriving(site) for site in self.sites)
+        held = sum((site.sectors or 0.0) - self._arriving(site) for site in sites)
+        return held / arriving if arriving else 0.0
+
+    def _part_of_l2(self, fractions: Mapping[Site, float]) -> float:
+        """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
+        arriving = sum(self._arriving(site) for site in self.sites)
+        return (
+            sum(part * self._arriving(site) for site, part in fractions.items()) / arriving
+            if arriving
+            else 0.0
+        )
+
+    def _arriving(self, site: Site) -> float:
+        return (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
+
+    @cached_property
+    def missing_l1(self) -> float:
+        """Returns the part of the loaded sectors that L1 requests from L2, where it got all that is stored."""
+        loaded = sum(site.sectors or 0.0 for site in self.sites if site.kind in _LOOKED_UP)
+        arrived = self.figures.get("l2_sectors")
+        if not loaded or arrived is None:
+            return 1.0
+        return min(1.0, max(0.0, arrived - (self.sectors - loaded)) / loaded)
 
     @cached_property
     def sectors(self) -> float:

@@ -1,0 +1,85 @@
+"""What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import global_memory
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+BYTES = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U8 R5, [R2.64+0x1]", "LDG.E.U8 R6, [R2.64+0x2]")
+
+
+@pytest.mark.parametrize(
+    ("loads", "sectors", "named"),
+    [
+        (BYTES, 3, True),  # 96 bytes of a warp's pixels
+        (BYTES, 4, True),  # that start inside a sector
+        (BYTES, 12, False),  # other lanes' pixels lie apart
+        (BYTES[:1], 3, False),  # of each pixel, two bytes are not used
+        ((BYTES[0], BYTES[2]), 3, False),
+        ((BYTES[0], "LDG.E.U8 R5, [R8.64+0x1]", "LDG.E.U8 R6, [R10.64+0x2]"), 3, False),  # of other arrays
+    ],
+)
+def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(loads, sectors, named):
+    facts = {place: {"sectors": 100.0 * sectors, "ideal_sectors": 100.0} for place in range(len(loads))}
+    found = list(global_memory.detect_narrow(evidence_of(*loads, "EXIT", facts=facts)))
+    assert bool(found) == named
+    for candidate in found:
+        assert candidate.effect.resources["lsu"] == pytest.approx(15 / 16)
+
+
+@pytest.mark.parametrize(
+    ("stored", "acting", "launched"),
+    [
+        ("STS [R8], R5", 1.0, 15 / 16),  # the sum of a warp
+        ("STS [R8], R5", 0.125, 15 / 16),  # of a block of eight warps
+        ("STS [R8], R5", 32.0, 0.0),  # a value of each thread
+        ("STS [R8], R5", None, 0.0),
+        ("ATOMS.ADD R5, [R8], R5", 1.0, 0.0),  # one for each element
+    ],
+)
+def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored, acting, launched):
+    lines = (
+        "LDG.E.U8 R4, [R2.64]",
+        "SHFL.BFLY PT, R5, R4, 0x1, 0x1f",
+        stored,
+        "BAR.SYNC 0x0",
+        "LDS R6, [R9]",
+    )
+    facts = {0: {"sectors": 100.0, "ideal_sectors": 100.0}, 2: {"acting": acting, "lanes": 32.0}}
+    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources.get("launch", 0.0) == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "mended"),
+    [
+        (("IMAD.WIDE R8, R4, 0x4, R10",), 1),  # x[index[i]]
+        (("LEA R8, P0, R4, R10, 0x2", "LEA.HI.X R9, R4, R11, RZ, 0x2, P0"), 1),
+        (("IMAD.WIDE R8, R4, 0x400, R10",), 2),  # a row that was looked up
+        (("IMAD.WIDE R8, R6, 0x4, R10",), 2),  # an index that was computed
+    ],
+)
+def test_lanes_whose_elements_data_scatters_are_not_brought_together(addresses, mended):
+    lines = ("LDG.E R4, [R2.64]", *addresses, "LDG.E R5, [R8.64]", "EXIT")
+    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    facts = {0: apart, len(lines) - 2: apart}
+    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert len(candidate.weights) == mended
+    assert candidate.effect.resources["l2"] == pytest.approx(7 / 16 * mended)
+
+
+def test_scattered_elements_are_named_where_no_other_lanes_lie_apart():
+    lines = ("LDG.E R4, [R2.64]", "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        2: {"sectors": 3200.0, "ideal_sectors": 400.0},
+    }
+    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert {site.position for site in candidate.weights} == {2}

@@ -1,0 +1,85 @@
+"""Stores to one address in turns that the compiler unrolled, and values that a loop keeps in memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import redundant_accesses
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+TURN = ("LDG.E R6, [R2.64]", "FADD R4, R4, R6", "STG.E [R8.64], R4")
+
+
+def find_stores(*lines, **more):
+    return list(redundant_accesses.detect_redundant_stores(evidence_of(*lines, "EXIT", **more)))
+
+
+def test_of_four_stores_in_a_row_to_one_address_the_last_one_remains():
+    (candidate,) = find_stores(*TURN * 4)
+    assert "each of its 4 turns" in candidate.sentence
+    assert candidate.effect.resources["lsu"] == pytest.approx(1 / 2 * 3 / 4)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "BRA 0x50",  # one store or the other
+        "BAR.SYNC 0x0",  # others may read what was stored
+        "IADD3 R8, P1, R8, 0x4, RZ",  # another address
+        "MEMBAR.SC.GPU",
+    ],
+)
+def test_of_two_stores_to_one_address_both_are_needed_with_something_between_them(between):
+    assert find_stores(*TURN, "FADD R4, R4, R6", *TURN)
+    assert not find_stores(*TURN, between, *TURN)
+
+
+def test_unrolled_turns_count_beside_those_that_the_loop_makes():
+    turns = (*TURN * 2, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10")
+    (candidate,) = find_stores("MOV R4, RZ", *((line, 800.0) for line in turns))
+    assert "each of its 16 turns" in candidate.sentence
+
+
+@pytest.mark.parametrize(
+    ("waits", "saved"),
+    [
+        ((10, 10, 10, 10), 3 / 4),
+        ((70, 10, 10, 10), 3 / 10),  # the first load is waited for as long as before, as for device memory
+    ],
+)
+def test_loads_of_unrolled_turns_that_are_issued_together_wait_as_long_as_the_slowest(waits, saved):
+    facts = {3 * turn + 1: {"waits": {"long_scoreboard": wait}} for turn, wait in enumerate(waits)}
+    (candidate,) = find_stores(*TURN * 4, facts=facts)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("sectors", "named"), [(800.0, True), (3200.0, False)])
+def test_a_value_that_all_lanes_load_is_no_neighbour_of_what_each_of_them_stores(sectors, named):
+    lines = ("MOV R4, RZ", *((line, 800.0) for line in (*TURN, "@P0 BRA 0x10")))
+    facts = {1: {"sectors": sectors}, 3: {"sectors": 3200.0}}
+    assert bool(find_stores(*lines, facts=facts)) == named
+
+
+@pytest.mark.parametrize(("stored", "saved"), [("[R8.64]", 7 / 8), ("[R10.64]", 7 / 16)])
+def test_a_value_that_a_loop_keeps_in_memory_is_neither_loaded_nor_stored_in_a_register(stored, saved):
+    """Half of the accesses are loads and half are stores, of which the last remains."""
+    lines = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in lines), "EXIT")
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("arrived", "saved"), [(4400.0, 400 / 4400), (8000.0, 1 / 2), (None, 1 / 2)])
+def test_loads_that_hit_l1_are_no_work_of_l2(arrived, saved):
+    """4,000 sectors are loaded and as many stored; all that is stored goes to L2."""
+    figures = {} if arrived is None else {"l2_sectors": arrived}
+    facts = {0: {"sectors": 4000.0}, 1: {"sectors": 4000.0}}
+    evidence = evidence_of("LDG.E R6, [R2.64]", "STG.E [R8.64], R6", facts=facts, figures=figures)
+    load, store = evidence.sites
+    assert evidence.without({load: 1.0}).resources["l2"] == pytest.approx(saved)
+    assert evidence.without({store: 1.0}).resources["l2"] == pytest.approx(1 - saved)
