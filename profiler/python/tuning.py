@@ -30,6 +30,7 @@ from profiler.python.answers import ShowsItself
 from profiler.python.measuring import measure_one
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
+from profiler.store.runs.run_id import NAME_CHARACTERS
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, duration, shortened
 
@@ -152,7 +153,7 @@ def tune_function(
 
     def measure(settings: Mapping[str, Any], **more: Any) -> TunedPoint:
         point = TunedPoint(dict(settings), None)
-        called = "-".join([name, *str(point).replace("=", "-").split()])
+        called = _run_name(name, point)
         work = {what: one(**settings) for what in _WORK if callable(one := options.get(what))}
         try:
             found = measure_one(
@@ -188,13 +189,22 @@ def tune_function(
     return Tuning(name, (*decided, *rest, *failed), _step(decided) if len(decided) > 1 else None)
 
 
+def _run_name(function: str, point: TunedPoint) -> str:
+    """Returns the name of the point's runs: that of the function with the values, and with the keywords if they fit."""
+    values = [f"{name}-{_shown(value)}" for name, value in point.settings.items()]
+    named = "-".join([function, *values])
+    if len(named) <= NAME_CHARACTERS:
+        return named
+    return "-".join([function, *map(_shown, point.settings.values())])  # else several would have one name
+
+
 def _combinations(
     function: Callable[..., Any], arguments: Sequence[Any], over: Mapping[str, Iterable[Any]]
 ) -> list[dict[str, Any]]:
     """Returns the keywords of each combination, which the function has to take."""
     values = {
         name: list(one) if isinstance(one, Iterable) and not isinstance(one, str) else []
-        for name, one in over.items()
+        for name, one in (over.items() if isinstance(over, Mapping) else ())
     }
     if not values or not all(values.values()):
         raise TypeError(

@@ -62,6 +62,7 @@ print([(one.ns, one.decides, len(one.measurement.to_pandas("timings"))) for one 
     [
         ("scaled, x, over={'BLOK': [1]}", "TypeError: scaled(x, BLOCK, num_warps=4) cannot be called with these arguments"),
         ("scaled, x, over={'BLOCK': 512}", "TypeError: over={'BLOCK': 512} must give the values of each keyword, such as"),
+        ("scaled, x, over=['BLOCK']", "TypeError: over=['BLOCK'] must give the values of each keyword"),
         ("scaled, x, over={}", "TypeError: over={} must give the values of each keyword"),
         ("raises, over={'x': [1, 2]}", "NoPointWorks: raises: none of 2 combinations can be measured"),
         ("scaled, x, over=OVER, BLOCKS=3", "TypeError: measure has no option BLOCKS; it has"),
@@ -128,3 +129,16 @@ ranked = prof.tune(scaled, x, over={{"BLOCK": [256, 512], "num_warps": [4]}}, by
 print([(one.settings["BLOCK"], one.measurement.manifest.facts.bytes) for one in ranked])
 """)
     assert found.stdout.splitlines()[-1] == "[(512, 4096), (256, 2048)]", found.stderr
+
+
+def test_the_runs_of_two_combinations_of_many_keywords_have_two_names(measuring):
+    """The name of a run has 60 characters, of which the keywords alone take more here."""
+    found = measuring.run(f"""
+def product(x, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages):
+    return fast(x)
+over = {{"BLOCK_M": [128], "BLOCK_N": [256], "BLOCK_K": [64], "GROUP_M": [8], "num_warps": [8], "num_stages": [3, 4]}}
+prof.tune(product, x, over=over, {BRIEF})
+""")
+    assert found.returncode == 0, found.stderr
+    names = {run_id.name for run_id in measuring.runs.ids()}
+    assert names == {"product-128-256-64-8-8-3", "product-128-256-64-8-8-4"}
