@@ -145,8 +145,8 @@ def tune(
         measure(partial(softmax, **tuned.settings), x)
 
     Each combination is verified and timed in one fresh process, and the best few once more as `measure` does it, which
-    decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of `measure`;
-    nothing is profiled unless `profile` is true, and then the best few are.
+    decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of `measure`, and
+    `bytes` and `flops` may be functions of the values. Nothing is profiled unless `profile` is true, and then the best few are.
     """
     from profiler.python.tuning import tune_function
 

@@ -9,6 +9,7 @@ from html import unescape
 from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mypy import api as mypy_api
 
@@ -80,6 +81,24 @@ def test_of_several_kernels_one_is_chosen_by_its_place_or_by_its_name(reports):
         with pytest.raises(KernelNotFound, match="3 kernels have 'o' in their names") as caught:
             several["o"]
         assert len(caught.value.details) == 3
+        assert several[np.int64(1)] == several[1]
+        assert [name in several for name in ("offset", "o", "no such kernel", 0)] == [
+            True,
+            False,
+            False,
+            False,
+        ]
+        with pytest.raises(TypeError, match="'slice' object cannot be interpreted as an integer"):
+            several[:1]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_check_of_a_recording_against_itself_says_which_argument_is_which(reports, recorded, stored):
+    (run, *_) = recorded.open_all(recorded.ids())
+    side = run if stored else reports / "several.ncu-rep"
+    with pytest.raises(RunNotFound) as caught:
+        profiler.check(side, baseline=side)
+    assert caught.value.remedy == "Give the new recording first, and the older one as `baseline`."
 
 
 def test_an_answer_about_several_kernels_says_how_to_get_what_only_one_has(reports):
@@ -349,7 +368,7 @@ def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
     assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=900).passed
     with pytest.raises(RunNotFound, match="the same recording on both sides") as caught:
         profiler.check(runs["gemm-6"], baseline=runs)
-    assert caught.value.remedy.endswith("and the older ones with `baseline`.")
+    assert caught.value.remedy == "Give the new recording first, and the older one as `baseline`."
     with pytest.raises(RunNotFound, match="nowhere"):
         profiler.check(runs["gemm-6"], baseline="nowhere")
 

@@ -6,7 +6,9 @@ An answer about one kernel and one about several have the same ways in: `.sheets
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from msgspec import Struct
@@ -122,6 +124,10 @@ class _Several:
 
     def __bool__(self) -> bool:
         return True
+
+    def __contains__(self, kernel: object) -> bool:
+        """Returns True if one kernel has this name, as `[name]` understands it."""
+        return is_there(self._kernels(), kernel)
 
 
 class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
@@ -239,8 +245,8 @@ def _all_answer(document: Document) -> Document:
 
 def chosen(label: str, answers: Sequence[_Answer], kernels: Sequence[str], wanted: int | str) -> _Answer:
     """Returns the answer about the kernel at a place, with a name, or with a name of which this is the only part."""
-    if isinstance(wanted, int):
-        return answers[wanted]
+    if not isinstance(wanted, str):
+        return answers[index(wanted)]  # also of NumPy's integers; a slice is refused
     found = [place for place, name in enumerate(kernels) if name == wanted]
     found = found or [place for place, fits in enumerate(search_typed(wanted, kernels)) if fits]
     if len(found) != 1:
@@ -257,11 +263,18 @@ def chosen(label: str, answers: Sequence[_Answer], kernels: Sequence[str], wante
     return answers[found[0]]
 
 
-def index_frame(index: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
+def is_there(kernels: Sequence[str], wanted: object) -> bool:
+    """Returns True if `chosen` finds a kernel with this name."""
+    with suppress(KernelNotFound):
+        return isinstance(wanted, str) and bool(chosen("", kernels, kernels, wanted))
+    return False
+
+
+def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
     """Returns a row for each entry, with one column of names, which are cut: long ones hide all else."""
     import pandas as pd
 
-    found = pd.DataFrame(map(asdict, index), columns=kind.__struct_fields__)
+    found = pd.DataFrame(map(asdict, entries), columns=kind.__struct_fields__)
     names = [shortened(name, _NAME_WIDTH) for name in found["kernel"]]
     return found.drop(columns="kernel_name").assign(kernel=names)
 

@@ -18,7 +18,7 @@ from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
 from profiler.present.document import Caution, Document, Facts
-from profiler.python.answers import Sheet, chosen, document_cell, index_frame
+from profiler.python.answers import Sheet, chosen, document_cell, index_frame, is_there
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, duration, shortened
@@ -67,6 +67,10 @@ class Recording(Run):
     def __getitem__(self, kernel: int | str) -> Sheet:
         """Returns the sheet of one kernel, by its place in `.kernels` or by its name."""
         return self._sheet(chosen(self.label, self.kernels, self.kernels, kernel))
+
+    def __contains__(self, kernel: object) -> bool:
+        """Returns True if one kernel has this name, as `[name]` understands it."""
+        return is_there(self.kernels, kernel)
 
     def top(self, count: int | None = None) -> pd.DataFrame:
         """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`.

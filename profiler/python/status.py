@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,7 +36,9 @@ def _show(text: str) -> None:
             _cell.update(shown.Pretty(text))
         _cell = _cell if text else None
     elif sys.stderr.isatty():
-        print(_CLEAR_LINE, text, sep="", end="", file=sys.stderr, flush=True)
+        # What is wider than the window would go on in a second line, which nothing clears.
+        room = shutil.get_terminal_size().columns - 1
+        print(_CLEAR_LINE, text[:room], sep="", end="", file=sys.stderr, flush=True)
 
 
 def _is_notebook() -> bool:

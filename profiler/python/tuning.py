@@ -24,12 +24,13 @@ from profiler.errors import (
     ResultWrong,
 )
 from profiler.measure.functions.measure import function_name
-from profiler.present.document import Cell, Column, Document, Facts, Row, Table, Text
+from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
 from profiler.python.answers import ShowsItself
 from profiler.python.measuring import measure_one
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
+from profiler.store.runs.run_id import NAME_CHARACTERS
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, duration, shortened
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _WITHIN_PCT = 5.0  # as `prof tune` has it: farther apart than one process differs from another
 _MOST_AGAIN = 4
 _REASON_WIDTH = 240
+_WORK = ("bytes", "flops")  # of one call, which may depend on the values
 # A combination may be too much for the GPU, or wrong. Anything else, such as a missing GPU, is no fault of a combination.
 _OF_A_POINT = (ProgramFailed, ProgramTimedOut, ResultWrong, DeviceMemoryFull)
 
@@ -115,8 +117,8 @@ class Tuning(ShowsItself):
 
     def _document(self) -> Document:
         names = [Column(name, right=True) for name in self.points[0].settings]
-        timed = [one for one in self.points if one.measurement]
-        rows = [Row(self._cells(one), "plain" if place else "good") for place, one in enumerate(timed)]
+        timed = [(one, one.measurement) for one in self.points if one.measurement]
+        rows = [Row(self._cells(one), "plain" if place else "good") for place, (one, _) in enumerate(timed)]
         problems = [(str(one), shortened(one.problem, _REASON_WIDTH)) for one in self.points if one.problem]
         columns = (
             Column("time", "duration"), Column("slower %", "percent"), Column("reference", "duration"),
@@ -124,10 +126,10 @@ class Tuning(ShowsItself):
         )  # fmt: skip
         best = f"The best of {len(self)} is {self.points[0]}: {duration(self.best.ns)}."
         second = [Text(f"The second, {self.points[1]}, {step_text(self.second)}.")] if self.second else []
+        said = dict.fromkeys(one for point, found in timed if point.decides for one in found.cautions)
+        answer: list[Block] = [Text(best, strong=True), *second, *map(Caution, said)]
         table = Table((*names, *columns), rows, drops_empty=True)
-        return Document(
-            self.name, [[Text(best, strong=True), *second], [table], [Facts(problems)]], opening=3
-        )
+        return Document(self.name, [answer, [table], [Facts(problems)]], opening=3)
 
 
 def _shown(value: object) -> str:
@@ -151,11 +153,12 @@ def tune_function(
 
     def measure(settings: Mapping[str, Any], **more: Any) -> TunedPoint:
         point = TunedPoint(dict(settings), None)
-        called = "-".join([name, *str(point).replace("=", "-").split()])
+        called = _run_name(name, point)
+        work = {what: one(**settings) for what in _WORK if callable(one := options.get(what))}
         try:
             found = measure_one(
                 partial(function, **settings), arguments, reference, runs, namespace,
-                name=called, **{**options, **more},
+                name=called, **{**options, **work, **more},
             )  # fmt: skip
         except _OF_A_POINT as error:
             why = error.message.removeprefix(f"'{called}' ").removeprefix("cannot be measured: ")
@@ -166,22 +169,33 @@ def tune_function(
     for one in combinations:
         with status(f"{len(once) + 1} of {len(combinations)}"):
             once.append(measure(one, profile=False, processes=1))
-    ranked = sorted(once, key=lambda one: one.ns)
-    if ranked[0].measurement is None:
+    options = {"profile": False, **options}
+    rest = sorted(once, key=lambda one: one.ns)
+    decided: list[TunedPoint] = []
+    failed: list[TunedPoint] = []
+    while not decided and rest and rest[0].measurement:
+        near = [one for one in rest if one.ns <= rest[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
+        rest = rest[len(near) :]
+        with status("again"):
+            again = [replace(measure(one.settings), decides=True) for one in near]
+        decided = sorted((one for one in again if one.measurement), key=lambda one: one.ns)
+        failed += [replace(one, decides=False) for one in again if not one.measurement]
+    if not decided:
         raise NoPointWorks(
-            f"{name}: none of {counted(len(ranked), 'combination', 'combinations')} can be measured",
-            details=[f"  {one}: {one.problem}" for one in ranked],
+            f"{name}: none of {counted(len(once), 'combination', 'combinations')} can be measured",
+            details=[f"  {one}: {one.problem}" for one in (*failed, *rest)],
             remedy="Call the function by hand with one of them.",
         )
-    near = [one for one in ranked if one.ns <= ranked[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
-    options = {"profile": False, **options}
-    with status("again"):
-        again = [(one, measure(one.settings)) for one in near]
-    found = [replace(two, decides=True) for _, two in again if two.measurement]
-    decided = sorted(found, key=lambda one: one.ns)
-    failed = [replace(one, problem=two.problem) for one, two in again if not two.measurement]
-    points = (*decided, *sorted([*failed, *ranked[len(near) :]], key=lambda one: one.ns))
-    return Tuning(name, points, _step(decided) if len(decided) > 1 else None)
+    return Tuning(name, (*decided, *rest, *failed), _step(decided) if len(decided) > 1 else None)
+
+
+def _run_name(function: str, point: TunedPoint) -> str:
+    """Returns the name of the point's runs: that of the function with the values, and with the keywords if they fit."""
+    values = [f"{name}-{_shown(value)}" for name, value in point.settings.items()]
+    named = "-".join([function, *values])
+    if len(named) <= NAME_CHARACTERS:
+        return named
+    return "-".join([function, *map(_shown, point.settings.values())])  # else several would have one name
 
 
 def _combinations(
@@ -190,7 +204,7 @@ def _combinations(
     """Returns the keywords of each combination, which the function has to take."""
     values = {
         name: list(one) if isinstance(one, Iterable) and not isinstance(one, str) else []
-        for name, one in over.items()
+        for name, one in (over.items() if isinstance(over, Mapping) else ())
     }
     if not values or not all(values.values()):
         raise TypeError(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from profiler.errors import ProfError
 from profiler.present.document import Chart, CodeBlock, Document, Table
 
+_BASELINE = "Give the new recording first, and the older one as `baseline`"
 # What a command prints, and what means the same to somebody who calls functions; longer texts before their parts.
 _WORDS = {
     r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
@@ -34,6 +35,8 @@ _WORDS = {
     r"a kernel of your own with -lineinfo": (
         "a kernel of your own with them (CuPy: options=('-lineinfo',); Numba: lineinfo=True)"
     ),
+    r"Give the new runs with --runs .*? with --baseline": _BASELINE,
+    r"Give the older report with --baseline .*? NEW\.ncu-rep": f"{_BASELINE}.",
     r"with --runs": "with `runs`",
     r"with --baseline": "with `baseline`",
     r"--launches": "`launches`",

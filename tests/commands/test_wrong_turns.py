@@ -215,3 +215,17 @@ def test_a_report_named_without_its_ending_is_found_and_not_read(prof_here, repo
     result = prof_here("show", "k1")
     assert result.returncode == 21
     assert "There is a report of that name: give k1.ncu-rep" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["check", "5", "6", "-k", "f<int>"], "prof check --baseline 5 6 -k 'f<int>'\n"),
+        (["ladder", "my sum", "--view", "memory"], "prof ladder --ladder 'my sum' --view memory\n"),
+        (["diff", "my old.ncu-rep", "new.ncu-rep"], "prof compare 'my old.ncu-rep' new.ncu-rep\n"),
+    ],
+    ids=["an operator of the shell", "a space", "a space in a file's name"],
+)
+def test_what_to_type_is_quoted_as_a_shell_needs_it(prof_here, tmp_path, monkeypatch, typed, told):
+    monkeypatch.chdir(tmp_path)
+    assert prof_here(*typed).stderr.endswith(told)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import errno
 import fcntl
 import gc
 import importlib
@@ -54,20 +55,16 @@ _SET_NAME = 15  # Linux's PR_SET_NAME
 _CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}, 0x8000  # its call by architecture, and a flag
 _SPAWNED = b"spawn_main"
 _READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON")  # variables that the loader and an interpreter read
-_SET_LATER = (
-    "LD_LIBRARY_PATH",
-    "PYTHONPATH",
-    "PYTHONDONTWRITEBYTECODE",
-)  # of these, what `_become` does again
-_LEFT_BEHIND = (
-    "PYTHONHASHSEED",
-)  # a nanny of Dask sets it in the process that starts it, and no test needs it
+# Of these, what `_become` does again, and what a nanny of Dask sets in the process that starts it and no test needs.
+_SET_LATER = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+_LEFT_BEHIND = {"PYTHONHASHSEED"}
 # So the libraries that are imported start no thread of their own.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 _MAY_BE_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)  # which is inherited; others are not
 
 UNFORKED = {"PROF_TESTS_UNFORKED": "1"}  # the environment of a process that spawns others as ever
 _origins: list[_Origin] = []  # one, from when it is needed first
+_origins_lock = threading.Lock()
 _generations = 0  # of processes that this one may spawn, if it was forked
 
 
@@ -169,7 +166,14 @@ def _fork(
     blocked = [int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, ())]
     ignored = [int(one) for one in _MAY_BE_IGNORED if signal.getsignal(one) is signal.SIG_IGN]
     job = _Job(after, folder, environment, list(descriptors), leads, generations, blocked, ignored)
-    return _origin().fork(job, list(descriptors.values()))
+    try:
+        return _origin().fork(job, list(descriptors.values()))
+    except ConnectionError:  # it has ended, as when memory is short, and has not read what it was asked
+        print("The process that others are forked from has ended. Another is started.", file=sys.__stderr__)
+    try:
+        return _origin().fork(job, list(descriptors.values()))
+    except ConnectionError as error:
+        raise RuntimeError("no process can be forked: the one to fork from ends as it starts") from error
 
 
 def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
@@ -180,9 +184,8 @@ def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
         return False
     started = _origin().started_with
     read = {name for name in environment.keys() | started.keys() if name.startswith(_READ_AT_START)}
-    return all(
-        environment.get(name) == started.get(name) for name in read.difference(_SET_LATER, _LEFT_BEHIND)
-    )
+    read -= _SET_LATER | _LEFT_BEHIND
+    return all(environment.get(name) == started.get(name) for name in read)
 
 
 class _Origin:
@@ -199,8 +202,25 @@ class _Origin:
         with self._lock, tempfile.TemporaryFile() as request:
             request.write(json.dumps(job).encode("utf-8", "surrogateescape"))
             request.seek(0)
-            socket.send_fds(self._socket, [b"?"], [request.fileno(), *descriptors])
-            return int(self._socket.recv(32))
+            try:
+                socket.send_fds(self._socket, [b"?"], [request.fileno(), *descriptors])
+                answer = self._socket.recv(32)
+            except BaseException:  # also an interrupt: the answer to this request is none to the next one
+                self.forget()
+                raise
+            if not answer:
+                self.forget()
+                raise RuntimeError(
+                    "the process that others are forked from has ended while it was asked for one"
+                )
+        if (pid := int(answer)) < 0:
+            raise OSError(-pid, f"cannot fork: {os.strerror(-pid)}")
+        return pid
+
+    def forget(self) -> None:
+        """Has the next process forked from another origin."""
+        self._socket.close()
+        _origins[:] = [one for one in _origins if one is not self]
 
     def end(self) -> None:
         self._socket.close()
@@ -213,9 +233,10 @@ def origin_pid() -> int:
 
 
 def _origin() -> _Origin:
-    if not _origins:
-        _origins.append(_start_origin())
-    return _origins[0]
+    with _origins_lock:
+        if not _origins:
+            _origins.append(_start_origin())
+        return _origins[0]
 
 
 def _start_origin() -> _Origin:
@@ -239,7 +260,11 @@ def _serve(asked: socket.socket) -> _Job:
         message, descriptors, *_ = socket.recv_fds(asked, 1, 64)
         if not message:
             os._exit(0)
-        if (pid := _fork_beside()) == 0:
+        try:
+            pid = _fork_beside()
+        except OSError as error:  # too many processes, or no memory: who asked is told, and may ask again
+            pid = -(error.errno or errno.EAGAIN)
+        if pid == 0:
             with os.fdopen(descriptors[0], "rb", closefd=False) as request:
                 job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
             asked.detach()  # its number may be that of another descriptor now
@@ -282,9 +307,8 @@ def _become(job: _Job) -> None:
     for number in job.ignored:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, job.blocked)
-    ctypes.CDLL(None).prctl(
-        _SET_NAME, _SPAWNED if "--multiprocessing-fork" in job.words else b"python", 0, 0, 0
-    )
+    name = _SPAWNED if "--multiprocessing-fork" in job.words else b"python"
+    ctypes.CDLL(None).prctl(_SET_NAME, name, 0, 0, 0)
     os.chdir(job.folder)
     known_places, known_to_dask = os.environ.get("LD_LIBRARY_PATH", ""), _of_dask(os.environ)
     os.environ.clear()
@@ -313,8 +337,7 @@ def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
     """
     global _generations  # noqa: PLW0603 - it is this process's own
     ours, theirs = socket.socketpair()
-    # A signal to the whole group is for those that were asked for: one that ended the origin here would leave its parent without an answer.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _MAY_BE_IGNORED)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _MAY_BE_IGNORED)  # as in the first origin, below
     if (pid := os.fork()) == 0:
         nowhere = os.open(os.devnull, os.O_RDWR)
         _keep({0: nowhere, 1: nowhere, 2: nowhere, 3: theirs.fileno()})
@@ -358,6 +381,8 @@ def _main(words: list[str]) -> None:
 
 if __name__ == "__main__":
     gc.disable()
+    # A signal to the whole group is for those that are forked, each of which is given the mask of who asked for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _MAY_BE_IGNORED)
     _started_with = dict(os.environ)
     for _name in _IMPORTED:
         importlib.import_module(_name)

@@ -6,6 +6,8 @@ So is what it spawns, its reader of reports for example.
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -77,3 +79,72 @@ def test_a_forked_process_spawns_ordinary_children_where_that_is_asked_for(spawn
 
 def test_a_forked_process_that_survives_an_interrupt_of_its_group_spawns_forked_children_still(spawning):
     assert spawning(INTERRUPTED="1") == "True True set later 5 7\n"
+
+
+def origin_that(ends_by: int) -> int:
+    forked.run(HAS_IMPORTS, check=True, capture_output=True)
+    pid = forked.origin_pid()
+    os.kill(pid, ends_by)
+    return pid
+
+
+def test_another_process_to_fork_from_is_started_where_it_was_killed_and_that_is_said(capfd, monkeypatch):
+    monkeypatch.setattr(sys, "__stderr__", sys.stderr)
+    before = origin_that(ends_by=signal.SIGKILL)
+    os.waitpid(before, 0)
+    found = forked.run(HAS_IMPORTS, capture_output=True, text=True, check=True)
+    assert (found.stdout, forked.origin_pid() != before) == ("True\n", True)
+    assert capfd.readouterr().err == (
+        "The process that others are forked from has ended. Another is started.\n"
+    )
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_that_is_meant_for_the_tests_leaves_the_process_that_others_are_forked_from(sent):
+    before = origin_that(ends_by=sent)
+    found = forked.run([sys.executable, "-c", "import signal; signal.raise_signal(15)"], capture_output=True)
+    assert (found.returncode, forked.origin_pid()) == (-15, before)
+
+
+REFUSED = """
+import errno, os, socket, sys, tempfile, threading
+import forked
+
+def refuse():
+    raise OSError(errno.EAGAIN, "cannot fork")
+
+forked._fork_beside = refuse  # root has no limit that a test could reach
+ours, theirs = socket.socketpair()
+threading.Thread(target=forked._serve, args=(theirs,), daemon=True).start()
+origin = forked._Origin(0, ours, {}, lambda: None)
+for _ in range(2):
+    try:
+        origin.fork(forked._Job([], "", {}, [], False, 0, [], []), [])
+    except BlockingIOError as error:
+        print(error, flush=True)
+"""
+
+
+def test_a_machine_that_has_no_room_for_a_process_ends_no_process_that_others_are_forked_from():
+    environment = {**os.environ, "PYTHONPATH": str(Path(forked.__file__).parent)}
+    found = forked.run([sys.executable, "-c", REFUSED], env=environment, capture_output=True, text=True)
+    assert found.stdout == 2 * "[Errno 11] cannot fork: Resource temporarily unavailable\n", found.stderr
+
+
+def test_an_answer_that_was_not_waited_for_is_not_taken_for_that_to_the_next_request(monkeypatch):
+    forked.run(HAS_IMPORTS, check=True, capture_output=True)
+    (origin,) = forked._origins  # private: its answer is left unread, as when a time limit ends a test here
+    before = origin.pid
+
+    class Interrupted:
+        def __init__(self, asked: socket.socket) -> None:
+            self.fileno, self.sendmsg, self.close = asked.fileno, asked.sendmsg, asked.close
+
+        def recv(self, _: int) -> bytes:
+            raise TimeoutError
+
+    monkeypatch.setattr(origin, "_socket", Interrupted(origin._socket))  # private: as above
+    with pytest.raises(TimeoutError):
+        forked.run(HAS_IMPORTS)
+    assert forked.run(HAS_IMPORTS, capture_output=True, text=True, check=True).stdout == "True\n"
+    assert forked.origin_pid() != before

@@ -6,6 +6,7 @@ words than it takes, wherever its options stand between them.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -66,7 +67,7 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     if first.endswith(REPORT_SUFFIXES):
         others = [word for word in words if not word.startswith("-")]
         verb = "show" if len(others) == 1 else "compare"
-        return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
+        return f"say what to do with the report: prof {verb} {_typed(words)}"
     return _another_word(words)
 
 
@@ -74,7 +75,7 @@ def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most
     """Returns what to type instead of a verb with these words, which are more than the `most` that it takes, and these options."""
     first, others = words[0], words[1:]
     if verb == "ladder":
-        return _instead_of_a_ladder(printable(first), printable(" ".join([*others, *options])))
+        return _instead_of_a_ladder(_typed([first]), _typed([*others, *options]))
     if verb in _BY_OPTION and (hint := _by_option(verb, first, [*others, *options])):
         return hint
     if verb == "query":
@@ -82,12 +83,12 @@ def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most
     if verb == "check":
         return _baseline_by_option(first, others[0], options)
     if verb in _OF_A_RUNG and others[:1] and others[0].isdecimal() and _is_ladder(first):
-        rest = printable(" ".join([*others, *options]))
-        return f"name a ladder by an option: prof {verb} {rest} --ladder {printable(first)}"
+        rest = _typed([*others, *options])
+        return f"name a ladder by an option: prof {verb} {rest} --ladder {_typed([first])}"
     if verb in _TAKES and (hint := _too_many(verb, words)):
         return hint
     taken = counted(most, "word", "words") if most else "no words"
-    extra = printable(" ".join(words[most:]))
+    extra = _typed(words[most:])
     return f"prof {verb} takes {taken} beside its options: leave out {extra}, or see `prof {verb} --help`"
 
 
@@ -103,11 +104,11 @@ def _format_by_option(options: Sequence[str]) -> str | None:
 
 def _by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
     """Returns the hint where a verb got a kernel or a ladder without the option for it."""
-    rest = printable(" ".join(others))
+    rest = _typed(others)
     if word.replace("-", "").isdecimal():
-        return f"name a kernel by an option: prof {verb} --kernel {printable(word)} {rest}".rstrip()
+        return f"name a kernel by an option: prof {verb} --kernel {_typed([word])} {rest}".rstrip()
     if not word.startswith("-") and _is_ladder(word):
-        return f"name a ladder by an option: prof {verb} --ladder {printable(word)} {rest}".rstrip()
+        return f"name a ladder by an option: prof {verb} --ladder {_typed([word])} {rest}".rstrip()
     return None
 
 
@@ -139,7 +140,7 @@ def _baseline_by_option(before: str, after: str, options: Sequence[str]) -> str:
 
     if stored_first := how_to_check_reports(Path(before), Path(after)):
         return f"store the reports first: {printable(stored_first)}"
-    return f"give the baseline by an option: prof check --baseline {printable(' '.join([before, after, *options]))}"
+    return f"give the baseline by an option: prof check --baseline {_typed([before, after, *options])}"
 
 
 def _another_word(words: Sequence[str]) -> str | None:
@@ -153,7 +154,7 @@ def _another_word(words: Sequence[str]) -> str | None:
     near = _MEANT.get(first)
     if near is None:
         return None
-    return f"there is no command '{printable(first)}'; did you mean: prof {printable(' '.join([near, *words[1:]]))}"
+    return f"there is no command '{printable(first)}'; did you mean: prof {_typed([near, *words[1:]])}"
 
 
 def _too_many(verb: str, words: Sequence[str]) -> str | None:
@@ -161,15 +162,20 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
     from profiler.store.reports.near import REPORT_SUFFIXES
 
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
-    named = printable(" ".join(reports))
+    named = _typed(reports)
     if len(reports) > _TAKES[verb]:
-        pair = f"prof compare {printable(' '.join(reports[:2]))}"
+        pair = f"prof compare {_typed(reports[:2])}"
         whole = f"prof report {named} -o report.html"
         return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
     if all(word.isdecimal() for word in words):
-        kernels, first_two = printable(" ".join(words)), printable(" ".join(words[:2]))
+        kernels, first_two = _typed(words), _typed(words[:2])
         takes = "one kernel" if verb == "show" else "two kernels"
         return f"prof {verb} takes {takes}: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
     if list(words[: len(reports)]) == reports and len(words) == len(reports) + 1:
-        return f"name a kernel by an option: prof {verb} {named} -k {printable(words[-1])}"
+        return f"name a kernel by an option: prof {verb} {named} -k {_typed(words[-1:])}"
     return None
+
+
+def _typed(words: Sequence[str]) -> str:
+    """Returns words as a shell takes them, so that a file `my report.ncu-rep` or a kernel `f<int>` can be typed as shown."""
+    return printable(shlex.join(words))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress
 from numbers import Number
 from typing import Any
 
@@ -108,16 +109,16 @@ def assign(array: Array, values: Array) -> None:
         array[...] = values
 
 
-MOST_KEPT_BYTES = (
-    8 << 30
-)  # of the host's memory, and as much again for the largest array while it is compared
+# Of the host's memory, and as much again for the largest array while it is compared.
+MOST_KEPT_BYTES = 8 << 30
+_COMPARED_AT_ONCE = 1 << 20  # values: NumPy's comparison takes several times the memory of what it compares
 
 
 class KeptArguments:
     """The arguments of calls, which find the arrays that a call writes, and put their values back before the next.
 
     Otherwise a function that works in place would meet in each call what the call before has left: an array that is
-    sorted already, or numbers that have grown beyond all bounds. `left_out` counts the bytes that are too many to keep.
+    sorted already, or numbers that have grown beyond all bounds. `left_out` counts the bytes that are not put back.
     """
 
     def __init__(self, arguments: Sequence[Any]) -> None:
@@ -125,7 +126,7 @@ class KeptArguments:
         self.left_out = kept = 0
         self._before: list[tuple[Array, np.ndarray[Any, Any]]] = []
         for array in leaves(self.values):
-            size = int(getattr(array, "nbytes", 0))
+            size = _host_bytes(array)
             if hasattr(array, "block_until_ready"):  # JAX never changes an array
                 continue
             if kept + size > MOST_KEPT_BYTES:
@@ -141,18 +142,41 @@ class KeptArguments:
         return bool(self._written)
 
     def find_written(self) -> None:
-        """Finds which arrays a call has changed, and keeps what they held where they lie."""
-        still: list[tuple[Array, np.ndarray[Any, Any]]] = []
-        for array, before in self._before:
-            if np.array_equal(host(array), before, equal_nan=is_real(array)):
-                still.append((array, before))
+        """Finds which arrays a call has changed, puts back what they held, and keeps it where they lie."""
+        changed = [not _holds(array, before) for array, before in self._before]
+        refused = []
+        for array, before in compress(self._before, changed):
+            try:
+                kept = with_values(array, before)
+                assign(array, kept)
+            except Exception:  # it is an expanded view, was given another shape, or its GPU is full
+                refused.append((array, before))
             else:
-                self._written.append((array, with_values(array, before)))
-        self._before = still
+                self._written.append((array, kept))
+        self.left_out += sum(_host_bytes(array) for array, before in refused if not _holds(array, before))
+        self._before = [
+            pair for pair, is_changed in zip(self._before, changed, strict=True) if not is_changed
+        ]
 
     def put_back(self) -> None:
         for array, before in self._written:
             assign(array, before)
+
+
+def _holds(array: Array, values: np.ndarray[Any, Any]) -> bool:
+    """Returns True if the array still has these values, and NaN where they are NaN."""
+    now = host(array)
+    if now.shape != values.shape:
+        return False
+    flat, before, with_nan = now.ravel(), values.ravel(), values.dtype.kind in "fc"
+    pieces = (slice(at, at + _COMPARED_AT_ONCE) for at in range(0, before.size, _COMPARED_AT_ONCE))
+    return all(np.array_equal(flat[one], before[one], equal_nan=with_nan) for one in pieces)
+
+
+def _host_bytes(array: Array) -> int:
+    """Returns the bytes that the array takes as one of NumPy."""
+    grows = 4 // array.dtype.itemsize if is_narrow(array) else 1
+    return int(getattr(array, "nbytes", 0)) * grows
 
 
 def is_real(array: Array) -> bool:
@@ -250,7 +274,7 @@ def _poisoned_run(function: AnyFunction, inputs: Sequence[Any]) -> list[int]:
     used = replaced(inputs, copied)
     result = function(*used)
     pairs = zip(leaves(inputs), leaves(used), strict=True)
-    written = [place for place, (before, after) in enumerate(pairs) if _differ(before, after)]
+    written = [place for place, (before, after) in enumerate(pairs) if not _holds(after, host(before))]
     for array in leaves(result):
         poison(array)
     return written
@@ -275,10 +299,6 @@ def _type_of(array: Array) -> str:
         return "exact" if "complex" not in str(array.dtype) else "float32"
     name = str(array.dtype).rpartition(".")[2]
     return name if name in _TOLERANCES or is_narrow(array) else "float32"
-
-
-def _differ(before: Array, after: Array) -> bool:
-    return not np.array_equal(host(before), host(after), equal_nan=is_real(before))
 
 
 def _compare(

@@ -100,7 +100,7 @@ class _Function(Kernel):
 
 @dataclass(frozen=True)
 class _Survey:
-    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that it did not keep."""
+    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that are not put back."""
 
     calls: int
     kernels: tuple[LaunchedKernel, ...]
@@ -152,8 +152,8 @@ def measure_function(
             found = _survey(device, job, plan)
             if found.left_out:
                 cautions.append(
-                    f"{found.left_out / 1e9:.1f} GB of the arguments are too many to put back: a function that changes "
-                    "them meets in each call what the call before has left"
+                    f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
+                    "be written: a function that changes them meets in each call what the call before has left"
                 )
             (folder / CALLS).write_text(str(found.calls))
             chosen = choose(job.label, found.kernels, plan.kernel)

@@ -19,7 +19,7 @@ from profiler.store.reports.near import COMPRESSED_SUFFIX, REPORT_SUFFIX
 TIMED_SUFFIX = "-timed"
 DEFAULT_PRESET = "default"
 HASH_CHARACTERS = 12
-_NAME_CHARACTERS = 60
+NAME_CHARACTERS = 60
 _RUN_ID = re.compile(
     rf"(?P<time>[0-9]{{8}}t[0-9]{{6}}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{{{HASH_CHARACTERS}}})"
 )
@@ -52,7 +52,7 @@ def id_time(moment: datetime) -> str:
 def path_name(name: str) -> str:
     """Turns any text into a name that is safe in a path: only [a-z0-9._-], no leading dot, never empty."""
     safe = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip(".-_")
-    return safe[:_NAME_CHARACTERS].strip(".-_") or "report"
+    return safe[:NAME_CHARACTERS].strip(".-_") or "report"
 
 
 def rung_name(ladder: str, kernel: int) -> str:

@@ -93,3 +93,12 @@ def test_the_documentation_names_the_general_causes():
 def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_said):
     causes = in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)])
     assert (SAID in str(cause_blocks(causes, []))) == is_said
+
+
+def test_a_ceiling_that_stands_first_needs_no_reason():
+    """A fault below it may be the surest to help, and yet saves more than a ceiling, which saves nothing."""
+    ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)
+    assert ceiling.is_ceiling
+    assert SAID not in str(cause_blocks([ceiling, fault], []))
+    waiting, later = cause("dependent-chain", 12.0), cause("at-memory-bandwidth", 0.0)
+    assert SAID in str(cause_blocks([later, fault, waiting], []))

@@ -195,9 +195,36 @@ class Huge:
     shape, dtype, nbytes = (9 * 10**9,), np.dtype("uint8"), 9 * 10**9
 print(prof.measure(untouched, x, Huge(), profile=False, {BRIEF}).cautions[-1])
 """)
-    assert found.stdout.splitlines()[-1].startswith("9.0 GB of the arguments are too many to put back"), (
-        found.stderr
-    )
+    assert found.stdout.splitlines()[-1].startswith(
+        "9 GB of the arguments are not put back, because they are too many"
+    ), found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left_out"),
+    [("y, np.broadcast_to(y, (2, 1000))", ""), ("y, np.broadcast_to(hidden, (2, 1000))", "8e-06 GB of")],
+    ids=["put back with what it is a view of", "nothing else holds its values"],
+)
+def test_an_argument_that_shows_what_a_call_wrote_and_refuses_to_be_written_fails_no_measurement(
+    measuring, arguments, left_out
+):
+    """PyTorch refuses to write an expanded tensor too, which a kernel may do."""
+    text = f"""
+import threading
+def make(lock):
+    def grows(y, view):
+        with lock:
+            launch("grow_kernel", 1000)
+            y += 1
+            hidden[:] += 1
+    return grows
+y, hidden = x.copy(), x.copy()
+a = prof.measure(make(threading.Lock()), {arguments}, profile=False, {BRIEF})
+print(a.ns, y[0], a.cautions[2:])
+"""
+    found = measuring.run(text)
+    last = found.stdout.splitlines()[-1]
+    assert last.startswith("1000.0 0.0 (" + (f"'{left_out}" if left_out else ")")), last + found.stderr
 
 
 def test_arguments_that_were_written_in_this_process_hold_what_they_held(measuring):

@@ -24,7 +24,9 @@ print(shown.replace("\\r\\x1b[K", "\\n"), end="|")
 """)
     lines = found.stdout.splitlines()[1:]
     assert "fast: times it in process 2 of 2" in lines, found.stderr
-    assert "2 of 2: by_n-n-2: calls it until it is compiled and tuned, times and verifies it" in lines
+    assert "2 of 2: by_n-n-2: calls it until it is compiled and tuned, times and verifies i" in lines, (
+        "a line of a window of 80 columns, whose last one is free"
+    )
     assert any(line.startswith("again: by_n-n-") for line in lines)
     assert lines[-1] == "|", "an empty line is the last that was shown"
     assert "\n\n" in "\n".join(lines), "and so it is after each call"

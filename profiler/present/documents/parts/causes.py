@@ -90,8 +90,8 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
 
 
 def _why_later(causes: Sequence[Cause]) -> list[str]:
-    """Returns why a cause that saves less stands before one that saves more, where one does."""
-    saved = [round(one.saves_pct.expected) for one in causes]
+    """Returns why a cause that saves less stands before one that saves more, where one does; a ceiling saves nothing and is first."""
+    saved = [round(one.saves_pct.expected) for one in causes if not one.is_ceiling]
     return [_ORDER] if saved != sorted(saved, reverse=True) else []
 
 
