@@ -925,6 +925,14 @@ def test_barriers_count_less_where_warps_come_late_because_of_loads():
     assert other.effect.waits["barrier"] == pytest.approx(7 / 16)
 
 
+@pytest.mark.parametrize(("at_barrier", "found"), [(2, []), (4, ["barriers"])])
+def test_barriers_at_which_nobody_waits_are_no_cause(at_barrier, found):
+    """Whatever the values cost that are exchanged between them."""
+    lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8+0x4]", "FADD R6, R6, R7")
+    facts = {1: {"waits": {"short_scoreboard": 100 - at_barrier}}, 3: {"waits": {"barrier": at_barrier}}}
+    assert names(waiting.detect_barriers, evidence_of(*lines, facts=facts)) == found
+
+
 def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     barrier, late = "BAR.SYNC.DEFER_BLOCKING 0x0", {"waits": {"barrier": 10}}
     lines = (LOAD, "STS [R8], R4", barrier, "LDS R6, [R8]", barrier, "FADD R6, R6, R7")

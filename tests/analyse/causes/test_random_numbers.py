@@ -68,3 +68,22 @@ def test_the_place_of_dropped_numbers_is_the_line_that_uses_them_where_the_gener
         site.instruction = replace(site.instruction, file="random.py")
     (candidate,) = detect_dropped_numbers(evidence)
     assert [site.instruction.name for site in candidate.weights] == ["FSETP"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "LOP3.LUT P0, RZ, R21, 0x1, RZ, 0xc0, !PT",
+        "LOP3.LUT P0, R5, R21, 0x1, RZ, 0xc0, !PT",
+        "IMAD RZ, R0, 0xd2511f53, RZ",
+    ],
+)
+def test_instructions_that_keep_no_word_are_no_numbers(line):
+    lines = ["IMAD.WIDE.U32 R20, R0, -0x2daee0ad, RZ", "IMAD.WIDE.U32 R22, R1, -0x326172a9, RZ", line]
+    list(detect_dropped_numbers(evidence_of(*lines)))  # does not raise
+
+
+def test_a_hash_that_multiplies_by_one_of_the_factors_makes_no_random_numbers():
+    assert not list(
+        detect_dropped_numbers(evidence_of(*rounds_of_philox(1, True, ("-0x2daee0ad", "0x326172a9"))))
+    )

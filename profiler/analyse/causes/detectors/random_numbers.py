@@ -12,7 +12,7 @@ from profiler.analyse.code.registers import written_registers
 
 # The factors of Philox, the generator of cuRAND, PyTorch and Triton (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011):
 # 0xD2511F53 and 0xCD9E8D57, as machine code writes them.
-_FACTORS = {"-0x2daee0ad", "0xd2511f53", "-0x326172a9", "0xcd9e8d57"}
+_FACTORS = ({"-0x2daee0ad", "0xd2511f53"}, {"-0x326172a9", "0xcd9e8d57"})
 # Each of ten rounds takes two products of 64 bits. Up to three of the twenty products are constant or unused in the first and last rounds.
 _PRODUCTS = 18
 _MADE = 4  # numbers by these rounds
@@ -25,6 +25,8 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
     users: dict[Site, float] = {}
     used = products = 0.0
     for sites in evidence.by_function.values():
+        if not all(any(_multiplies_by(one, factor) for one in sites) for factor in _FACTORS):
+            continue
         for index, site in enumerate(sites):
             if not _is_product(site):
                 continue
@@ -62,7 +64,13 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _is_product(site: Site) -> bool:
-    return site.instruction.name == "IMAD" and not _FACTORS.isdisjoint(site.instruction.operands)
+    return any(_multiplies_by(site, factor) for factor in _FACTORS)
+
+
+def _multiplies_by(site: Site, factor: set[str]) -> bool:
+    instruction = site.instruction
+    is_product = instruction.name == "IMAD" and not factor.isdisjoint(instruction.operands)
+    return is_product and bool(written_registers(instruction))
 
 
 def _readers(sites: Sequence[Site], index: int, register: str) -> list[int]:
@@ -78,8 +86,8 @@ def _readers(sites: Sequence[Site], index: int, register: str) -> list[int]:
 
 def _goes_on(sites: Sequence[Site], index: int) -> bool:
     """Returns whether a mixed word is multiplied in another round."""
-    (word,) = written_registers(sites[index].instruction)
-    return any(_is_product(sites[one]) for one in _readers(sites, index, word))
+    words = written_registers(sites[index].instruction)
+    return any(_is_product(sites[one]) for word in words for one in _readers(sites, index, word))
 
 
 def _users(sites: Sequence[Site], index: int) -> dict[Site, float]:

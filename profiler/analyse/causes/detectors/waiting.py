@@ -34,6 +34,9 @@ _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
+# A part of the time that is not worth a change. Values that are exchanged between barriers at which nobody waits are no reason to
+# name the barriers.
+_SEEN_TO_WAIT = 0.03
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -177,7 +180,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     """Names barriers, except for the waiting that is for loads since the barrier before."""
     sites = evidence.of("barrier")
     waiting = evidence.time_of(sites, "barrier", "membar")
-    if not waiting:
+    if waiting < _SEEN_TO_WAIT:
         return
     fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
