@@ -17,12 +17,12 @@ folder, a URL, or what `open_runs` returned. Importing this package imports noth
 from __future__ import annotations
 
 import sys
-from functools import wraps
+from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -50,30 +50,18 @@ __all__ = [
 ]  # fmt: skip
 
 
-_Arguments = ParamSpec("_Arguments")
-_Answer = TypeVar("_Answer")
+@contextmanager
+def _advised() -> Iterator[None]:
+    """Lets errors say what to do in terms of a function's arguments, not of a command's options."""
+    try:
+        yield
+    except Exception as error:
+        from profiler.errors import ProfError
+        from profiler.python.words import advise
 
-
-def _advised(function: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
-    """Returns the function with errors that say what to do in terms of its arguments, not of a command's options."""
-
-    @wraps(function)
-    def call(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Answer:
-        try:
-            return function(*arguments, **options)
-        except Exception as error:
-            _advise(error)
-            raise
-
-    return call
-
-
-def _advise(error: Exception) -> None:
-    from profiler.errors import ProfError
-    from profiler.python.words import advise
-
-    if isinstance(error, ProfError):
-        advise(error)
+        if isinstance(error, ProfError):
+            advise(error)
+        raise
 
 
 @overload
@@ -123,13 +111,10 @@ def measure(
         **options,
     }
     namespace = sys._getframe(1).f_globals
-    try:
+    with _advised():
         if over is None:
             return measure_one(function, arguments, reference, runs, namespace, **asked)
         return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
-    except Exception as error:
-        _advise(error)
-        raise
 
 
 def tune(
@@ -151,11 +136,8 @@ def tune(
     from profiler.python.tuning import tune_function
 
     namespace = sys._getframe(1).f_globals
-    try:
+    with _advised():
         return tune_function(function, arguments, over, namespace, **options)
-    except Exception as error:
-        _advise(error)
-        raise
 
 
 def range(name: str) -> AbstractContextManager[None]:
@@ -165,7 +147,7 @@ def range(name: str) -> AbstractContextManager[None]:
     return named_range(name)
 
 
-@_advised
+@_advised()
 def open_runs(location: str | Path = "runs") -> Runs:
     """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `runs["gemm-6"]`, `len`, `.to_pandas()`."""
     from profiler.python.recordings import open_existing
@@ -173,7 +155,7 @@ def open_runs(location: str | Path = "runs") -> Runs:
     return open_existing(location)
 
 
-@_advised
+@_advised()
 def read(recording: Run | str | int | Path) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
@@ -186,7 +168,7 @@ def read(recording: Run | str | int | Path) -> Recording:
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
-@_advised
+@_advised()
 def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
@@ -203,7 +185,7 @@ def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -
     return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
 
 
-@_advised
+@_advised()
 def compare(
     before: Run | str | int | Path,
     after: Run | str | int | Path,
@@ -230,7 +212,7 @@ def compare(
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
 
 
-@_advised
+@_advised()
 def check(
     candidate: Run | str | int | Path,
     *,
@@ -254,7 +236,7 @@ def check(
     return Check.of(found)
 
 
-@_advised
+@_advised()
 def ladder(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -272,7 +254,7 @@ def ladder(
     return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
 
 
-@_advised
+@_advised()
 def roofline(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -287,7 +269,7 @@ def roofline(
     return find_roofline(_climb(name, store, workload, gpu), store, _settings(name, store))
 
 
-@_advised
+@_advised()
 def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
@@ -295,7 +277,7 @@ def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None =
     return find_lines(_run_of(recording), kernel_name)
 
 
-@_advised
+@_advised()
 def sass(
     before: Run | str | int | Path,
     after: Run | str | int | Path | None = None,

@@ -48,7 +48,10 @@ class ShowsItself:
         return terminal.document_text(in_python(self._document()).brief, terminal.Window())
 
     def _repr_html_(self) -> str:
-        return document_cell(self._document())
+        """Returns the document as the page shows it, without its charts, with the style that a cell needs."""
+        from profiler.present.page.cell import cell_html
+
+        return cell_html(in_python(self._document()))
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
@@ -106,7 +109,7 @@ class Sheet(_Shown, SheetFinding, frozen=True):
 
 
 class _Several:
-    """What is about several kernels, or about none: it says how to get what only one kernel has."""
+    """An answer about several kernels, or about none. Who asks it for what only one kernel has is told how to choose one."""
 
     def _kernels(self) -> list[str]:
         raise NotImplementedError
@@ -196,7 +199,7 @@ class Overview(ShowsItself, _Several, RecordingOverview):
 
 
 class Check(_Shown, CheckFinding, frozen=True):
-    """Whether kernels got slower than a baseline: `.passed`, `.outcome`, `.headline`, and a `.pairs` entry for each kernel."""
+    """Says whether kernels got slower than a baseline: `.passed` is the answer, `.headline` explains it, and `.pairs` has one entry for each kernel."""
 
     @property
     def passed(self) -> bool:
@@ -277,10 +280,3 @@ def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
     found = pd.DataFrame(map(asdict, entries), columns=kind.__struct_fields__)
     names = [shortened(name, _NAME_WIDTH) for name in found["kernel"]]
     return found.drop(columns="kernel_name").assign(kernel=names)
-
-
-def document_cell(document: Document) -> str:
-    """Returns a document as the page shows it, without its charts, with the style that a cell needs."""
-    from profiler.present.page.cell import cell_html
-
-    return cell_html(in_python(document))

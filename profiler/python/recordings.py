@@ -18,7 +18,7 @@ from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
 from profiler.present.document import Caution, Document, Facts
-from profiler.python.answers import Sheet, chosen, document_cell, index_frame, is_there
+from profiler.python.answers import Sheet, ShowsItself, chosen, index_frame, is_there
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, duration, shortened
@@ -33,7 +33,7 @@ _NAME_WIDTH, _MOST_KERNELS = 60, 10
 
 
 @dataclass(repr=False)
-class Recording(Run):
+class Recording(ShowsItself, Run):
     """A stored run, or a report, of one kernel or several. `.manifest` has everything needed to believe or repeat it."""
 
     @classmethod
@@ -87,9 +87,6 @@ class Recording(Run):
     def __repr__(self) -> str:
         launches = counted(self.manifest.launches, "launch", "launches")
         return f"<{self.label}: {counted(len(self), 'kernel', 'kernels')}, {launches}>"
-
-    def _repr_html_(self) -> str:
-        return document_cell(self._document())
 
     def _document(self) -> Document:
         from profiler.ask.show import timing_of

@@ -49,6 +49,9 @@ import pytest
         ("verify sum", "prof verify --ladder sum"),
         ("verify --seed 7 sum", "prof verify --ladder sum --seed 7"),
         ("time --size 2048 4-6", "prof time --kernel 4-6 --size 2048"),
+        ("time 6 --size 6", "prof time --kernel 6 --size 6"),
+        ("check 6 --baseline 5 7 6", "prof check takes 1 word beside its options: leave out 7 6"),
+        ("list a b --format bogus", "'bogus' is not one of"),
         ("build nosuch", "prof build takes no words beside its options: leave out nosuch"),
         ("sass 5 6 7", "prof sass takes 2 words beside its options: leave out 7"),
         ("show --full 5 6", "prof compare 5 6"),
@@ -64,6 +67,12 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+def test_help_is_printed_whatever_else_was_typed(prof_here):
+    done = prof_here("list", "a", "b", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: prof list")
 
 
 def test_sql_whose_star_the_shell_replaced_is_said_to_need_quotes(prof_here, tmp_path):

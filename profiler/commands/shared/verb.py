@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_words
@@ -19,9 +20,12 @@ class Verb(TyperCommand):
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
+        except typer.Exit:  # after --help
+            raise
         except Exception as raised:
             error: Any = raised  # of classes that Typer keeps to itself
-            if hint := self._hint_for_words(ctx, typed):
+            about_value = getattr(error, "param", None) is not None
+            if not about_value and (hint := self._hint_for_words(ctx, typed)):
                 raise WrongTurn(hint) from None
             name = str(getattr(error, "option_name", ""))
             if possible := getattr(error, "possibilities", None):
@@ -32,19 +36,24 @@ class Verb(TyperCommand):
             raise
 
     def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:
-        """Returns the hint if more words were typed than the verb takes, and nothing else is wrong with them."""
+        """Returns the hint if more words were typed than the verb takes, and every option is known and has a value."""
+        own = [_Word(one) for one in typed]
         try:
-            given, extra, _ = self.make_parser(ctx).parse_args(args=list(typed))
+            given, extra, _ = self.make_parser(ctx).parse_args(args=list(own))
         except Exception:  # the error that was raised says what is wrong
             return None
         if not extra:
             return None
         taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
-        words = [*map(str, taken), *extra]
-        options = typed[::-1]  # the last of equal words is not the value of an option
-        for word in words:
-            options.remove(word)
-        return hint_for_words(str(ctx.info_name), words, options[::-1], len(taken))
+        words = [*taken, *extra]
+        options = [one for one in own if not any(one is word for word in words)]
+        return hint_for_words(str(ctx.info_name), words, options, len(taken))
+
+
+class _Word(str):
+    """A typed word, which is told from an equal one by being another object."""
+
+    __slots__ = ()
 
 
 def _is_near(name: str, typed: str) -> bool:

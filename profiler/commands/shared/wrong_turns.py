@@ -6,7 +6,6 @@ words than it takes, wherever its options stand between them.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -80,7 +79,7 @@ def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most
         return hint
     if verb == "query":
         return _unquoted(words)
-    if verb == "check":
+    if verb == "check" and not any(one.split("=")[0] == "--baseline" for one in options):
         return _baseline_by_option(first, others[0], options)
     if verb in _OF_A_RUNG and others[:1] and others[0].isdecimal() and _is_ladder(first):
         rest = _typed([*others, *options])
@@ -178,4 +177,6 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
 
 def _typed(words: Sequence[str]) -> str:
     """Returns words as a shell takes them, so that a file `my report.ncu-rep` or a kernel `f<int>` can be typed as shown."""
+    import shlex
+
     return printable(shlex.join(words))
