@@ -47,3 +47,10 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
     assert bool(list(waiting.detect_barriers(evidence))) == (not adding)
     (candidate,) = atomics.detect_atomics(evidence)
     assert candidate.effect.waits["barrier"] > 0.9
+
+
+def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
+    lines = ("MOV R8, R9", *((line, 400.0) for line in LEFT_BY_ITS_RESULT), "EXIT")
+    (candidate,) = atomics.detect_atomics(atomics.add_retries(evidence_of(*lines)))
+    assert "which are retried in a loop" in candidate.sentence
+    assert {site.position for site in candidate.weights} == {1, 2, 3, 4, 5}

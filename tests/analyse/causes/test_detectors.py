@@ -815,7 +815,7 @@ def test_what_few_lanes_do_when_the_rest_of_their_block_has_ended_takes_its_part
     evidence = evidence_of(*lines, facts=facts, waits={"long_scoreboard": 1.0})
     (candidate,) = lanes.detect_idle_lanes(evidence)
     model = evidence.model.saved(candidate.effect)
-    assert candidate.saves == pytest.approx(max(saved, model))
+    assert candidate.saves == (pytest.approx(saved) if saved > model else None)
     assert (saved > model) == (saved > 0)
 
 

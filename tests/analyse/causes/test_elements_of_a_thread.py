@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.detectors.redundant_accesses import base_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -83,3 +84,13 @@ def test_scattered_elements_are_named_where_no_other_lanes_lie_apart():
     }
     (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert {site.position for site in candidate.weights} == {2}
+
+
+@pytest.mark.parametrize("offset", ["", "+0x1"])
+@pytest.mark.parametrize(
+    "access", ["LDG.E.U8 R5, desc[UR4][R2.64{}]", "STG.E.U8 desc[UR4][R2.64{}], R5", "STS.U8 [R2{}], R5"]
+)
+def test_the_base_of_an_address_is_what_stands_before_its_offset(access, offset):
+    (site,) = evidence_of(access.format(offset)).sites
+    (other,) = evidence_of(access.format("+0x2")).sites
+    assert base_of(site) == base_of(other)

@@ -102,3 +102,9 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
     assert SAID not in str(cause_blocks([ceiling, fault], []))
     waiting, later = cause("dependent-chain", 12.0), cause("at-memory-bandwidth", 0.0)
     assert SAID in str(cause_blocks([later, fault, waiting], []))
+
+
+def test_the_order_is_explained_also_where_the_larger_saving_is_folded_away():
+    faults = [cause("bank-conflicts", 10.0), cause("type-conversions", 9.0), cause("loop-overhead", 8.0)]
+    causes = in_order([*faults, cause("barriers", 12.0)])
+    assert SAID in str(cause_blocks(causes, [], full=False))

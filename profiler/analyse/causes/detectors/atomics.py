@@ -26,14 +26,13 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     sites = evidence.of("atomic", "shared atomic")
     if not sites:
         return
-    evidence = replace(evidence, retried=frozenset())
+    around_locks, evidence = evidence.retried, replace(evidence, retried=frozenset())
     retried = [site for site in sites if ".CAS" in site.opcode]
     around = [evidence.innermost_loop(site) for site in retried]
     loops = [loop for loop in around if loop is not None]
     fractions = dict.fromkeys(sites, 1 - 1 / LANES)
-    fractions |= {
-        site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
-    }
+    repeated = [*around_locks, *(site for loop in loops for site in evidence.inside(loop))]
+    fractions |= dict.fromkeys(repeated, 1 - 1 / LANES)
     waiting = 100 * evidence.time_of(fractions)
     busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
     caused = dict.fromkeys((site.kind for site in sites), 0.0)
@@ -43,7 +42,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "atomic-contention",
         f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
-        + (", which are retried in a loop" if loops else "")
+        + (", which are retried in a loop" if repeated else "")
         + (
             f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
         ),

@@ -1,4 +1,4 @@
-"""Detects causes in the accesses to global memory: which addresses a warp touches, how wide, how often, and whether at once."""
+"""Detects causes in the accesses to global and constant memory: which addresses a warp touches, how wide, how often, and whether at once."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]
     threads = math.prod(evidence.shape.block) if evidence.shape else 0
     pieces: dict[object, list[Site]] = {}
     for site in sites:
-        if site.width < WIDEST_BITS and threads and offset_of(site) % (threads * site.width // 8) == 0:
+        if threads and 0 < site.width < WIDEST_BITS and offset_of(site) % (threads * site.width // 8) == 0:
             pieces.setdefault((base_of(site), site.width, site.executed), []).append(site)
     return {
         site: 1 - max(site.width / WIDEST_BITS, 1 / len(ones))

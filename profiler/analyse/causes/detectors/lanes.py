@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
@@ -66,6 +65,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
             lanes = _mean_lanes(fractions)
             effect = _for_acting_lanes(evidence, fractions)
+            alone = _time_after_others(evidence, fractions)
             yield Candidate(
                 name,
                 f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
@@ -73,7 +73,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
                 effect,
                 {site: part * site.executed for site, part in fractions.items()},
                 {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
-                max(evidence.model.saved(effect), _time_after_others(evidence, fractions)),
+                alone if alone > evidence.model.saved(effect) else None,
             )
 
 
@@ -235,11 +235,11 @@ def _in_turn(sites: Sequence[Site]) -> float:
     A lane of a tree combines two values, which nobody does faster.
     """
     working = _acting_lanes(sites[0]) if sites else 0.0
-    accesses: Counter[str] = Counter()
+    accesses = dict.fromkeys(ACCESSES, 0.0)
     for site in sites:
         if site.kind in ACCESSES:
-            accesses[site.kind] += _acting_lanes(site)  # type: ignore[assignment]
-    each = max(accesses.values(), default=0.0) / working if working else 0.0
+            accesses[site.kind] += _acting_lanes(site)
+    each = max(accesses.values()) / working if working else 0.0
     return max(0.0, 1.0 - _VALUES_OF_A_STEP / each) if each else 0.0
 
 

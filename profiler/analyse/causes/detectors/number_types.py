@@ -129,8 +129,8 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     # two each and would be a part of the instruction, what refines a function's first guess, and terms that only double precision needs.
     fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
     refining = find_spare(evidence, _is_function, (*EVALUATING, "fp64"))
-    spare = dict.fromkeys(_find_terms(evidence), _SPARE_OF_POLYNOMIAL) | refining
-    fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
+    for spare in (dict.fromkeys(_find_terms(evidence), _SPARE_OF_POLYNOMIAL), refining):
+        fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     mixed = " Values are converted from float and back for it." if converting else ""
@@ -199,7 +199,7 @@ def _find_terms(evidence: Evidence) -> list[Site]:
                 sums.pop(register, None)
                 if _is_move(site) and _LITERAL.match(site.instruction.operands[-1]):
                     moved[register] = site
-            if terms:
+            if terms and written:
                 sums[written[0]] = terms
                 if len(set(terms.values())) >= _LEAST_TERMS:
                     found |= dict.fromkeys(terms)

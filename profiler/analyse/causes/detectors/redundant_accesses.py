@@ -29,7 +29,7 @@ from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _ADDED = re.compile(r"\+(-?0x[0-9a-f]+)\]")
-_OFFSET = re.compile(r"\+-?0x|\]?$")  # of an address, after its registers
+_OFFSET = re.compile(r"\+-?0x|\](?!\[)|$")  # of an address, after its registers, or their end
 OFTEN = 2.0  # each byte is loaded at least twice
 _UNROLLED = 4.0  # turns of a loop by the compiler
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
@@ -279,7 +279,8 @@ def _overwritten(evidence: Evidence, store: Site) -> float:
 
 def _count_copies(evidence: Evidence, store: Site) -> int:
     """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
-    registers, copies = address_registers(store.instruction), list[Site]()
+    registers = address_registers(store.instruction)
+    copies: list[Site] = []
     for site in evidence.around(store):
         if (
             site.kind == "global store"
@@ -291,7 +292,7 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
             if store in copies:
                 break
             copies = []
-    return max(1, len(copies))
+    return len(copies)
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:

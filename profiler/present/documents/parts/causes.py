@@ -78,7 +78,7 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
         if len(causes) == 1 and causes[0].is_ceiling and items[0].sentence == _SAID_ABOVE:
             return []
         blocks.append(Items(_MEANING.format(what), items, _TITLES))
-        blocks += [Text(text) for text in (*shared.values(), *_why_later(shown))]
+        blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({one.saves_pct.expected:.0f} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
