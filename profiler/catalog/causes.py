@@ -354,6 +354,8 @@ CAUSES: tuple[CauseKind, ...] = (
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.
 UNOPTIMISED = "unoptimised-code"
+# Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
+LAST_WAVE = "uneven-last-wave"
 # They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",
