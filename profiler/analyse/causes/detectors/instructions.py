@@ -33,9 +33,8 @@ _PARTS_TOO_MANY = 2
 # The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
 # once, so that the second has nothing else by which to know it.
 _POLYNOMIAL = "0.0013887"
-_OF_A_FUNCTION = (
-    12  # instructions on either side of a function's signature that scale its argument and its result
-)
+# Instructions on either side of a function's signature that scale its argument and its result.
+_OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")

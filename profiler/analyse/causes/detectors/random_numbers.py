@@ -32,9 +32,8 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
                 continue
             written = written_registers(site.instruction)
             numbers = []
-            if (
-                site.opcode.startswith("IMAD.HI") or len(written) > 1
-            ):  # an upper half is mixed with two other words
+            # An upper half is mixed with two other words.
+            if site.opcode.startswith("IMAD.HI") or len(written) > 1:
                 products += site.executed
                 mixing = [
                     one

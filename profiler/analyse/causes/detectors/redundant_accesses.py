@@ -147,9 +147,8 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
     delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
-    if delivered <= max(
-        OFTEN * different, read / 2
-    ):  # less than most of it is within what others may have fetched twice
+    # Less than most of it is within what others may have fetched twice.
+    if delivered <= max(OFTEN * different, read / 2):
         return
     blocks = sum(shared.values()) / len(shared)
     # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.

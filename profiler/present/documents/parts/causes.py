@@ -113,9 +113,8 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
     undecided = comparison.causes_undecided
-    if not (
-        kept or comparison.causes_gone or comparison.causes_new or undecided
-    ):  # none, or not known on one side
+    # Neither side has a cause, or which causes one of them has is not known.
+    if not (kept or comparison.causes_gone or comparison.causes_new or undecided):
         return cause_blocks(causes, unseen, said, full=full, what=of_it)
     rows = [
         ("gone", comparison.causes_gone),
