@@ -79,7 +79,6 @@ def measure(
     function: Callable[..., Any],
     *arguments: Any,
     kernel_name: str | None = None,
-    kernel: str | None = None,
     reference: Callable[..., Any] | None = None,
     bytes: int | Callable[..., int] | None = None,
     flops: int | Callable[..., int] | None = None,
@@ -102,14 +101,7 @@ def measure(
     """
     from profiler.python.measuring import measure_one, measure_sweep
 
-    asked = {
-        "kernel_name": kernel_name,
-        "kernel": kernel,
-        "bytes": bytes,
-        "flops": flops,
-        "name": name,
-        **options,
-    }
+    asked = {"kernel_name": kernel_name, "bytes": bytes, "flops": flops, "name": name, **options}
     namespace = sys._getframe(1).f_globals
     with _advised():
         if over is None:

@@ -12,13 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from profiler.measure.functions.activity import demangled
-from profiler.measure.functions.measure import (
-    FunctionPlan,
-    function_name,
-    measure_function,
-    profiled_configurations,
-    unlike_configurations,
-)
+from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
+from profiler.measure.functions.measure import measure_function
+from profiler.measure.functions.plan import FunctionPlan, function_name
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
 from profiler.store.runs.run_id import RunId
@@ -33,7 +29,6 @@ class Options(TypedDict, total=False):
     """The options of `profiler.measure`; those after `runs` are what `FunctionPlan` says of them."""
 
     kernel_name: str | None
-    kernel: str | None  # the older word for it
     reference: Callable[..., Any] | None
     bytes: int | Callable[..., int] | None
     flops: int | Callable[..., int] | None
@@ -60,8 +55,6 @@ def measure_one(
     **options: Any,
 ) -> Measurement:
     """Measures the function once and returns its run."""
-    if (kernel_name := options.pop("kernel_name", None)) is not None:
-        options["kernel"] = kernel_name
     if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
         raise TypeError(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
@@ -79,7 +72,8 @@ def measure_one(
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
     run = store.open(run_id)
-    cautions = [*found.cautions, *unlike_configurations("profiled", profiled_configurations(run))]
+    configurations = unlike_configurations("profiled", profiled_configurations(run))
+    cautions = [*run.manifest.facts.cautions, *configurations]
     launched = sorted(found.kernels, key=lambda one: -one.ns)
     named = tuple(replace(one, name=demangled(one.name)) for one in launched)
     return Measurement.of(run, launched=named, cautions=tuple(cautions))

@@ -23,7 +23,7 @@ from profiler.errors import (
     ProgramTimedOut,
     ResultWrong,
 )
-from profiler.measure.functions.measure import function_name
+from profiler.measure.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
 from profiler.python.answers import ShowsItself
