@@ -9,7 +9,7 @@ from inspect import isfunction
 from itertools import product
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from profiler.measure.functions.activity import demangled
 from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
@@ -23,6 +23,9 @@ from profiler.store.runs.run_store import RunStore
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+
+
+Point = TypeVar("Point")
 
 
 class Options(TypedDict, total=False):
@@ -112,20 +115,26 @@ def measure_sweep(
     return Sweep(tuple(points))
 
 
-@dataclass(frozen=True, repr=False)
-class Sweep:
-    """One measurement for each point, in the order of the values."""
+class OfPoints(Generic[Point]):
+    """An answer that is used as the sequence of its points."""
 
-    points: tuple[Measurement, ...]
+    points: tuple[Point, ...]
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def __iter__(self) -> Iterator[Measurement]:
+    def __iter__(self) -> Iterator[Point]:
         return iter(self.points)
 
-    def __getitem__(self, place: int) -> Measurement:
+    def __getitem__(self, place: int) -> Point:
         return self.points[place]
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(OfPoints[Measurement]):
+    """One measurement for each point, in the order of the values."""
+
+    points: tuple[Measurement, ...]
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a row for each point: its values, and the median times of the function and of its reference."""
