@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Point = TypeVar("Point")
+_Point = TypeVar("_Point")
 
 
 class Options(TypedDict, total=False):
@@ -115,18 +115,18 @@ def measure_sweep(
     return Sweep(tuple(points))
 
 
-class OfPoints(Generic[Point]):
+class OfPoints(Generic[_Point]):
     """An answer that is used as the sequence of its points."""
 
-    points: tuple[Point, ...]
+    points: tuple[_Point, ...]
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def __iter__(self) -> Iterator[Point]:
+    def __iter__(self) -> Iterator[_Point]:
         return iter(self.points)
 
-    def __getitem__(self, place: int) -> Point:
+    def __getitem__(self, place: int) -> _Point:
         return self.points[place]
 
 

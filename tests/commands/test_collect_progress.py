@@ -17,8 +17,8 @@ from profiler.commands.measuring.collect_targets import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.ncu import Transcript
 from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript
 from profiler.text import clock
 
 SETTINGS = VerbSettings()
@@ -194,7 +194,7 @@ import sys, time
 from profiler.commands.measuring.collect_targets import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.ncu import Transcript
+from profiler.measure.tools.transcript import Transcript
 settings = VerbSettings(quiet=sys.argv[1] == "quiet")
 pause = 0.0 if settings.quiet else 0.3
 steps = [CollectStep("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
@@ -218,7 +218,7 @@ from profiler.commands.measuring.collect_targets import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.ncu import Transcript
+from profiler.measure.tools.transcript import Transcript
 settings = VerbSettings()
 steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:

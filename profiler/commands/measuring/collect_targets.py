@@ -35,8 +35,9 @@ from profiler.measure.devices.groups import GroupBy, TargetGroup, group_targets
 from profiler.measure.devices.on_cluster import ClusterFleet
 from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob
-from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, Selection, Transcript, find_ncu
+from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
+from profiler.measure.tools.transcript import Transcript
 from profiler.present.documents.rungs import collected_document, collected_row, next_command
 from profiler.store.runs.run_store import RunStore
 from profiler.text import short_gpu

@@ -29,7 +29,7 @@ from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
 from profiler.measure.functions.survey import survey_function
 from profiler.measure.rungs import program
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
-from profiler.measure.tools.process import neutral_folder
+from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name

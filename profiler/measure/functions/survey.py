@@ -10,8 +10,9 @@ from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.plan import FunctionPlan
 from profiler.measure.rungs import program
 from profiler.measure.rungs.timing import Timed, parse_timings
-from profiler.measure.tools.ncu import EXIT_WRONG
-from profiler.measure.tools.toolchain import sampled_clocks
+from profiler.measure.rungs.verify import parse_check
+from profiler.measure.tools.clocks import sampled_clocks
+from profiler.measure.tools.exit_codes import EXIT_WRONG
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def survey_function(device: FunctionDevice, job: program.RungJob, plan: Function
     line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
     if line is None:
         raise program.output_invalid(job, finished, "no line about its kernels")
-    checked = program.parse_check(job, finished)
+    checked = parse_check(job, finished)
     if checked.error is not None and plan.verify:
         raise ResultWrong(
             f"{job.label} computes a wrong result: relative error {checked.relative_error:.1e}, at most "
