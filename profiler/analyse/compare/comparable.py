@@ -13,11 +13,11 @@ from statistics import median
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.findings import Side
+from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
-from profiler.analyse.recording.work import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
 from profiler.errors import NotComparable

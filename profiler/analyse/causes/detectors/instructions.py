@@ -47,9 +47,8 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
     accesses = sum(site.executed for site in evidence.of(*ACCESSES))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
-    finding = [
-        site for site in evidence.sites if site in wanted
-    ]  # in the order of the code, as sets are in none
+    # In the order of the code: sets are in none.
+    finding = [site for site in evidence.sites if site in wanted]
     dividing = find_dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0

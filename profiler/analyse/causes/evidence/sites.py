@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from profiler.analyse.code.code import Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
@@ -19,9 +19,6 @@ from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of, rows_labelled
-
-if TYPE_CHECKING:
-    pass
 
 Kind = Literal[
     "global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic", "tensor",

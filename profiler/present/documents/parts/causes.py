@@ -37,9 +37,8 @@ _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SAVING_WIDTH = len("limit")
 _SAID_ABOVE = "Why and what to try stand above."
-_Bound = tuple[
-    int, str
-]  # the most that is saved in percent, and the resource that needs the rest of the time
+# The most that is saved in percent, and the resource that needs the rest of the time.
+_Bound = tuple[int, str]
 
 
 def headline_blocks(headline: Headline | None) -> Section:
