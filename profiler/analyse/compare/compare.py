@@ -13,16 +13,10 @@ from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.comparable import (
-    find_cautions,
-    find_two_gpus,
-    name_gpus,
-    peaks_text,
-    reference_shift,
-    refuse_obstacles,
-)
+from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, names_of_sides
+from profiler.analyse.compare.two_gpus import find_two_gpus, name_gpus, peaks_text
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
