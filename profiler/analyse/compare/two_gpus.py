@@ -17,11 +17,10 @@ _RESOURCES = {
 }  # fmt: skip
 
 
-def find_two_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
-    """Returns the profiles with the GPU in each label if they are of one kernel on two GPUs, else None."""
-    if before.gpu == after.gpu or UNKNOWN_GPU in (before.gpu, after.gpu) or not _is_one_kernel(before, after):
-        return None
-    return name_gpus(before, after)
+def is_on_two_gpus(before: Profile, after: Profile) -> bool:
+    """Returns whether the profiles are of one kernel on two GPUs."""
+    is_known = UNKNOWN_GPU not in (before.gpu, after.gpu)
+    return is_known and before.gpu != after.gpu and _is_one_kernel(before, after)
 
 
 def name_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile]:
