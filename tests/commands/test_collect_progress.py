@@ -12,8 +12,8 @@ from pathlib import Path
 import forked
 import pytest
 
-from profiler.commands.measuring import collect_targets
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring import collect_progress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import CollectStep
@@ -45,7 +45,7 @@ def steps(*labels: str, processes: int = 2) -> list[CollectStep]:
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(collect_targets.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(collect_progress.time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 
 TERMINAL = """
 import sys, time
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.transcript import Transcript
@@ -214,7 +214,7 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 
 BOARD = """
 import time
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
