@@ -340,6 +340,15 @@ def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them
     assert elements in candidate.advice
 
 
+@pytest.mark.parametrize(("stored", "found"), [(100.0, ["narrow-accesses"]), (10.0, [])])
+def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
+    """The store of a sum is narrow, and next to nothing of what moves."""
+    facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
+    facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
+    lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
+    assert names(global_memory.detect_narrow, evidence_of(*lines, facts=facts)) == found
+
+
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
 def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
@@ -766,6 +775,12 @@ def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_
 ):
     facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(len(lines))}
     assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
+
+
+@pytest.mark.parametrize(("predicate", "found"), [("P0", {"LDS"}), ("!PT", set())])
+def test_what_the_compiler_pads_copies_with_acts_for_no_lane_whatever_the_code_is(predicate, found):
+    facts = {0: {"lanes": 32.0, "acting": 0.0}}
+    assert {site.opcode for site in _idle(evidence_of(f"@{predicate} LDS RZ, [RZ]", facts=facts))} == found
 
 
 def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp():

@@ -61,6 +61,16 @@ def test_a_larger_tile_uses_each_value_more_often(copies, products, uses):
     assert [one.evidence.get("uses_per_staged_value") for one in found] == ([uses] if uses < 64 else [])
 
 
+@pytest.mark.parametrize(("sectors", "uses"), [(None, 16.0), (200.0, 16.0), (100.0, 32.0)])
+def test_copies_whose_predicate_fills_their_place_with_zeros_load_nothing(sectors, uses):
+    """Before the first turn of a loop that is too short, and in its last turns, there is no tile left to copy."""
+    evidence = tile(2, 4)
+    staged = [site for site in evidence.sites if site.instruction.name == "LDGSTS"]
+    for site in staged:
+        site.sectors = site.ideal_sectors = None if sectors is None else 8 * sectors
+    assert count_uses(evidence.of("tensor"), staged) == uses
+
+
 def test_a_small_tile_gains_more_than_a_middling_one():
     small, middling = (
         next(iter(shared_memory.detect_too_little_reuse(one))).effect for one in (tile(2, 4), tile(4, 16))

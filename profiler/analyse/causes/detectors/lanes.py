@@ -32,7 +32,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     for site in evidence.sites:
         entered.setdefault(site.function, of_block or site.lanes)
-        if site.lanes is None or site.idle_share < _LANES_MISSING:
+        if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
             continue
         if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
             continue
