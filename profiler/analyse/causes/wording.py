@@ -6,6 +6,7 @@ to shared memory, but chooses the sizes of blocks, `num_warps` and `num_stages`.
 
 from __future__ import annotations
 
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.store.tables.columns import rows_labelled
 
@@ -64,9 +65,10 @@ IN_TRITON = {
 }  # fmt: skip
 
 
-def advise(evidence: Evidence, cause: str, otherwise: str) -> str:
-    """Returns what to change in the words of the kernel's language; `otherwise` in those of CUDA C++."""
-    return IN_TRITON.get(cause, otherwise) if _is_of_triton(evidence) else otherwise
+def advise(evidence: Evidence, candidate: Candidate) -> str:
+    """Returns what to change in the words of the kernel's language: of Triton, or else of CUDA C++."""
+    in_triton = candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
+    return in_triton if _is_of_triton(evidence) else candidate.advice
 
 
 def _is_of_triton(evidence: Evidence) -> bool:

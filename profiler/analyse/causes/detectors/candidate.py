@@ -39,6 +39,7 @@ class Candidate:
     saves: float | None = None
     at_most: float | None = None
     resource: str = ""  # that is at its ceiling
+    in_triton: str = ""  # the advice in words of Triton, where the cause has several
 
     @property
     def nothing_to_gain(self) -> bool:

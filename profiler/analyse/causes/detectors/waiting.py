@@ -77,7 +77,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
                 **evidence.waiting_for(fractions, "long_scoreboard"),
-                **evidence.waiting_for(_waiting_for_tiles(evidence, turns), "barrier"),
+                **evidence.waiting_for(find_waiting_for_tiles(evidence, turns), "barrier"),
             },
         ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
@@ -222,7 +222,7 @@ def _meets_in_banks(site: Site) -> bool:
     return (site.passes or 0.0) > _CONFLICTING * (site.ideal_passes or 0.0)
 
 
-def _waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
+def find_waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
     """Returns the part of the waiting at each barrier in which other warps of the block wait for the tile that they stage."""
     own = find_own_part(evidence)
     return {
