@@ -805,6 +805,14 @@ def test_arithmetic_that_not_one_lane_of_a_warp_takes_is_for_rare_values(acting,
     assert any(site.kind == "fp32" for site in _idle(evidence)) == found
 
 
+@pytest.mark.parametrize(("registers", "found"), [(None, 1), (127.0, 1), (128.0, 0)])
+def test_a_second_chain_needs_as_many_registers_again(registers, found):
+    facts = {1: {"waits": {"wait": 50}}}
+    figures = {} if registers is None else {"registers": registers}
+    evidence = evidence_of("FMUL R4, R4, R6", "FADD R4, R4, R5", facts=facts, figures=figures)
+    assert len(list(waiting.detect_dependent_chain(evidence))) == found
+
+
 def _idle(evidence):
     return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
 

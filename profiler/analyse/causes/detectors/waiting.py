@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import (
+    CYCLES,
+    EIGHTFOLD,
+    FOUR_CHAINS,
+    MOST_REGISTERS,
+    WIDEST_BITS,
+    Candidate,
+)
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_loads_kept_apart, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -172,7 +179,8 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
         return
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
     waiting = 100 * evidence.time_of(results, "wait", "short_scoreboard")
-    if waiting:
+    # Where one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
+    if waiting and (evidence.find("registers") or 0.0) <= MOST_REGISTERS / 2:
         yield Candidate(
             "dependent-chain",
             f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
