@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import (
     OFTEN,
     base_of,
     count_times_requested,
     offset_of,
 )
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing, is_gathered
+from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_address_work,
+    find_processing,
+    is_gathered,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
@@ -21,6 +27,8 @@ from profiler.text import counted
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+# Bits that a thread can copy to shared memory asynchronously: 32, 64 or 128 (PTX ISA, "cp.async").
+_NARROWEST_COPY = 32
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -29,13 +37,6 @@ _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 # Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
-# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-_MOST_REGISTERS = 255
-_WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
-_WITH_MOST_REGISTERS = (
-    "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
-    "(Triton: `num_warps`) for the same one."
-)
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
@@ -141,7 +142,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
     moved = sum(_bytes(site) for site in sites)
-    if not sites or count_times_requested(evidence, together=True) > OFTEN:
+    if not sites or moved < total / 2 or count_times_requested(evidence, together=True) > OFTEN:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
@@ -183,6 +184,68 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
+
+
+def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
+    """Names tiles that threads load in pieces too narrow for asynchronous copies, although each thread takes several of them."""
+    tiles = _find_narrow_tiles(evidence)
+    if not tiles:
+        return
+    fractions = {site: 1 - max(site.width / WIDEST_BITS, 1 / count) for site, count in tiles.items()}
+    loops = {evidence.innermost_loop(site) for site in tiles}
+    inside = [site for loop in loops if loop for site in evidence.inside(loop)]
+    # Copies need neither registers nor stores, and there are as many addresses as copies.
+    passing = [site for site in inside if site.kind == "shared store" or site.instruction.name == "PRMT"]
+    share = sum(part * site.executed for site, part in fractions.items()) / sum(
+        site.executed for site in tiles
+    )
+    addresses = find_address_work(evidence)
+    fewer = evidence.without(
+        fractions
+        | dict.fromkeys([site for site in inside if site in addresses], share)
+        | dict.fromkeys(passing, 1.0)
+    )
+    apart = [site for site in tiles if _lies_apart(site)]
+    cheaper = _cheaper(evidence, apart) if apart else Effect()
+    moved = {name: cheaper.resources.get(name, 0.0) for name in ("dram", "l2", "l1")}
+    moved["l1"] += evidence.part_of_l1(dict.fromkeys([site for site in passing if site.passes], 1.0))
+    width = sum(site.width * site.executed for site in tiles) / sum(site.executed for site in tiles)
+    waiting = 100 * evidence.time_of(tiles, "long_scoreboard")
+    yield Candidate(
+        "narrow-accesses",
+        f"Tiles are loaded {width / 8:.0f} {'byte' if width == 8 else 'bytes'} a thread at a time, too narrow for asynchronous copies of the "
+        f"next tiles: they pass through registers, and warps spend {waiting:.0f} % of their time waiting for them.",
+        "Load 16 bytes a thread: let the dimension in which a tile lies together in memory be the one in which a thread takes neighbours, "
+        "and copy them asynchronously (cp.async).",
+        Effect(
+            {**fewer.resources, **moved},
+            {
+                **fewer.waits,
+                **evidence.waiting_for(dict.fromkeys(tiles, EIGHTFOLD), "long_scoreboard"),
+                **evidence.waiting_for(find_waiting_for_tiles(evidence, set(tiles)), "barrier"),
+            },
+            cheaper.lighter,
+        ),
+        {site: _bytes(site) for site in tiles},
+        {"access_bytes": width / 8, "waiting_pct": waiting},
+        in_triton="Give the dimension in which a tile lies together in memory a stride of 1 that Triton can see (an argument that is 1, or a "
+        "`tl.constexpr`), and do not divide its index: for images, channels last. Then Triton copies 16 bytes a thread, `num_stages` tiles ahead.",
+    )
+
+
+def _find_narrow_tiles(evidence: Evidence) -> dict[Site, int]:
+    """Returns the loads of a tile that are narrower than any asynchronous copy, with how many such a thread makes in a turn, if two or more."""
+    rows: dict[object, list[Site]] = {}
+    for site in evidence.of("global load"):
+        loop = evidence.innermost_loop(site)
+        if loop and 0 < site.width < _NARROWEST_COPY and feeds_shared_memory(evidence, site):
+            rows.setdefault((loop, site.instruction.place, site.width), []).append(site)
+    return {
+        site: len(ones)
+        for ones in rows.values()
+        if len(ones) * ones[0].width >= _NARROWEST_COPY
+        for site in ones
+    }
 
 
 def _exchanges_elements(evidence: Evidence) -> bool:
@@ -233,27 +296,6 @@ def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> fl
     queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
     unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
     return queued * unused / evidence.sectors if evidence.sectors else 0.0
-
-
-def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
-    sites = evidence.of("local")
-    if sites:
-        share = 100 * evidence.share_executed(sites)
-        registers = evidence.find("registers")
-        spilled = bool(evidence.find("local_spill_inst"))
-        fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        yield Candidate(
-            "register-spills",
-            f"{share:.1f} % of the executed instructions load and store local memory"
-            + (f", with {registers:.0f} registers a thread." if registers else "."),
-            (_WITH_MOST_REGISTERS if (registers or 0.0) >= _MOST_REGISTERS else _WITH_MORE_REGISTERS)
-            if spilled
-            else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
-            {site: site.executed for site in sites},
-            {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
-        )
 
 
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:

@@ -70,6 +70,11 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(fractions),
         spared,
         {"address_instructions_pct": share, "instructions_per_access": each},
+        in_triton="Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
+        "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
+        if divides
+        else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
+        "masks that are always true, and use 32-bit offsets where they suffice.",
     )
 
 
@@ -110,16 +115,18 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
     repeated = dict.fromkeys(_invariant(evidence), 1.0)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
-    for fractions, sentence, advice in (
+    for fractions, sentence, advice, in_triton in (
         (
             repeated,
             "A loop computes the same value in every iteration from inputs that do not change.",
             "Compute it once before the loop.",
+            "",
         ),
         (
             unfused,
             "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
             "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`.",
+            "Let the compiler fuse them (`enable_fp_fusion`, as it is by default), or write `tl.fma(a, b, c)`.",
         ),
     ):
         if fractions:
@@ -129,6 +136,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
                 advice,
                 evidence.without(fractions),
                 {site: site.executed for site in fractions},
+                in_triton=in_triton,
             )
 
 

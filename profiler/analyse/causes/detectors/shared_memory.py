@@ -8,14 +8,13 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import base_of
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
-    find_address_work,
     find_processing,
     has_fixed_address,
     sources_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.registers import register_of, written_registers
@@ -32,6 +31,7 @@ _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
+_OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
@@ -116,10 +116,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    # What computes the addresses goes with the loads that need them.
-    inside = {evidence.innermost_loop(site) for site in staged}
-    addresses = [site for site in find_address_work(evidence) if evidence.innermost_loop(site) in inside]
-    moving = dict.fromkeys([*staged, *stores, *loads, *addresses], part)
+    moving = dict.fromkeys([*staged, *stores, *loads, *_of_a_turn(evidence, staged)], part)
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
@@ -139,6 +136,21 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )
+
+
+def _of_a_turn(evidence: Evidence, staged: Sequence[Site]) -> list[Site]:
+    """Returns what a turn of the loops that stage tiles does besides, however large the tile is: with larger ones, turns are fewer.
+
+    It computes addresses, tests bounds, counts turns and meets at barriers. What computes with results is as much for any tile.
+    """
+    loops = {evidence.innermost_loop(site) for site in staged}
+    computing = find_processing(evidence)
+    return [
+        site
+        for loop in loops
+        for site in (evidence.inside(loop) if loop else ())
+        if site.kind in _OF_A_TURN and site not in computing
+    ]
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
