@@ -345,7 +345,7 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
     store,
 ):
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
-    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
+    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
     (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
     assert candidate.effect.waits["lg_throttle"] == 0

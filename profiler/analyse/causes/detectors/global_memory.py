@@ -31,6 +31,8 @@ _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 _ONE_LANE = 1.5
 # Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MOST_REGISTERS = 255
+# A part of the time that is not worth a change: what accesses wait for less than that is not made faster by wider ones.
+_SEEN_TO_WAIT = 0.03
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = (
     "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
@@ -139,17 +141,20 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         and ((_is_contiguous(evidence, site) and not _is_misaligned(site)) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
     ]
-    total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
-    moved = sum(_bytes(site) for site in sites)
-    if not sites or count_times_requested(evidence, together=True) > OFTEN:
+    # Those of one base become part of the same wide access, aligned or not.
+    bases = {base_of(site) for site in sites}
+    accesses = evidence.of("global load", "global store")
+    total = sum(_bytes(site) for site in accesses)
+    moved = sum(_bytes(site) for site in accesses if base_of(site) in bases)
+    if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
+        return
+    if evidence.waits_by_reason and evidence.time_of(accesses) < _SEEN_TO_WAIT:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
     # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / WIDEST_BITS
     computes = any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
-    # Those of one base become part of the same wide access, aligned or not.
-    bases = {base_of(site) for site in sites}
     processing = find_processing(evidence)
     shrinking = (
         sites
