@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.detectors import global_memory, waiting
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -46,3 +46,24 @@ def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
     facts = {0: FULL | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
     evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
     assert bool(list(global_memory.detect_narrow(evidence))) == named
+
+
+WAITED_FOR = {"waits": {"long_scoreboard": 90}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        ((LOAD, "FADD R5, R5, R4", "EXIT"), "Let each thread take several elements"),
+        ((LOAD, "FADD R5, R5, R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop"),
+        (
+            (LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT"),
+            "Load the next tile while this one is used",
+        ),
+        ((LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "EXIT"), "Let each thread take several elements"),
+    ],
+)
+def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(lines, advised):
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
+    assert advised in candidate.advice
+    assert "num_stages" not in candidate.advice  # which is a word of Triton

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
@@ -71,8 +71,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "loads-not-overlapped",
         f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
-        "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
+        _advice_on_loads(evidence, loads, turns),
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -84,6 +83,26 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
     )
+
+
+def _advice_on_loads(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
+    """Returns how to have more loads under way, for those that warps wait for most: of tiles, in other loops, or in no loop."""
+
+    def waits_most_for(some: Collection[Site]) -> bool:
+        waiting = [(site in some, evidence.charged[site]["long_scoreboard"]) for site in loads]
+        return 2 * sum(wait for is_one, wait in waiting if is_one) >= sum(wait for _, wait in waiting)
+
+    if waits_most_for(turns):
+        return (
+            "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second "
+            "buffer in shared memory."
+        )
+    if waits_most_for({site for site in loads if evidence.innermost_loop(site)}):
+        return (
+            "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this "
+            "one computes."
+        )
+    return "Let each thread take several elements, and issue all of their loads before the first use."
 
 
 def _overlapped(evidence: Evidence, under_way: int) -> float:
