@@ -561,7 +561,7 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divi
     lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
     evidence = evidence_of(*lines, file=None)
     (candidate,) = instructions.detect_integer_overhead(evidence)
-    assert ("quotients" in candidate.sentence) == ("remainders" in candidate.advice) == divides
+    assert ("divide integers" in candidate.sentence) == ("dividing" in candidate.advice) == divides
 
 
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():

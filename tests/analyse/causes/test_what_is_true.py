@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory, waiting
+from profiler.analyse.causes.detectors import global_memory, instructions, waiting
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -67,3 +67,43 @@ def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_t
     (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
     assert advised in candidate.advice
     assert "num_stages" not in candidate.advice  # which is a word of Triton
+
+
+DIVISION = (
+    "I2F.RP R4, R8",
+    "MUFU.RCP R4, R4",
+    "F2I.FTZ.U32.TRUNC.NTZ R5, R4",
+    "IMAD.HI.U32 R5, R5, R6, R4",
+    "ISETP.GE.U32.AND P1, PT, R5, R8, PT",
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "advised"),
+    [
+        (("@P0 BRA 0x0", "EXIT"), "out of the loop"),
+        (("EXIT",), "Let the grid and the block give the indices"),
+    ],
+)
+def test_divisions_leave_a_loop_or_are_spared_by_a_grid_of_more_dimensions(end, advised):
+    (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, LOAD, *end))
+    assert advised in candidate.advice
+    assert "divide integers" in candidate.sentence
+
+
+@pytest.mark.parametrize(
+    ("end", "advised"),
+    [(("@P0 BRA 0x0", "EXIT"), "count them up"), (("EXIT",), "Let each thread take several elements")],
+)
+def test_addresses_are_counted_up_in_a_loop_alone(end, advised):
+    lines = [f"IMAD R{one + 1}, R{one}, R9, R9" for one in range(12, 20)]
+    (candidate,) = instructions.detect_integer_overhead(evidence_of(*lines, "LDG.E R4, [R20]", *end))
+    assert advised in candidate.advice
+    assert "divide" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("load", "said"), [((LOAD,), True), ((), False)])
+def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, said):
+    """A kernel whose only store is behind a test that never holds accesses no memory."""
+    (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, *load, "EXIT"))
+    assert ("for each access" in candidate.sentence) == said

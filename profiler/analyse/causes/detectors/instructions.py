@@ -60,18 +60,31 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     spared = {site: part * site.executed for site, part in fractions.items() if part}
     divides = sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
+    looping = sum(part for site, part in spared.items() if evidence.innermost_loop(site))
     yield Candidate(
         "integer-overhead",
-        f"{share:.0f} % of the executed instructions compute addresses and test bounds"
-        + (", many of them for quotients and remainders of integers." if divides else ".")
-        + f" There are {each:.0f} instructions for each access to memory.",
-        "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
-        if divides
-        else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
+        f"{share:.0f} % of the executed instructions "
+        + (
+            "divide integers, compute addresses or test bounds."
+            if divides
+            else "compute addresses and test bounds."
+        )
+        + (f" There are {each:.0f} instructions for each access to memory." if accesses else ""),
+        _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())],
         evidence.without(fractions),
         spared,
-        {"address_instructions_pct": share, "instructions_per_access": each},
+        {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
     )
+
+
+_INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
+    (True, True): "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks).",
+    (True, False): "Let the grid and the block give the indices, a dimension for each, instead of dividing; or divide by constants and powers of "
+    "two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor.",
+    (False, True): "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
+    (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
+    "indices.",
+}  # fmt: skip
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
