@@ -262,7 +262,7 @@ def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found
             "LDS R4, [R2]",
             ["STS.128 [R3], R8"],
             256,
-            "odd multiple of 16 bytes",
+            "or by 16 bytes where accesses of that width have to stay aligned",
         ),  # which one word would misalign
         ("LDS R4, [R2]", ["HMMA.1688.F32 R20, R38, R51, R20"], 256, "odd multiple of 16 bytes"),
     ],

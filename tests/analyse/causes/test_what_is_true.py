@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory, instructions, waiting
+from profiler.analyse.causes.detectors import global_memory, instructions, shared_memory, waiting
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -107,3 +107,45 @@ def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, s
     """A kernel whose only store is behind a test that never holds accesses no memory."""
     (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, *load, "EXIT"))
     assert ("for each access" in candidate.sentence) == said
+
+
+@pytest.mark.parametrize(
+    ("access", "passes", "ideal", "said"),
+    [
+        ("LDS R4, [R2]", 3200.0, 100.0, "LDS makes 32 passes through shared memory where one would do"),
+        ("LDS.128 R4, [R2]", 3200.0, 400.0, "LDS.128 makes 32 passes through shared memory where 4 would do"),
+        # One warp of sixteen makes the access, and the others are kept from it by a predicate.
+        ("@!P0 LDS R4, [R2]", 200.0, 6.25, "LDS makes 32 passes through shared memory where one would do"),
+    ],
+)
+def test_passes_are_those_of_a_warp_that_makes_the_access(access, passes, ideal, said):
+    facts = {0: {"passes": passes, "ideal_passes": ideal}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of(access, facts=facts))
+    assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("lines", "said"), [((1, 2, 3), "STS makes 32"), ((1, 2, 2), "LDS makes 30")])
+def test_the_access_of_which_passes_are_told_is_on_the_line_that_is_named(lines, said):
+    """Two loads of one line cost more together than the store of another, which costs most by itself."""
+    passes = [{"passes": made, "ideal_passes": 100.0} for made in (3200.0, 3000.0, 3000.0)]
+    evidence = evidence_of("STS [R2], R4", "LDS R6, [R3]", "LDS R7, [R3+0x4]", facts=dict(enumerate(passes)))
+    for site, line in zip(evidence.sites, lines, strict=True):
+        object.__setattr__(site.instruction, "line", line)
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence)
+    assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("passes", "advised"), [(200.0, "16 banks apart"), (800.0, "by one word")])
+def test_rows_of_few_threads_are_set_apart_unless_the_threads_of_a_row_meet(passes, advised):
+    """Where 16 threads walk down a column, rows of 48 words would bring all of them into one bank."""
+    facts = {0: {"passes": passes, "ideal_passes": 100.0}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", facts=facts, block=16))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("other", "advised"), [("STS [R8], R4", False), ("STS.64 [R8], R4", True)])
+def test_wide_accesses_that_do_not_meet_only_have_to_stay_aligned(other, advised):
+    facts = {0: {"passes": 3200.0, "ideal_passes": 100.0}, 1: {"passes": 100.0, "ideal_passes": 100.0}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", other, facts=facts))
+    assert candidate.advice.startswith("Pad the rows of the array by one word")
+    assert ("by 8 bytes where" in candidate.advice) == advised
