@@ -149,3 +149,47 @@ def test_wide_accesses_that_do_not_meet_only_have_to_stay_aligned(other, advised
     (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", other, facts=facts))
     assert candidate.advice.startswith("Pad the rows of the array by one word")
     assert ("by 8 bytes where" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(
+    ("columns", "sectors", "named"),
+    [
+        (32, 6.0, "uncoalesced-loads"),
+        (16, 6.0, "misaligned-accesses"),  # two rows of 64 bytes touch three sectors each
+        (16, 6.5, "uncoalesced-loads"),
+        (8, 8.0, "uncoalesced-loads"),  # rows of one sector, whose elements may as well lie apart by two
+        (24, 6.0, "uncoalesced-loads"),  # a warp has no whole rows
+    ],
+)
+def test_each_row_of_a_block_may_start_inside_a_sector(columns, sectors, named):
+    facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, facts=facts, block=(columns, 8, 1))
+    found = [*global_memory.detect_uncoalesced(evidence), *global_memory.detect_misaligned(evidence)]
+    assert [one.name for one in found] == [named]
+
+
+@pytest.mark.parametrize(("sectors", "named"), [(400.0, False), (500.0, True)])
+def test_no_shift_aligns_neighbours_that_are_loaded_beside_aligned_elements(sectors, named):
+    """A stencil loads x[i - 1], x[i] and x[i + 1]."""
+    facts = {0: {"sectors": sectors, "ideal_sectors": 400.0}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts)
+    assert bool(list(global_memory.detect_misaligned(evidence))) == named
+
+
+APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
+GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
+
+
+@pytest.mark.parametrize(
+    ("lines", "facts", "advised"),
+    [
+        ((LOAD,), {0: APART}, "exchange the roles of the indices"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "exchange the roles of the indices"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
+        (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
+        (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
+    ],
+)  # fmt: skip
+def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
+    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert advised in candidate.advice
