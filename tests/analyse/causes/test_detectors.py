@@ -11,6 +11,7 @@ import pytest
 from profiler.analyse.causes.detectors import (
     atomics,
     ceilings,
+    compilation,
     global_memory,
     instructions,
     lanes,
@@ -448,13 +449,13 @@ def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
 )
 def test_a_thread_with_all_registers_is_not_advised_to_take_more(registers, advice):
     figures = {"registers": registers, "local_spill_inst": 1.0}
-    (candidate,) = global_memory.detect_spills(evidence_of("LDL R4, [R1]", "EXIT", figures=figures))
+    (candidate,) = compilation.detect_spills(evidence_of("LDL R4, [R1]", "EXIT", figures=figures))
     assert candidate.advice.startswith(advice)
 
 
 def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
-    assert names(global_memory.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
-    assert names(global_memory.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
+    assert names(compilation.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
+    assert names(compilation.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
 
 
 def test_atomics_that_warps_wait_for_are_named():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory, instructions, shared_memory, waiting
+from profiler.analyse.causes.detectors import compilation, global_memory, instructions, shared_memory, waiting
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -193,3 +193,23 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
     (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("load", "figures", "is_array"),
+    [
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 100.0}, False),
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 0.0}, True),
+        ("LDL R4, [R1+0x8]", {}, False),  # the counter is not recorded
+        ("LDL R4, [R6]", {}, True),
+    ],
+)
+def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_array):
+    evidence = evidence_of(load, "EXIT", figures=figures | {"registers": 40.0})
+    (candidate,) = compilation.detect_spills(evidence)
+    assert (
+        ("an array that is indexed" in candidate.sentence)
+        == ("Index local arrays" in candidate.advice)
+        == is_array
+    )
+    assert ("40 registers" in candidate.sentence) != is_array

@@ -29,15 +29,8 @@ _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 # Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
-# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-_MOST_REGISTERS = 255
 # A part of the time that is not worth a change: what accesses wait for less than that is not made faster by wider ones.
 _SEEN_TO_WAIT = 0.03
-_WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
-_WITH_MOST_REGISTERS = (
-    "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
-    "(Triton: `num_warps`) for the same one."
-)
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
@@ -268,27 +261,6 @@ def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> fl
     queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
     unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
     return queued * unused / evidence.sectors if evidence.sectors else 0.0
-
-
-def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
-    sites = evidence.of("local")
-    if sites:
-        share = 100 * evidence.share_executed(sites)
-        registers = evidence.find("registers")
-        spilled = bool(evidence.find("local_spill_inst"))
-        fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        yield Candidate(
-            "register-spills",
-            f"{share:.1f} % of the executed instructions load and store local memory"
-            + (f", with {registers:.0f} registers a thread." if registers else "."),
-            (_WITH_MOST_REGISTERS if (registers or 0.0) >= _MOST_REGISTERS else _WITH_MORE_REGISTERS)
-            if spilled
-            else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
-            {site: site.executed for site in sites},
-            {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
-        )
 
 
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
