@@ -213,3 +213,25 @@ def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_arra
         == is_array
     )
     assert ("40 registers" in candidate.sentence) != is_array
+
+
+@pytest.mark.parametrize(
+    ("more", "fused"),
+    [
+        ((), 2),
+        (("FADD R6, R4, -R7",), 0),  # the product is needed all the same
+        (("FSETP.GT.AND P0, PT, R4, 4, PT",), 0),
+        (("MOV R4, R9", "FADD R6, R4, -R7"), 2),  # which is another value
+        (("FMUL R4, R8, R8", "STG.E [R10.64], R4"), 2),
+    ],
+)
+def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
+    lines = ("FMUL R4, R1, R2", "FADD R5, R4, R3", *more)
+    found = list(instructions.detect_redundant_instructions(evidence_of(*lines)))
+    assert sum(len(one.weights) for one in found) == fused
+
+
+def test_an_addition_of_two_products_takes_one_of_them_in():
+    lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
+    (candidate,) = instructions.detect_redundant_instructions(evidence_of(*lines))
+    assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]

@@ -165,25 +165,31 @@ def sources_read(site: Site) -> frozenset[str]:
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64."""
-    found: list[Site] = []
-    sites = evidence.sites
-    for index, site in enumerate(sites):
-        if site.instruction.name not in ("FMUL", "DMUL") or not (
-            target := written_registers(site.instruction)
-        ):
+    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64. An addition takes one product in."""
+    found: dict[Site, None] = {}
+    for index, site in enumerate(evidence.sites):
+        target = written_registers(site.instruction)
+        if site.instruction.name not in ("FMUL", "DMUL") or not target:
             continue
+        following = [
+            one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
+        ]
+        users = _users(following, target[0])
         addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
-        for later in sites[index + 1 : index + 1 + NEAR]:
-            if later.function != site.function:
-                break
-            if target[0] in sources_read(later):
-                if later.instruction.name == addition:
-                    found += [site, later]
-                break
-            if target[0] in written_registers(later.instruction):
-                break
-    return found
+        if len(users) == 1 and users[0].instruction.name == addition and users[0] not in found:
+            found |= {site: None, users[0]: None}
+    return list(found)
+
+
+def _users(following: Iterable[Site], register: str) -> list[Site]:
+    """Returns the instructions that read a register, until one writes it."""
+    users = []
+    for site in following:
+        if register in sources_read(site):
+            users.append(site)
+        if register in written_registers(site.instruction):
+            break
+    return users
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
