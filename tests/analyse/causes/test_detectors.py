@@ -263,7 +263,7 @@ def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found
             "LDS R4, [R2]",
             ["STS.128 [R3], R8"],
             256,
-            "odd multiple of 16 bytes",
+            "or by 16 bytes where accesses of that width have to stay aligned",
         ),  # which one word would misalign
         ("LDS R4, [R2]", ["HMMA.1688.F32 R20, R38, R51, R20"], 256, "odd multiple of 16 bytes"),
     ],
@@ -402,7 +402,7 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
     store,
 ):
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
-    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
+    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
     (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
     assert candidate.effect.waits["lg_throttle"] == 0
@@ -618,7 +618,7 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divi
     lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
     evidence = evidence_of(*lines, file=None)
     (candidate,) = instructions.detect_integer_overhead(evidence)
-    assert ("quotients" in candidate.sentence) == ("remainders" in candidate.advice) == divides
+    assert ("divide integers" in candidate.sentence) == ("dividing" in candidate.advice) == divides
 
 
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():

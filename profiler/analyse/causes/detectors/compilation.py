@@ -1,10 +1,11 @@
-"""Detects what the compiler had to leave: code that it was not to optimise, and values that it keeps in local memory."""
+"""Detects what the compiler left in machine code: code that it did not optimise, and values for which it found no registers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import MOST_REGISTERS, Candidate
+from profiler.analyse.causes.evidence.dataflow import address_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.code.code import Instruction
@@ -14,10 +15,8 @@ from profiler.catalog.causes import UNOPTIMISED
 # instructions at most, and in all but one of them there is none; compiled for debugging, they are a fifth or more.
 _MOST_IDLE_MOVES = 0.02
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
-_WITHMOST_REGISTERS = (
-    "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
-    "(Triton: `num_warps`) for the same one."
-)
+_WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
+_STACK = frozenset({"R1"})  # its pointer, from which spilled registers have constant distances
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
@@ -59,19 +58,24 @@ def _changes_nothing(instruction: Instruction) -> bool:
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
     sites = evidence.of("local")
-    if sites:
-        share = 100 * evidence.share_executed(sites)
-        registers = evidence.find("registers")
-        spilled = bool(evidence.find("local_spill_inst"))
-        fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        yield Candidate(
-            "register-spills",
-            f"{share:.1f} % of the executed instructions load and store local memory"
-            + (f", with {registers:.0f} registers a thread." if registers else "."),
-            (_WITHMOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
-            if spilled
-            else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
-            {site: site.executed for site in sites},
-            {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
-        )
+    if not sites:
+        return
+    share = 100 * evidence.share_executed(sites)
+    registers = evidence.find("registers")
+    spilled = evidence.find("local_spill_inst")
+    if spilled is None:
+        spilled = float(all(address_registers(site.instruction) <= _STACK for site in sites))
+    fewer = evidence.without(dict.fromkeys(sites, 1.0))
+    with_registers = f", with {registers:.0f} registers a thread." if registers else "."
+    yield Candidate(
+        "register-spills",
+        f"{share:.1f} % of the executed instructions load and store local memory"
+        + (with_registers if spilled else ", where the compiler keeps an array that is indexed at run time."),
+        (_WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
+        if spilled
+        else "Index local arrays by constants (unroll the loop around them), so that they fit into registers; let a table that never changes "
+        "lie in shared or global memory.",
+        Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
+        {site: site.executed for site in sites},
+        {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
+    )

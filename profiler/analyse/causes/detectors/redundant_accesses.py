@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     feeds_shared_memory,
+    find_pointers,
     find_repeated_loads,
     has_fixed_address,
     is_chased,
@@ -82,6 +83,7 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
         for site in evidence.of("global store")
         if (_place(site), evidence.innermost_loop(site)) in places
         and (part := _overwritten(evidence, site)) > 0
+        and not _is_read_meanwhile(evidence, site)
     }
 
 
@@ -308,23 +310,23 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
-    """Returns whether others may read the stored values within the loop: after a fence, or at addresses that do not change either.
+    """Returns whether others may read the stored values within the loop: after a fence, at addresses that do not change either, or past a
+    barrier, anywhere in the same array.
 
     In a list that is worked on in place, each thread stores its own element and loads those beside it. These differ between lanes, as
     the stored ones do.
     """
     inside = evidence.around(store)
     own = _place(store)
-    return any(
-        site.instruction.name in _FENCES
-        or (
-            site.kind == "global load"
-            and _place(site) != own
-            and has_fixed_address(evidence, site) > 0
-            and not _is_one_for_all(site, store)
-        )
-        for site in inside
-    )
+    others = [site for site in inside if site.kind == "global load" and _place(site) != own]
+    if any(site.instruction.name in _FENCES for site in inside):
+        return True
+    if any(has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store) for site in others):
+        return True
+    if not any(site.kind == "barrier" for site in inside):
+        return False
+    arrays = find_pointers(evidence, store)
+    return any(not arrays.isdisjoint(find_pointers(evidence, site)) for site in others)
 
 
 def _is_one_for_all(load: Site, store: Site) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import base_of
@@ -47,36 +47,62 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     if not fractions:
         return
     weights = {site: part * (site.passes or 0.0) for site, part in fractions.items()}
-    worst = max(weights, key=lambda site: weights[site])
+    worst = _worst(weights)
+    # Where whole warps are kept from the access, those that make it need one pass at least.
+    needed = max(1.0, (worst.ideal_passes or 0.0) / worst.executed)
     waits = evidence.waiting_for(fractions, *_WAITS)
     yield Candidate(
         "bank-conflicts",
-        f"{worst.opcode} makes {sites[worst]:.3g} passes through shared memory where one would do: its lanes meet in the same banks.",
-        f"{_row_length(evidence)}, or exchange bits of the index (swizzle), so that the lanes of a warp fall into different banks.",
+        f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: its lanes "
+        "meet in the same banks.",
+        f"{_row_length(evidence, worst)}, or exchange bits of the index (swizzle), so that the lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
     )
 
 
-def _row_length(evidence: Evidence) -> str:
-    """Returns the advice on a row length that keeps lanes in different banks and every access aligned.
+def _passes_text(passes: float) -> str:
+    return "one" if passes == 1 else f"{passes:.3g}"
+
+
+def _worst(weights: Mapping[Site, float]) -> Site:
+    """Returns the access that costs most among those of the line that costs most, which is the first that is named."""
+    lines: dict[object, float] = {}
+    for site, weight in weights.items():
+        line = site.instruction.place or site
+        lines[line] = lines.get(line, 0.0) + weight
+    return max(weights, key=lambda site: (lines[site.instruction.place or site], weights[site]))
+
+
+def _row_length(evidence: Evidence, worst: Site) -> str:
+    """Returns the advice on a row length that keeps the lanes of the worst access in different banks, and every access aligned.
 
     Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they do not collide if rows are odd
-    multiples of that width. Rows of fewer threads than a warp has share the banks out.
+    multiples of that width. Rows of fewer threads than a warp has share the banks out, if it is only rows that collide:
+    with more passes than rows, the threads of one row do.
     """
     accesses = evidence.of("shared load", "shared store")
     fragments = evidence.of("tensor") or any(site.opcode.startswith(("LDSM", "STSM")) for site in accesses)
-    width = _FRAGMENT_BYTES if fragments else max(site.width // 8 for site in accesses)
+    width = _FRAGMENT_BYTES if fragments else worst.width // 8
     if width > _BANK_BYTES:
-        return f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
+        return (
+            f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
+            + ("" if fragments else " (one word more is enough where the code asks for single words)")
+        )
     threads = evidence.shape.block[0] if evidence.shape else LANES
-    if threads < LANES and LANES % threads == 0:
+    if threads < LANES and LANES % threads == 0 and _ways(worst) <= LANES / threads:
         return (
             f"Choose a row length for which the {LANES // threads} rows of {threads} threads in a warp start {threads} banks apart "
             f"({threads} words more than a multiple of {LANES}, where neighbours access neighbouring words)"
         )
-    return "Pad the rows of the array by one word"
+    widest = max(site.width // 8 for site in accesses)
+    aligned = (
+        f", or by {widest} bytes where accesses of that width have to stay aligned"
+        if widest > _BANK_BYTES
+        else ""
+    )
+    return f"Pad the rows of the array by one word (an array without rows by a word after every {LANES}){aligned}"
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:

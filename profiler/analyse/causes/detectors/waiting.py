@@ -41,6 +41,15 @@ _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
+# How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
+# copies of tiles; loads in another loop; or in none.
+_AHEAD = {
+    "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
+    "memory.",
+    "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
+    "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "": "Let each thread take several elements, and issue all of their loads before the first use.",
+}
 _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
@@ -91,12 +100,12 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
     )
+    where = _most_waited_for(evidence, loads, turns)
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
-        "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
+        _AHEAD[where],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -107,18 +116,18 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_ahead_in_triton(evidence, loads, turns),
+        in_triton=_AHEAD_IN_TRITON[where],
     )
 
 
-def _ahead_in_triton(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
-    """Returns how to have more loads under way in Triton, which depends on where the loads are that warps wait for."""
-    waiting = {"turns": 0.0, "copies": 0.0, "loop": 0.0, "": 0.0}
+def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
+    """Returns where the loads are that warps wait for most, as `_AHEAD` names it."""
+    waiting = dict.fromkeys(_AHEAD, 0.0)
     for site in loads:
         copied = "copies" if feeds_shared_memory(evidence, site) else "loop"
         where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
-    return _AHEAD_IN_TRITON[max(waiting, key=lambda where: waiting[where])]
+    return max(waiting, key=lambda where: waiting[where])
 
 
 def _overlapped(evidence: Evidence, under_way: int) -> float:
