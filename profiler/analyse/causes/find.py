@@ -36,8 +36,8 @@ from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
-    global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
-    redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, global_memory.detect_spills, atomics.detect_atomics,
+    global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow, global_memory.detect_narrow_tiles,
+    redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
     global_memory.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
     instructions.detect_integer_overhead, spelled_out.detect_spelled_out, instructions.detect_redundant_instructions, random_numbers.detect_dropped_numbers, loops.detect_loop_overhead,
     number_types.detect_conversions, number_types.detect_fp64, instructions.detect_special_functions,
@@ -190,7 +190,7 @@ def _cause(
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
-        try_=advise(evidence, candidate.name, candidate.advice),
+        try_=advise(evidence, candidate),
         saves_pct=Savings(round(100 * expected, 1), round(100 * max(expected, at_most), 1), limit),
         where=where,
         evidence={

@@ -20,6 +20,9 @@ _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+_PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
+# Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
+_OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
 _REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
 
 
@@ -281,6 +284,27 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
         sites[index]
         for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
     ]
+
+
+def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
+    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
+    address = set(_REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
+    wanted = [
+        one
+        for one in sources_of(evidence, site)
+        if not address.isdisjoint(written_registers(one.instruction))
+    ]
+    found: set[str] = set()
+    seen: set[Site] = set()
+    while wanted:
+        one = wanted.pop()
+        if one in seen or one.kind in ACCESSES:
+            continue
+        seen.add(one)
+        if one.opcode.startswith(_OF_64_BITS):
+            found |= set(_PARAMETER.findall(one.instruction.text))
+        wanted += sources_of(evidence, one)
+    return frozenset(found)
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:

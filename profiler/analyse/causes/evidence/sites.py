@@ -31,7 +31,7 @@ ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 _KINDS: tuple[tuple[str, Kind], ...] = (
-    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
+    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
     (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
     (r"LDS(\.|$)|LDSM", "shared load"),
     (r"STS(\.|$)|STSM|STAS", "shared store"),
