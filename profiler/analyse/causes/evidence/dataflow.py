@@ -12,10 +12,15 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import follow_loop, only_written, read_registers, written_registers
+from profiler.analyse.code.registers import (
+    REGISTER,
+    follow_loop,
+    only_written,
+    read_registers,
+    written_registers,
+)
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
-_REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
@@ -52,7 +57,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
             one for one in loop.body if one.offset < site.instruction.offset
         ]
     for instruction in following:
-        if instruction.name in ("STS", "STSM") and held & set(_REGISTER.findall(instruction.operands[-1])):
+        if instruction.name in ("STS", "STSM") and held & set(REGISTER.findall(instruction.operands[-1])):
             return True
         sources = read_registers(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
@@ -147,7 +152,7 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
         operands = writer.instruction.operands
         place, factor = scaled_by.get(writer.instruction.name, (0, ""))
         if writer.position < site.position and len(operands) > 3 and operands[place] == factor:
-            index = set(_REGISTER.findall(operands[-3]))
+            index = set(REGISTER.findall(operands[-3]))
             if any(
                 one.kind == "global load" and index & set(written_registers(one.instruction))
                 for one in sources_of(evidence, writer)
@@ -184,7 +189,7 @@ def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
 def address_registers(instruction: Instruction) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(instruction.text):
-        found |= set(_REGISTER.findall(address))
+        found |= set(REGISTER.findall(address))
     if ".64]" in instruction.text:
         found |= {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
     return frozenset(found)
@@ -288,7 +293,7 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
 
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
-    address = set(_REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
+    address = set(REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
     wanted = [
         one
         for one in sources_of(evidence, site)
