@@ -62,6 +62,7 @@ class _Fma:
 
 
 def trace_product(body: Sequence[Instruction]) -> Product | None:
+    """Returns the product that a loop of these instructions computes, or None if its FMAs do not all accumulate alike."""
     fmas: dict[int, _Fma] = {}
     addresses: dict[int, object] = {}
     factors = {
