@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from profiler.analyse.causes.detectors import (
+    atomics,
     compilation,
     global_memory,
     instructions,
@@ -297,3 +298,28 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
     lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
     found = lanes_of(*lines, facts={2: few, 3: back})
     assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Add up inside the warp first"),
+        (
+            (LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"),
+            "Let each block update a copy",
+        ),
+        (
+            (LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"),
+            "Add up inside the warp first",
+        ),
+        (
+            (LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"),
+            "Let each warp, or each few lanes",
+        ),
+        (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+    ],
+)
+def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
+    last = len(lines) - 1
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={last: {"waits": {"lg_throttle": 90}}}))
+    assert advised in candidate.advice
