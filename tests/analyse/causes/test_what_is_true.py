@@ -13,6 +13,7 @@ from profiler.analyse.causes.detectors import (
     global_memory,
     instructions,
     lanes,
+    redundant_accesses,
     shared_memory,
     waiting,
 )
@@ -322,4 +323,19 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
 def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
     last = len(lines) - 1
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={last: {"waits": {"lg_throttle": 90}}}))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("stored", "said", "advised"),
+    [
+        ("[R8.64]", "A loop keeps a value in global memory", "store it once, after the loop"),
+        ("[R10.64]", "A load is repeated", "`const … * __restrict__`"),
+    ],
+)
+def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    assert candidate.sentence.startswith(said)
     assert advised in candidate.advice

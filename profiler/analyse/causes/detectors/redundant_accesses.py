@@ -50,11 +50,21 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
     fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
     if fixed:
+        stored = _stored_back(evidence, fixed)
+        kept = {(_place(site), evidence.innermost_loop(site)) for site in stored}
+        of_kept = sum(
+            site.executed for site in fixed if (_place(site), evidence.innermost_loop(site)) in kept
+        )
+        is_kept = 2 * of_kept >= sum(site.executed for site in fixed)
         yield Candidate(
             "redundant-global-loads",
-            "A load is repeated although its address did not change.",
-            "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            _without_loads(evidence, fixed | _stored_back(evidence, fixed)),
+            "A loop keeps a value in global memory: in each turn, it loads and stores the same address."
+            if is_kept
+            else "A load is repeated although its address did not change.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop."
+            if is_kept
+            else "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
+            _without_loads(evidence, fixed | stored),
             {site: site.executed for site in fixed},
         )
     if (times := count_times_requested(evidence)) > OFTEN:
