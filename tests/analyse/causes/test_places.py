@@ -1,4 +1,4 @@
-"""A cause names a line of the user's code, even if its instruction is compiled from a header of CUDA or from a function of Triton."""
+"""A cause names a line of the user's code, even if its instruction is compiled from a header or from a function of Triton."""
 
 from __future__ import annotations
 
@@ -47,6 +47,17 @@ def test_a_header_is_named_where_there_is_no_other_code():
 )
 def test_a_function_that_triton_compiles_in_is_placed_where_its_operands_come_from(file):
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
+
+
+@pytest.mark.parametrize("file", ["/usr/include/c++/13/cmath", "/opt/gcc/include/c++/13/bits/stl_algo.h"])
+def test_code_of_the_standard_library_is_placed_where_its_operands_come_from(file):
+    assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
+
+
+def test_a_load_of_a_header_is_placed_where_its_address_comes_from_and_not_where_memory_is_described():
+    lines = ("IMAD.WIDE R2, R6, 0x4, R8", "ULDC.64 UR4, c[0x0][0x208]", "LDG.E R4, desc[UR4][R2.64]")
+    assert place_of(*lines) == ("made.cu", 1)
+    assert place_of(*lines[1:]) == ("made.cu", 1)  # the code before it
 
 
 @pytest.mark.parametrize("file", ["/home/me/triton/softmax.py", "/home/me/language/standard.py"])

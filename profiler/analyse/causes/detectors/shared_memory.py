@@ -55,7 +55,8 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         "bank-conflicts",
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: its lanes "
         "meet in the same banks.",
-        f"{_row_length(evidence, worst)}, or exchange bits of the index (swizzle), so that the lanes of a warp fall into different banks.",
+        f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
+        "lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},

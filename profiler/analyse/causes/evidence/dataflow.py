@@ -62,7 +62,9 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
         sources = read_registers(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
             held |= set(written_registers(instruction))
-        elif instruction.predicate is None:
+        elif (
+            instruction.predicate is None or held & sources
+        ):  # a sum, under whatever predicate, is another value
             held -= set(written_registers(instruction))
         if not held:
             return False
@@ -335,7 +337,7 @@ def follow_results(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | predicates_in(instruction.text)
+        sources = read_registers(instruction) - only_written(instruction) | _predicates_read(site)
         if depends(site, bool(sources & tainted)):
             depending.add(site)
             tainted |= _results(instruction)
@@ -345,6 +347,13 @@ def follow_results(
         if (start := ends.pop(instruction.offset, None)) is not None:
             index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
     return depending
+
+
+def _predicates_read(site: Site) -> frozenset[str]:
+    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
+    if site.kind == "control":
+        return predicates_in(site.instruction.text)
+    return predicates_in(", ".join([site.instruction.predicate or "", *site.instruction.operands[2:]]))
 
 
 def _results(instruction: Instruction) -> set[str]:
