@@ -1149,6 +1149,33 @@ def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     assert names(launch.detect_small_grid, evidence) == found
 
 
+NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waiting", "found"),
+    [
+        ([NEXT, STORED, FORWARD], [], 2, []),
+        ([NEXT, STORED, FORWARD], ["FADD R9, R9, R7", "EXIT"], 7, ["grid-too-small"]),  # warps wait elsewhere
+        ([NEXT, FORWARD], [STORED], 2, ["grid-too-small"]),  # a sum, whose parts add up
+        ([NEXT, STORED], [], 2, ["grid-too-small"]),  # only the last one stays
+        (["FFMA R7, R4, R9, R8", STORED, FORWARD], [], 2, ["grid-too-small"]),  # each turn by itself
+        ([STORED, FORWARD], [], 2, ["grid-too-small"]),
+    ],
+)
+def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
+    inside, after, waiting, found
+):
+    lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
+    evidence = evidence_of(
+        *lines,
+        facts={waiting: {"waits": {"wait": 90}}},
+        grid=64,
+        figures={"waves": 0.5, "launch__sm_count": 132.0},
+    )
+    assert names(launch.detect_small_grid, evidence) == found
+
+
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
 def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
     evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "launch__sm_count": 132.0})

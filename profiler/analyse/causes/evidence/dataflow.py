@@ -12,7 +12,13 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import follow_loop, only_written, read_registers, written_registers
+from profiler.analyse.code.registers import (
+    follow_loop,
+    only_written,
+    read_registers,
+    register_of,
+    written_registers,
+)
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
@@ -281,6 +287,12 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
         sites[index]
         for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
     ]
+
+
+def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
+    """Returns the instructions whose result is stored."""
+    value = register_of(store.instruction.operands[-1])
+    return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
