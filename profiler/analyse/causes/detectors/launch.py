@@ -10,13 +10,11 @@ from profiler.analyse.causes.detectors.waiting import find_lonely_loads
 from profiler.analyse.causes.evidence.dataflow import (
     find_block_independent,
     find_repeated_loads,
-    has_fixed_address,
-    is_carried,
-    makers_of_value,
+    follows_itself,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
@@ -30,7 +28,6 @@ _SOME_WAVES = 2.0
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 # Of the time that warps do not issue, and of a block: what counts that are averaged over the launch may be off.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
-_RESULTS: tuple[Kind, ...] = ("fp32", "fp64")
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
@@ -56,7 +53,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
     blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
-    if not blocks or not sms or waves is None or waves >= 1.0 or _follows_itself(evidence):
+    if not blocks or not sms or waves is None or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
@@ -83,21 +80,6 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
         saves=(1 - evidence.model.starting) * max(idle, latency) * (1 - served_alone),
     )
-
-
-def _follows_itself(evidence: Evidence) -> bool:
-    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
-
-    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
-    """
-    loops = set()
-    for store in evidence.of("global store"):
-        loop = evidence.innermost_loop(store)
-        if loop and has_fixed_address(evidence, store) == 0:
-            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
-            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
-    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
-    return inside > sum(evidence.waits_by_reason.values()) / 2
 
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:

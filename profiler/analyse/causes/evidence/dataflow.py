@@ -26,6 +26,7 @@ _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+_RESULTS = ("fp32", "fp64")
 _REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
 
 
@@ -136,6 +137,21 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         seen.add(one)
         wanted |= sources[one]
     return position in seen
+
+
+def follows_itself(evidence: Evidence) -> bool:
+    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
+
+    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
+    """
+    loops = set()
+    for store in evidence.of("global store"):
+        loop = evidence.innermost_loop(store)
+        if loop and has_fixed_address(evidence, store) == 0:
+            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
+            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
+    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
+    return inside > sum(evidence.waits_by_reason.values()) / 2
 
 
 def is_gathered(evidence: Evidence, site: Site) -> bool:
