@@ -17,6 +17,13 @@ _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/triton/language/|/torch/_inductor/runtime/"
 )
 
+# Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
+# their instructions among those of the lines around.
+_CALLS = re.compile(
+    r"(?:\btl|\w)\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
+)
+_NEAR = 32  # instructions
+
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
@@ -34,16 +41,22 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    The user cannot change the functions of CUDA's headers, or of Triton, that are compiled in.
+    The user cannot change the functions of CUDA's headers, or of Triton, that are compiled in. A line close by that calls such a
+    function comes first.
     """
     if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
-    before = reversed(function[: function.index(site)])
+    here = function.index(site)
+    before = function[:here][::-1]
+    near = sorted(
+        function[max(0, here - _NEAR) : here + _NEAR], key=lambda one: abs(one.position - site.position)
+    )
+    calling = (one for one in near if _CALLS.search(one.text or ""))
     return next(
         (
             one
-            for one in (*sources_of(evidence, site), *before)
+            for one in (*calling, *sources_of(evidence, site), *before)
             if one.instruction.place and not _is_library(one)
         ),
         site,
