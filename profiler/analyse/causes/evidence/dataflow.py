@@ -17,6 +17,7 @@ from profiler.analyse.code.registers import (
     follow_loop,
     only_written,
     read_registers,
+    register_of,
     written_registers,
 )
 
@@ -28,6 +29,7 @@ _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
+_RESULTS = ("fp32", "fp64")
 _REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
 
 
@@ -140,6 +142,21 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         seen.add(one)
         wanted |= sources[one]
     return position in seen
+
+
+def follows_itself(evidence: Evidence) -> bool:
+    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
+
+    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
+    """
+    loops = set()
+    for store in evidence.of("global store"):
+        loop = evidence.innermost_loop(store)
+        if loop and has_fixed_address(evidence, store) == 0:
+            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
+            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
+    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
+    return inside > sum(evidence.waits_by_reason.values()) / 2
 
 
 def is_gathered(evidence: Evidence, site: Site) -> bool:
@@ -312,6 +329,12 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
             found |= set(_PARAMETER.findall(one.instruction.text))
         wanted += sources_of(evidence, one)
     return frozenset(found)
+
+
+def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
+    """Returns the instructions whose result is stored."""
+    value = register_of(store.instruction.operands[-1])
+    return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
