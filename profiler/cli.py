@@ -114,7 +114,10 @@ class _Verbs(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         with _quiet_pipe():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:  # Typer would end without a word
+                _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
 
 
 @contextmanager
@@ -232,6 +235,11 @@ def _failure(error: Exception) -> ProfError:
         return shortage.with_traceback(error.__traceback__)
     if isinstance(error, ProfError):
         return error
+    if isinstance(error, FileNotFoundError) and not error.filename and "temporary directory" in str(error):
+        return PathUnusable(
+            "no folder for temporary files can be written",
+            remedy="Name one that can be: TMPDIR=/dev/shm, for example, where every other file system is read-only.",
+        )
     if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
         return PathUnusable(f"{shortened(os.fspath(error.filename), _PATH_WIDTH)}: {error.strerror}")
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)

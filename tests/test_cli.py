@@ -396,6 +396,7 @@ def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
         _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "Traceback" not in err
+    assert err.endswith("prof: interrupted\n")
     store = RunStore(tmp_path)
     assert store.ids()
     for run_id in store.ids():
