@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import atomics, waiting
+from profiler.analyse.causes.detectors import atomics, lanes, waiting
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -54,3 +54,43 @@ def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
     (candidate,) = atomics.detect_atomics(atomics.add_retries(evidence_of(*lines)))
     assert "which are retried in a loop" in candidate.sentence
     assert {site.position for site in candidate.weights} == {1, 2, 3, 4, 5}
+
+
+FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
+
+
+@pytest.mark.parametrize(
+    ("fence", "between", "belongs"),
+    [
+        (FENCE, (), True),
+        (FENCE, ("@P1 ERRBAR",), True),
+        (FENCE, ("IADD3 R7, R7, R8, RZ",), False),
+        ("MEMBAR.ALL.GPU", (), False),  # for all threads, whether they update or not
+    ],
+)
+def test_a_fence_goes_with_the_atomic_that_it_orders(fence, between, belongs):
+    """A lane of each warp fences, and then updates: the waiting for the fence is that for the atomic, and not for other warps."""
+    lines = ("BAR.SYNC.DEFER_BLOCKING 0x0", fence, *between, UPDATED, "EXIT")
+    facts = {2: {"waits": {"membar": 30}}}
+    evidence = evidence_of(*lines, facts=facts)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert (evidence.sites[1] in candidate.weights) == belongs
+    assert bool(list(waiting.detect_barriers(evidence))) == (not belongs)
+
+
+@pytest.mark.parametrize(("fence", "part"), [("MEMBAR.ALL.GPU", 0.0), ("IADD3 R7, R7, R8, RZ", 31 / 32)])
+def test_a_fence_takes_as_long_for_all_lanes_as_for_one(fence, part):
+    facts = {1: {"lanes": 1.0, "acting": 1.0}, 2: {"waits": {"wait": 30, "membar": 30}}}
+    evidence = evidence_of("MOV R8, R9", fence, "IADD3 R8, R7, 0x1, RZ", "EXIT", facts=facts)
+    evidence.charged[evidence.sites[1]].update(evidence.charged[evidence.sites[2]])
+    evidence.charged[evidence.sites[2]].clear()
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.effect.waits.get("membar", 0.0) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("acting", "once"), [(1.0, True), (32.0, False)])
+def test_who_updates_once_a_block_already_is_told_to_make_blocks_larger(acting, once):
+    """100 warps update, of 100 blocks; with all lanes, 32 times as often."""
+    evidence = evidence_of(UPDATED, "EXIT", facts={0: {"acting": acting}}, grid=100)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert ("take more elements before it" in candidate.advice) == once

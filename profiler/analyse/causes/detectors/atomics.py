@@ -6,8 +6,11 @@ shared memory included, ends with the contention and with nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import (
@@ -26,6 +29,8 @@ from profiler.catalog.metrics import LANES
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 _SWAPS = (".CAS", ".EXCH")  # what takes a lock
+# What orders an atomic with other accesses stands around it: it waits for stores before it, and empties L1 after it.
+_ORDERING = ("MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL")
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
@@ -39,7 +44,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     loops = [loop for loop in around if loop is not None]
     fractions = dict.fromkeys(sites, 1 - 1 / LANES)
     repeated = [*around_locks, *(site for loop in loops for site in evidence.inside(loop))]
-    fractions |= dict.fromkeys(repeated, 1 - 1 / LANES)
+    fractions |= dict.fromkeys([*repeated, *find_ordering(evidence)], 1 - 1 / LANES)
     waiting = 100 * evidence.time_of(fractions)
     busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
     caused = dict.fromkeys((site.kind for site in sites), 0.0)
@@ -48,6 +53,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     most = max(caused, key=lambda kind: caused[kind])
     where = "shared" if most == "shared atomic" else "global"
     by_data = any(site.kind == most and _is_place_of_data(evidence, site) for site in sites)
+    blocks = math.prod(evidence.shape.grid) if evidence.shape else 0
+    updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
+    once_a_block = where == "global" and updates <= blocks
     yield Candidate(
         "atomic-contention",
         f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
@@ -55,7 +63,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         + (
             f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
         ),
-        _ADVICE[where, by_data],
+        _IN_LARGER_BLOCKS if once_a_block else _ADVICE[where, by_data],
         evidence.without(fractions),
         {site: evidence.charged[site].total or site.executed for site in fractions},
         {"waiting_pct": waiting, "l1_busy_pct": busy},
@@ -71,6 +79,30 @@ _ADVICE = {  # the memory, and whether data says which place is updated
     ("shared", True): "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what "
     "it has for one place before it updates.",
 }  # fmt: skip
+
+_IN_LARGER_BLOCKS = (
+    "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
+    "combine the results of all blocks in a second launch."
+)
+
+
+def find_ordering(evidence: Evidence) -> list[Site]:
+    """Returns the fences that belong to atomics: what orders one stands beside it, under the same predicate, and goes with it."""
+    found: list[Site] = []
+    for sites in evidence.by_function.values():
+        for index, site in enumerate(sites):
+            if site.kind == "atomic":
+                for beside in (reversed(sites[:index]), iter(sites[index + 1 :])):
+                    found += takewhile(partial(_orders, site), beside)
+    return found
+
+
+def _orders(atomic: Site, site: Site) -> bool:
+    return (
+        site.instruction.name in _ORDERING
+        and site.instruction.predicate == atomic.instruction.predicate
+        and site.executed == atomic.executed
+    )
 
 
 def _is_place_of_data(evidence: Evidence, site: Site) -> bool:

@@ -20,6 +20,7 @@ _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
+_FENCES = ("MEMBAR", "ERRBAR")  # they wait for memory as long for one lane as for all
 _VALUES_OF_A_STEP = 2.0  # that a lane of a tree combines
 _EXCHANGE_IN_TRITON = (
     "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
@@ -197,7 +198,9 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     waiting = {
         site: part
         for site, part in fractions.items()
-        if site.kind not in _LANE_BY_LANE and (evidence.has_costs or not site.instruction.predicate)
+        if site.kind not in _LANE_BY_LANE
+        and site.instruction.name not in _FENCES
+        and (evidence.has_costs or not site.instruction.predicate)
     }
     alone_in_a_pass = {
         site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)

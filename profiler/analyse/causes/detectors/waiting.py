@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.detectors.atomics import find_ordering
 from profiler.analyse.causes.detectors.candidate import (
     CYCLES,
     EIGHTFOLD,
@@ -222,12 +223,15 @@ def _fits_cache(evidence: Evidence) -> bool:
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
-    """Names barriers, except for the waiting that is for loads since the barrier before."""
-    sites = evidence.of("barrier")
+    """Names barriers, except for the waiting that is for loads since the barrier before, and fences that belong to atomics."""
+    of_atomics = set(find_ordering(evidence))
+    sites = [site for site in evidence.of("barrier") if site not in of_atomics]
     waiting = evidence.time_of(sites, "barrier", "membar")
     if waiting < _SEEN_TO_WAIT:
         return
-    fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
+    fractions = {
+        site: EIGHTFOLD * part for site, part in find_own_part(evidence).items() if site not in of_atomics
+    }
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
     fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
