@@ -81,6 +81,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
             "columns, and a row that is read several times kept as one block.",
         )
+        yield from _find_served_by_l2(evidence, loads)
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
 
@@ -190,6 +191,32 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         {"delivered_again": again, "blocks_alike": blocks},
         in_triton="Let programs that load the same data run at the same time, so that L2 still holds it (tiles in groups, by `tl.program_id`), or "
         "let each compute more of what the data serves (a larger BLOCK_M or BLOCK_N).",
+    )
+
+
+def _find_served_by_l2(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
+    """Yields loads that several blocks repeat and that L2 serves to each, such as the keys of a group of heads.
+
+    A block that computes for several of these blocks loads their data once. What L1 holds is not counted: one block uses it again.
+    """
+    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site, True)) > 1}
+    requested, of_shared = (sum(site.sectors or 0.0 for site in sites) for sites in (loads, shared))
+    # What few of the loads ask for is found in L2 beside what the others wait for.
+    if not shared or 2 * of_shared < requested:
+        return
+    missing = evidence.missing_l1
+    blocks = sum((site.sectors or 0.0) * count for site, count in shared.items()) / of_shared
+    again = {site: missing * (1 - 1 / min(count, _MOST_REUSE)) for site, count in shared.items()}
+    yield Candidate(
+        "redundant-global-loads",
+        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block: L2 serves "
+        f"{100 * missing * of_shared / requested:.0f} % of what loads request, to one block after the other.",
+        "Let a block compute for several of the blocks that load the same data, such as all heads of a group, and load it once for all.",
+        _without_loads(evidence, again),
+        {site: site.sectors or 0.0 for site in shared},
+        {"blocks_alike": blocks},
+        in_triton="Let a program compute for several of the programs that load the same data, such as all heads of a group, and load it once for "
+        "all (another dimension of its block, which `tl.dot` can multiply).",
     )
 
 

@@ -1,13 +1,14 @@
 """Finds loads that several blocks repeat: their addresses do not depend on every dimension of the grid.
 
 In a product, the rows of A depend on one index of the block and the columns of B on the other, so that all blocks along the
-other dimension load the same.
+other dimension load the same. So do blocks whose index is divided, such as the heads of a group that share keys and values.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.dataflow import COMPUTED, address_registers, find_writers, place_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -16,28 +17,31 @@ from profiler.analyse.code.registers import only_written, read_registers
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
+_SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
 
-def count_blocks_alike(evidence: Evidence, site: Site) -> int:
-    """Returns how many blocks compute the same addresses for a load; 1 if these depend on the whole index, or on loaded values."""
-    depends = _dimensions_of_address(evidence, site)
+def count_blocks_alike(evidence: Evidence, site: Site, through_memory: bool = False) -> int:
+    """Returns how many blocks compute the same addresses for a load; 1 if these depend on the whole index, or on loaded values.
+
+    With `through_memory`, loaded values count as what their own addresses depend on: a table of pages has one entry for all.
+    """
+    depends = _dimensions_of_address(evidence, site, through_memory)
     if depends is None or evidence.shape is None:
         return 1
     return math.prod(
-        blocks
+        min(blocks, 2 ** depends[name]) if name in depends else blocks
         for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True)
-        if name not in depends
-    )  # fmt: skip
+    )
 
 
-def _dimensions_of_address(evidence: Evidence, site: Site) -> set[str] | None:
-    """Returns the dimensions of the block's index that an address depends on.
+def _dimensions_of_address(evidence: Evidence, site: Site, through_memory: bool) -> dict[str, int] | None:
+    """Returns the dimensions of the block's index that an address depends on, with how many of its lowest bits do not count.
 
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
     """
     sites = evidence.by_function[site.function]
-    found: set[str] = set()
+    found: dict[str, int] = {}
     wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
@@ -48,11 +52,57 @@ def _dimensions_of_address(evidence: Evidence, site: Site) -> set[str] | None:
             return None
         for writer in writers:
             one = sites[writer]
-            if one.kind not in COMPUTED:
+            sources = _sources(sites, writer, through_memory)
+            if sources is None:
                 return None
-            found.update(_BLOCK_INDEX.findall(one.instruction.text))
-            sources = read_registers(one.instruction) - only_written(one.instruction)
-            new = {(writer, source) for source in sources} - seen
+            for name in _BLOCK_INDEX.findall(one.instruction.text):
+                found[name] = 0
+            if shifted := _shifted_index(evidence, sites, writer):
+                name, bits = shifted
+                found[name] = min(found.get(name, bits), bits)
+                continue
+            new = sources - seen
             seen |= new
             wanted += new
+    return found
+
+
+def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tuple[str, int] | None:
+    """Returns the dimension whose index an instruction divides by a power of two, and the exponent."""
+    shift = _SHIFT_RIGHT.search(sites[writer].instruction.text)
+    if not shift:
+        return None
+    read = find_writers(evidence, sites, writer, shift[2])
+    names = {name for one in read for name in _BLOCK_INDEX.findall(sites[one].instruction.text)}
+    return (names.pop(), int(shift[1], 16)) if len(read) == 1 and len(names) == 1 else None
+
+
+def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[tuple[int, str]] | None:
+    """Returns where the values come from that a result is made of, as places and registers; None if that is unknown."""
+    one = sites[writer]
+    if one.kind in COMPUTED:
+        read = read_registers(one.instruction) - only_written(one.instruction)
+        return {(writer, register) for register in read}
+    if through_memory and one.kind == "global load" and (address := address_registers(one.instruction)):
+        return {(writer, register) for register in address}
+    if through_memory and one.kind == "shared load":
+        return {
+            (place, register)
+            for place in _stores_before(sites, writer)
+            for register in read_registers(sites[place].instruction)
+            - address_registers(sites[place].instruction)
+        } or None
+    return None
+
+
+def _stores_before(sites: Sequence[Site], load: int) -> list[int]:
+    """Returns the stores whose values a load from shared memory may see: those between the last barrier before it and the one before that."""
+    found: list[int] = []
+    barriers = 0
+    for place in range(load - 1, -1, -1):
+        barriers += sites[place].kind == "barrier"
+        if barriers == 2:
+            break
+        if barriers and sites[place].kind == "shared store":
+            found.append(place)
     return found

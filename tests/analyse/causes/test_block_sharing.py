@@ -1,0 +1,81 @@
+"""Blocks that load the same data through L2: their index is divided, or tables say where the data is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import redundant_accesses
+from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "alike"),
+    [
+        (("SHF.R.U32.HI R2, RZ, 0x3, R8",), 8),  # a head of keys for eight heads of queries
+        (("SHF.R.U32.HI R2, RZ, 0x7, R8",), 64),  # there are no more blocks
+        (("LOP3.LUT R2, R8, 0x7, RZ, 0xc0, !PT",), 1),  # the rest of the division
+        (("SHF.R.U32.HI R2, RZ, 0x3, R8", "IADD3 R2, R2, R8, RZ"), 1),  # both
+        (("SHF.L.U32 R2, R8, 0x3, RZ",), 1),
+    ],
+)
+def test_blocks_whose_index_is_divided_load_the_same(lines, alike):
+    evidence = evidence_of("S2R R8, SR_CTAID.X", *lines, "LDG.E R4, [R2]", grid=64)
+    assert count_blocks_alike(evidence, evidence.sites[-1]) == alike
+
+
+@pytest.mark.parametrize(("index", "alike"), [("MOV R9, 0x100", 64), ("MOV R9, R8", 1)])
+@pytest.mark.parametrize("table", [("LDG.E R2, [R9]",), ("LDG.E R5, [R9]", BARRIER, "STS [R6], R5", BARRIER, "LDS R2, [R7]")])  # fmt: skip
+def test_a_table_holds_one_entry_for_all_blocks_that_look_at_one_place(index, alike, table):
+    evidence = evidence_of("S2R R8, SR_CTAID.X", index, *table, "LDG.E R4, [R2]", grid=64)
+    assert count_blocks_alike(evidence, evidence.sites[-1], through_memory=True) == alike
+    assert count_blocks_alike(evidence, evidence.sites[-1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("stores", "alike"),
+    [
+        (("STS [R6], R5", BARRIER, "STS [R6], R9", BARRIER), 64),  # the block's own number is gone
+        (("STS [R6], R9", BARRIER, "STS [R6], R5", BARRIER), 1),
+        (("STS [R6], R9",), 1),  # nobody has stored before a barrier
+    ],
+)
+def test_shared_memory_holds_what_was_stored_before_the_last_barrier(stores, alike):
+    lines = ("S2R R5, SR_CTAID.X", "MOV R9, 0x100", BARRIER, *stores, "LDS R2, [R7]", "LDG.E R4, [R2]")
+    evidence = evidence_of(*lines, grid=64)
+    assert count_blocks_alike(evidence, evidence.sites[-1], through_memory=True) == alike
+
+
+@pytest.mark.parametrize(
+    ("shift", "l1_misses", "of_others", "saved"),
+    [
+        (3, 1.0, 0.0, 7 / 8),
+        (2, 1.0, 0.0, 3 / 4),
+        (3, 0.5, 0.0, 7 / 16),  # L1 holds the rest: its block could keep it
+        (3, 1.0, 200.0, None),  # the others' loads ask for more
+    ],
+)
+def test_loads_that_l2_serves_to_several_blocks_are_made_once_by_one_that_computes_for_all(
+    shift, l1_misses, of_others, saved
+):
+    lines = ("S2R R8, SR_CTAID.X", f"SHF.R.U32.HI R2, RZ, {shift:#x}, R8", "LDG.E R4, [R2]", "FADD R5, R5, R4", "LDG.E R6, [R30]")  # fmt: skip
+    facts = {
+        2: {"sectors": 160.0, "ideal_sectors": 160.0},
+        3: {"waits": {"long_scoreboard": 9}},
+        4: {"sectors": of_others, "ideal_sectors": of_others},
+    }
+    figures = {
+        "dram_bytes_read": 160 * 32 / 8,
+        "l1_hit_pct": 100 * (1 - l1_misses),
+        "l2_sectors": 160 * l1_misses,
+    }
+    evidence = evidence_of(*lines, "EXIT", facts=facts, figures=figures, grid=64)
+    found = [one for one in redundant_accesses.detect_redundant_loads(evidence) if "blocks load" in one.sentence]  # fmt: skip
+    assert [one.effect.waits["long_scoreboard"] for one in found] == ([] if saved is None else [pytest.approx(saved)])  # fmt: skip
