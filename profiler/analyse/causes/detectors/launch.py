@@ -162,19 +162,33 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         for site in find_block_independent(evidence)
         if site.kind not in ("barrier", "control") and site not in repeated
     ]
-    # Warps that fill the places between blocks wait for memory as the others do, and its queue grows with them: in five kernels on an
-    # H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
-    worth = max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
     # Blocks can do more each until the GPU is filled twice only.
     fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
     yield Candidate(
         "too-little-work-a-thread",
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
-        Effect({**fewer.resources, LAUNCH: worth * (1 - _SOME_WAVES / waves)}, fewer.waits),
+        Effect(
+            {**fewer.resources, LAUNCH: _worth_of_places(evidence) * (1 - _SOME_WAVES / waves)}, fewer.waits
+        ),
         {site: site.executed + evidence.charged[site].total for site in alike},
         {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )
+
+
+def _worth_of_places(evidence: Evidence) -> float:
+    """Returns the part of the time between blocks that is saved where threads go on instead.
+
+    Warps that fill the places between blocks wait for memory as the others do, and its queue grows with them: in five kernels on an
+    H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
+    In these, places are empty only for as long as it takes to fill one. Where blocks also queue to be launched, memory is not what
+    they wait for, and with fewer blocks the queue is gone.
+    """
+    places = evidence.model.places
+    queued = places.launching * max(0.0, places.empty - places.refilling)
+    filled = places.refilling * max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
+    empty = queued + places.refilling
+    return (queued + filled) / empty if empty else max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
 
 
 def _is_short_lived(evidence: Evidence) -> bool:
