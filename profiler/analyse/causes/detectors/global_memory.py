@@ -12,6 +12,7 @@ from profiler.analyse.causes.detectors.redundant_accesses import (
     count_times_requested,
     offset_of,
 )
+from profiler.analyse.causes.detectors.regrouping import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
@@ -59,19 +60,23 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
         )
         mended = together if is_most else sites
+        effect, at_most = _cheaper(evidence, mended), None
+        if (blocks := count_sharing_blocks(evidence, mended)) > 1:
+            effect, at_most = merge_blocks(evidence, effect, blocks)
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
             f"use {100 * needed / request:.3g} % of what is moved.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, advice),
-            _cheaper(evidence, mended),
+            effect,
             {site: site.excess_sectors for site in sites},
             {
                 "sectors_per_request": request,
                 "ideal_sectors_per_request": needed,
                 "used_pct": 100 * needed / request,
             },
+            at_most=at_most,
         )
 
 
