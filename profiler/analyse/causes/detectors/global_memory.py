@@ -12,8 +12,8 @@ from profiler.analyse.causes.detectors.redundant_accesses import (
     count_times_requested,
     offset_of,
 )
-from profiler.analyse.causes.detectors.regrouping import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
