@@ -35,3 +35,32 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
     )
     (candidate,) = launch.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)
+
+
+WARP = ("S2R R4, SR_TID.X", "SHF.R.U32.HI R5, RZ, 0x5, R4", "ISETP.NE.U32.AND P1, PT, R5, RZ, PT")
+LANE = ("S2R R4, SR_TID.X", "LOP3.LUT R5, R4, 0x18, RZ, 0xc0, !PT", "ISETP.NE.U32.AND P1, PT, R5, RZ, PT")
+STORE = "@!P1 STG.E [R6.64], R8"
+
+
+@pytest.mark.parametrize(
+    ("lines", "acting", "idle"),
+    [
+        ((*WARP, STORE), 8.0, 0.75),  # one warp of four stores
+        ((*WARP, STORE), 32.0, 0.0),
+        ((*LANE, STORE), 8.0, 0.0),  # eight lanes of each warp
+        ((*WARP, STORE, "STG.E [R8.64], R8"), 8.0, 0.0),  # all of them store something else
+        ((*WARP, STORE, "RED.E.ADD [R8.64], R8"), 8.0, 0.0),
+        ((*WARP, STORE, "STS [R9], R8"), 8.0, 0.0),  # for others of the block
+        (WARP, 8.0, 0.0),  # nobody stores: not counted, or nothing is known of it
+    ],
+)
+def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
+    facts = {place: {"acting": 32.0, "lanes": 32.0} for place in range(len(lines))}
+    if STORE in lines:
+        facts[lines.index(STORE)]["acting"] = acting
+    evidence = evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
+    (candidate,) = launch.detect_little_work(evidence)
+    assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
+    assert launch._find_idle_warps(evidence) == pytest.approx(
+        idle
+    )  # private: its effect is beside that of larger blocks

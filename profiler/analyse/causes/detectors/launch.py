@@ -13,8 +13,9 @@ from profiler.analyse.causes.evidence.dataflow import (
     follows_itself,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
@@ -163,10 +164,14 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         if site.kind not in ("barrier", "control") and site not in repeated
     ]
     # Blocks can do more each until the GPU is filled twice only.
-    fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
+    idle = _find_idle_warps(evidence)
+    kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
+    kept |= dict.fromkeys(alike, (1 - idle) * _SOME_WAVES / waves)
+    fewer = evidence.without({site: 1 - part for site, part in kept.items()})
     yield Candidate(
         "too-little-work-a-thread",
-        f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
+        f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block."
+        + (f" {100 * idle:.0f} % of the warps store nothing: they repeat what others do." if idle else ""),
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
         Effect(
             {**fewer.resources, LAUNCH: _worth_of_places(evidence) * (1 - _SOME_WAVES / waves)}, fewer.waits
@@ -174,6 +179,22 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed + evidence.charged[site].total for site in alike},
         {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )
+
+
+def _find_idle_warps(evidence: Evidence) -> float:
+    """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
+
+    Triton gives such warps the elements of others, where a block has fewer elements than threads.
+    """
+    if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
+        return 0.0
+    chosen = find_chosen_by_warp(evidence)
+    acting = [
+        site.executed * (site.acting or 0.0) / (site.lanes or LANES) if site in chosen else site.executed
+        for site in evidence.of("global store", "atomic")
+        if site.acting is not None
+    ]
+    return max(0.0, 1 - max(acting) / evidence.sites[0].executed) if acting else 0.0
 
 
 def _worth_of_places(evidence: Evidence) -> float:
