@@ -201,6 +201,10 @@ QUESTIONS = [
         {"baseline": 6, "candidate": 5, "max_slower_pct": 3, "full": True},
         "check --baseline 6 5 --max-slower 3% --full",
     ),
+    ("compare", {"before": 5, "after": 6, "brief": True}, "compare 5 6 --brief"),
+    ("show", {"source": 6, "brief": True}, "show 6 --brief"),
+    ("check", {"baseline": 6, "candidate": 5, "brief": True}, "check -b 6 5 --brief"),
+    ("ladder", {"brief": True}, "ladder --brief"),
 ]
 
 

@@ -12,9 +12,9 @@ from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, L
 from profiler.ask.listing import derive_overview, list_kernels, list_stored, why_nothing
 from profiler.ask.named.ladders import open_ladder, require_ladder
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.output import json_answer, print_document
 from profiler.present.documents.catalogue import kernels_document, overview_document, runs_document
-from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -65,7 +65,7 @@ def list_runs(
       prof list --full
     """
     if schema:
-        print(json_schema(Listing, "prof list --format json"))
+        print_schema("list", Listing, brief=False)
         return
     settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out

@@ -10,10 +10,10 @@ import typer
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
-from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import Run
 from profiler.text import printable
 
@@ -58,7 +58,7 @@ def show(
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        print(json_schema((Sheets, TimingSheet), "prof show --format json"))
+        print_schema("show", Sheets, TimingSheet)
         return
     if source is None:
         raise typer.BadParameter(

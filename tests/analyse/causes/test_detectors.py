@@ -1149,6 +1149,51 @@ def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     assert names(launch.detect_small_grid, evidence) == found
 
 
+NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waiting", "found"),
+    [
+        ([NEXT, STORED, FORWARD], [], 2, []),
+        ([NEXT, STORED, FORWARD], ["FADD R9, R9, R7", "EXIT"], 7, ["grid-too-small"]),  # warps wait elsewhere
+        ([NEXT, FORWARD], [STORED], 2, ["grid-too-small"]),  # a sum, whose parts add up
+        ([NEXT, STORED], [], 2, ["grid-too-small"]),  # only the last one stays
+        (["FFMA R7, R4, R9, R8", STORED, FORWARD], [], 2, ["grid-too-small"]),  # each turn by itself
+        ([STORED, FORWARD], [], 2, ["grid-too-small"]),
+    ],
+)
+def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
+    inside, after, waiting, found
+):
+    lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
+    evidence = evidence_of(
+        *lines,
+        facts={waiting: {"waits": {"wait": 90}}},
+        grid=64,
+        figures={"waves": 0.5, "launch__sm_count": 132.0},
+    )
+    assert names(launch.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waves", "warps"),
+    [
+        ([NEXT, STORED, FORWARD], [], 0.5, 0.125),
+        ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
+        ([NEXT, FORWARD], [STORED], 0.5, 1.0),
+    ],
+)
+def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turns_follow_from_each_other(
+    inside, after, waves, warps
+):
+    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
+    facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
+    evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
+    (candidate,) = global_memory.detect_narrow(evidence)
+    assert candidate.effect.warps == warps
+
+
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
 def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
     evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "launch__sm_count": 132.0})

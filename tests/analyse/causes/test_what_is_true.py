@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import compilation, global_memory, instructions, shared_memory, waiting
+from profiler.analyse.causes.detectors import (
+    atomics,
+    compilation,
+    global_memory,
+    instructions,
+    lanes,
+    redundant_accesses,
+    shared_memory,
+    waiting,
+)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -235,3 +244,98 @@ def test_an_addition_of_two_products_takes_one_of_them_in():
     lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
     (candidate,) = instructions.detect_redundant_instructions(evidence_of(*lines))
     assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]
+
+
+WHOLE = {"lanes": 32.0, "acting": 32.0}
+QUARTER = {"lanes": 32.0, "acting": 8.0}
+
+
+def lanes_of(*lines, facts, **more):
+    facts = dict.fromkeys(range(len(lines)), WHOLE) | facts
+    return {one.name: one for one in lanes.detect_idle_lanes(evidence_of(*lines, facts=facts, **more))}
+
+
+@pytest.mark.parametrize(
+    ("index", "columns", "idle"),
+    [
+        ("SR_TID.Y", 32, False),  # rows of the block are whole warps
+        ("SR_TID.Y", 16, True),
+        ("SR_TID.X", 32, True),
+        ("SR_CTAID.X", 32, False),
+    ],
+)
+def test_no_lane_is_idle_where_whole_warps_are_kept_from_an_access(index, columns, idle):
+    lines = (f"S2R R5, {index}", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
+    assert ("idle-lanes" in lanes_of(*lines, facts={2: QUARTER}, block=(columns, 16, 1))) == idle
+
+
+def test_what_leaves_a_branch_with_few_lanes_is_idle_under_the_predicate_of_a_warp_too():
+    """The lanes are those of a branch around it, and not of the predicate."""
+    lines = ("S2R R5, SR_TID.Y", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
+    few = {"lanes": 8.0, "acting": 8.0}
+    assert lanes_of(*lines, facts={2: few}, block=(32, 16, 1))
+
+
+@pytest.mark.parametrize(("load", "idle"), [("@P0 LDL R4, [R5]", False), ("@P0 LDG.E R4, [R2.64]", True)])
+def test_a_lane_that_needs_no_value_of_its_own_is_not_idle(load, idle):
+    assert bool(lanes_of(load, "EXIT", facts={0: QUARTER})) == idle
+
+
+@pytest.mark.parametrize(("predicate", "counted"), [("@!PT", 0), ("@P0", 1), ("", 1)])
+def test_what_a_compiler_pads_asynchronous_copies_with_accesses_nothing(predicate, counted):
+    evidence = evidence_of(f"{predicate} LDS RZ, [RZ]".strip(), "LDGSTS.E.BYPASS.128 [R18], [R10.64]")
+    assert len(evidence.of("shared load")) == counted
+
+
+@pytest.mark.parametrize(
+    ("back", "name"),
+    [
+        (WHOLE, "idle-lanes"),  # a part of the turn has something to do for few lanes
+        ({"lanes": 8.0, "acting": 8.0}, "divergent-branches"),  # the others have left the loop
+    ],
+)
+def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_turn(back, name):
+    few = {"lanes": 8.0, "acting": 8.0}
+    lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
+    found = lanes_of(*lines, facts={2: few, 3: back})
+    assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Add up inside the warp first"),
+        (
+            (LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"),
+            "Let each block update a copy",
+        ),
+        (
+            (LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"),
+            "Add up inside the warp first",
+        ),
+        (
+            (LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"),
+            "Let each warp, or each few lanes",
+        ),
+        (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+    ],
+)
+def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
+    last = len(lines) - 1
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={last: {"waits": {"lg_throttle": 90}}}))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("stored", "said", "advised"),
+    [
+        ("[R8.64]", "A loop keeps a value in global memory", "store it once, after the loop"),
+        ("[R10.64]", "A load is repeated", "`const … * __restrict__`"),
+    ],
+)
+def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    assert candidate.sentence.startswith(said)
+    assert advised in candidate.advice

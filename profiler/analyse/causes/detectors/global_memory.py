@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
     find_processing,
+    follows_itself,
     is_gathered,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -215,6 +216,8 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
                 reason: part * (1 - _queued_behind_others(evidence, side_by_side) * (reason in _WAITS))
                 for reason, part in fewer.waits.items()
             },
+            # A thread that takes the elements of several does the work of several loops: fewer threads are left.
+            warps=min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0,
         ),
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},

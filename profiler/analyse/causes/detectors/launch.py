@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_lonely_loads
-from profiler.analyse.causes.evidence.dataflow import find_block_independent, find_repeated_loads
+from profiler.analyse.causes.evidence.dataflow import (
+    find_block_independent,
+    find_repeated_loads,
+    follows_itself,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -49,7 +53,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
     blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
-    if not blocks or not sms or waves is None or waves >= 1.0:
+    if not blocks or not sms or waves is None or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)

@@ -50,11 +50,21 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
     fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
     if fixed:
+        stored = _stored_back(evidence, fixed)
+        kept = {(_place(site), evidence.innermost_loop(site)) for site in stored}
+        of_kept = sum(
+            site.executed for site in fixed if (_place(site), evidence.innermost_loop(site)) in kept
+        )
+        is_kept = 2 * of_kept >= sum(site.executed for site in fixed)
         yield Candidate(
             "redundant-global-loads",
-            "A load is repeated although its address did not change.",
-            "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            _without_loads(evidence, fixed | _stored_back(evidence, fixed)),
+            "A loop keeps a value in global memory: in each turn, it loads and stores the same address."
+            if is_kept
+            else "A load is repeated although its address did not change.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop."
+            if is_kept
+            else "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
+            _without_loads(evidence, fixed | stored),
             {site: site.executed for site in fixed},
             in_triton="Load the value once, before the loop, and keep it in a variable.",
         )
@@ -83,7 +93,7 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
         for site in evidence.of("global store")
         if (_place(site), evidence.innermost_loop(site)) in places
         and (part := _overwritten(evidence, site)) > 0
-        and not _is_read_meanwhile(evidence, site)
+        and not _is_read_past_barrier(evidence, site)
     }
 
 
@@ -310,23 +320,35 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
-    """Returns whether others may read the stored values within the loop: after a fence, at addresses that do not change either, or past a
-    barrier, anywhere in the same array.
+    """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
 
     In a list that is worked on in place, each thread stores its own element and loads those beside it. These differ between lanes, as
     the stored ones do.
     """
-    inside = evidence.around(store)
-    own = _place(store)
-    others = [site for site in inside if site.kind == "global load" and _place(site) != own]
-    if any(site.instruction.name in _FENCES for site in inside):
-        return True
-    if any(has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store) for site in others):
-        return True
-    if not any(site.kind == "barrier" for site in inside):
+    return (
+        any(site.instruction.name in _FENCES for site in evidence.around(store))
+        or any(
+            has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store)
+            for site in _other_loads(evidence, store)
+        )
+        or _is_read_past_barrier(evidence, store)
+    )
+
+
+def _is_read_past_barrier(evidence: Evidence, store: Site) -> bool:
+    """Returns whether the loop loads from other places of the array to which it stores, with a barrier between turns."""
+    if not any(site.kind == "barrier" for site in evidence.around(store)):
         return False
     arrays = find_pointers(evidence, store)
-    return any(not arrays.isdisjoint(find_pointers(evidence, site)) for site in others)
+    return any(not arrays.isdisjoint(find_pointers(evidence, site)) for site in _other_loads(evidence, store))
+
+
+def _other_loads(evidence: Evidence, store: Site) -> list[Site]:
+    return [
+        site
+        for site in evidence.around(store)
+        if site.kind == "global load" and _place(site) != _place(store)
+    ]
 
 
 def _is_one_for_all(load: Site, store: Site) -> bool:

@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_processing,
     has_fixed_address,
+    makers_of_value,
     sources_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -17,7 +18,6 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -55,7 +55,8 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         "bank-conflicts",
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: its lanes "
         "meet in the same banks.",
-        f"{_row_length(evidence, worst)}, or exchange bits of the index (swizzle), so that the lanes of a warp fall into different banks.",
+        f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
+        "lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
@@ -266,10 +267,7 @@ def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
     """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
-    value = store.instruction.operands[-1]
-    wanted = [
-        one for one in sources_of(evidence, store) if register_of(value) in written_registers(one.instruction)
-    ]
+    wanted = makers_of_value(evidence, store)
     seen: set[Site] = set()
     while wanted:
         one = wanted.pop()

@@ -17,6 +17,7 @@ from profiler.analyse.code.registers import (
     follow_loop,
     only_written,
     read_registers,
+    register_of,
     written_registers,
 )
 
@@ -28,6 +29,7 @@ _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
+_RESULTS = ("fp32", "fp64")
 _REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
 
 
@@ -62,7 +64,9 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
         sources = read_registers(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
             held |= set(written_registers(instruction))
-        elif instruction.predicate is None:
+        elif (
+            instruction.predicate is None or held & sources
+        ):  # a sum, under whatever predicate, is another value
             held -= set(written_registers(instruction))
         if not held:
             return False
@@ -138,6 +142,21 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         seen.add(one)
         wanted |= sources[one]
     return position in seen
+
+
+def follows_itself(evidence: Evidence) -> bool:
+    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
+
+    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
+    """
+    loops = set()
+    for store in evidence.of("global store"):
+        loop = evidence.innermost_loop(store)
+        if loop and has_fixed_address(evidence, store) == 0:
+            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
+            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
+    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
+    return inside > sum(evidence.waits_by_reason.values()) / 2
 
 
 def is_gathered(evidence: Evidence, site: Site) -> bool:
@@ -312,6 +331,12 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     return frozenset(found)
 
 
+def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
+    """Returns the instructions whose result is stored."""
+    value = register_of(store.instruction.operands[-1])
+    return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
+
+
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
     """Returns the instructions that depend on the block's index."""
 
@@ -335,7 +360,7 @@ def follow_results(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | predicates_in(instruction.text)
+        sources = read_registers(instruction) - only_written(instruction) | _predicates_read(site)
         if depends(site, bool(sources & tainted)):
             depending.add(site)
             tainted |= _results(instruction)
@@ -345,6 +370,13 @@ def follow_results(
         if (start := ends.pop(instruction.offset, None)) is not None:
             index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
     return depending
+
+
+def _predicates_read(site: Site) -> frozenset[str]:
+    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
+    if site.kind == "control":
+        return predicates_in(site.instruction.text)
+    return predicates_in(", ".join([site.instruction.predicate or "", *site.instruction.operands[2:]]))
 
 
 def _results(instruction: Instruction) -> set[str]:

@@ -157,6 +157,8 @@ class Site:
         self.opcode = instruction.opcode
         meaning = _meaning_of(instruction.opcode)
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
+        if instruction.never_acts:
+            self.kind, self.width = "other", 0
         self.lanes: float | None = None  # threads that executed it, for each execution
         self.acting: float | None = None  # of these, those that were not predicated off
         self.sectors: float | None = None
