@@ -25,7 +25,7 @@ _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
-_CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
@@ -282,22 +282,6 @@ def find_processing(evidence: Evidence) -> set[Site]:
     return found
 
 
-def find_block_independent(evidence: Evidence) -> list[Site]:
-    """Returns the code that every block runs on the same data, because it does not depend on the block.
-
-    An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
-    any does is the block's own work, with its counters.
-    """
-    alike: list[Site] = []
-    for sites in evidence.by_function.values():
-        loops = evidence.loops.get(sites[0].function, [])
-        depending = _depending_on_block(sites, loops)
-        own = [evidence.inside(loop) for loop in loops]
-        in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
-        alike += [site for site in sites if site not in depending and site not in in_loops]
-    return alike
-
-
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
@@ -335,15 +319,6 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     """Returns the instructions whose result is stored."""
     value = register_of(store.instruction.operands[-1])
     return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
-
-
-def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    """Returns the instructions that depend on the block's index."""
-
-    def depends(site: Site, reads_dependent: bool) -> bool:
-        return reads_dependent or site.kind in _CHANGED_BY_OTHERS or "SR_CTAID" in site.instruction.text
-
-    return follow_results(sites, loops, depends)
 
 
 def follow_results(
