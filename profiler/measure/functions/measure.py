@@ -24,8 +24,9 @@ from profiler.measure.functions.activity import Chosen, LaunchedKernel, choose
 from profiler.measure.functions.child import CALLS, FILE, Call
 from profiler.measure.functions.collecting import Collecting, without_profile
 from profiler.measure.functions.here import FunctionDevice
+from profiler.measure.functions.main_source import SENT_MAIN, write_main
 from profiler.measure.functions.plan import FunctionPlan
-from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
+from profiler.measure.functions.shipping import pack
 from profiler.measure.functions.survey import survey_function
 from profiler.measure.rungs import program
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
