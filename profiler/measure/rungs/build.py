@@ -26,8 +26,8 @@ from profiler.machine import available_cores
 from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
+from profiler.store.locks import locked
 from profiler.store.remote.places import sha256_of
-from profiler.store.scratch import locked
 from profiler.store.tables.decoding import decodable
 
 COMPILE_TIMEOUT_S = 600.0
