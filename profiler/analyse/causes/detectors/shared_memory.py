@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import base_of
+from profiler.analyse.causes.detectors.redundant_accesses import base_of, part_overwritten
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
@@ -35,6 +35,7 @@ _FMAS_OF_A_PRODUCT = 0.5
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
+_MEETINGS = ("WARPSYNC", "MEMBAR", "ERRBAR", "CALL")  # after which other threads may read what was stored
 # A trip through shared memory loads each value once; counts of a stencil, a scan or a tree are two and more. With four turns, there
 # are two that can be joined, twice. Up to two operations on a value take less than its trip: an address, a load and a store.
 _LOADS_OF_A_TRIP, _TURNS_TO_JOIN, _ARITHMETIC_OF_A_TRIP = 1.5, 4, 2.0
@@ -200,7 +201,31 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(loads),
             {site: site.executed for site in loads},
         )
+    yield from _find_overwritten(evidence)
     yield from _find_round_trips(evidence)
+
+
+def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields stores that a loop repeats to the same place, if it neither meets other threads nor loads from places that do not change."""
+    repeated = {
+        site: part
+        for site in evidence.of("shared store")
+        if (part := part_overwritten(evidence, site)) > 0
+        and not any(
+            one.kind == "barrier"
+            or one.instruction.name in _MEETINGS
+            or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
+            for one in evidence.around(site)
+        )
+    }
+    if repeated:
+        yield Candidate(
+            "redundant-shared-accesses",
+            "A loop stores to the same place in shared memory in each of its turns: only what the last one stores remains.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop.",
+            evidence.without(repeated),
+            {site: site.executed for site in repeated},
+        )
 
 
 def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:
