@@ -13,6 +13,7 @@ from profiler.analyse.causes.detectors import (
     global_memory,
     instructions,
     lanes,
+    number_types,
     redundant_accesses,
     shared_memory,
     waiting,
@@ -358,3 +359,13 @@ def test_a_sum_that_a_loop_stores_in_shared_memory_again_and_again_is_overwritte
     ]
     assert bool(found) == named
     assert [one.effect.resources["lsu"] for one in found] == [pytest.approx(7 / 16)] * named
+
+
+@pytest.mark.parametrize(
+    ("conversion", "mixed"),
+    [("F2F.F64.F32 R2, R6", True), ("I2F.F64 R2, R6", False), ("DADD R2, R2, R6", False)],
+)
+def test_literals_make_floats_double_where_floats_are_converted(conversion, mixed):
+    (candidate,) = number_types.detect_fp64(evidence_of(conversion, "DMUL R4, R2, R8", "EXIT"))
+    assert ("converted from float" in candidate.sentence) == mixed
+    assert candidate.advice.startswith("Write literals" if mixed else "Declare values as floats")

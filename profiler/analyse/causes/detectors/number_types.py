@@ -133,11 +133,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
-    mixed = " Values are converted from float and back for it." if converting else ""
+    is_mixed = any(site.opcode.startswith("F2F") for site in converting)
     yield Candidate(
         "fp64-arithmetic",
-        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
-        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
+        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time."
+        + (" Values are converted from float and back for it." if is_mixed else ""),
+        ("Write" if is_mixed else "Declare values as floats, write")
+        + " literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
