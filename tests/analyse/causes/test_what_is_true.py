@@ -369,3 +369,28 @@ def test_literals_make_floats_double_where_floats_are_converted(conversion, mixe
     (candidate,) = number_types.detect_fp64(evidence_of(conversion, "DMUL R4, R2, R8", "EXIT"))
     assert ("converted from float" in candidate.sentence) == mixed
     assert candidate.advice.startswith("Write literals" if mixed else "Declare values as floats")
+
+
+BACK = "@P0 BRA 0x0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "outside of the loop"),
+        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", "EXIT"), "where it is stored"),
+        (
+            ("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK),
+            "add and subtract 12582912.0f",
+        ),
+    ],
+)
+def test_conversions_leave_a_loop_unless_they_round(lines, advised):
+    (candidate,) = number_types.detect_conversions(evidence_of(*lines))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("factor", "named"), [("0.63661974668502807617", False), ("7", True)])
+def test_conversions_inside_of_a_sine_are_none_of_the_code(factor, named):
+    lines = (f"FMUL R4, R6, {factor}", "F2I.NTZ R4, R4", "I2FP.F32.S32 R5, R4", "EXIT")
+    assert bool(list(number_types.detect_conversions(evidence_of(*lines)))) == named
