@@ -81,10 +81,9 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
             f"{advice}."
         )
-    return (
-        f"Let neighbouring threads {advice}: exchange the roles of the indices (such as a warp for each row, instead of a thread), change the "
-        "layout, or pass a tile through shared memory."
-    )
+    walks = any(evidence.innermost_loop(site) for site in sites)
+    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
+    return f"Let neighbouring threads {advice}: exchange the roles of the indices{of_rows}, change the layout, or pass a tile through shared memory."
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
