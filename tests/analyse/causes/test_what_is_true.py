@@ -193,7 +193,8 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 @pytest.mark.parametrize(
     ("lines", "facts", "advised"),
     [
-        ((LOAD,), {0: APART}, "exchange the roles of the indices"),
+        ((LOAD,), {0: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "@P0 BRA 0x0"), {0: APART}, "exchange the roles of the indices (such as a warp for each row, instead of a thread)"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "exchange the roles of the indices"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
         (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
@@ -394,3 +395,42 @@ def test_conversions_leave_a_loop_unless_they_round(lines, advised):
 def test_conversions_inside_of_a_sine_are_none_of_the_code(factor, named):
     lines = (f"FMUL R4, R6, {factor}", "F2I.NTZ R4, R4", "I2FP.F32.S32 R5, R4", "EXIT")
     assert bool(list(number_types.detect_conversions(evidence_of(*lines)))) == named
+
+
+@pytest.mark.parametrize(
+    ("sums", "chained"),
+    [
+        (1, True),  # each turn adds to the sum of the turn before
+        (3, True),
+        (16, False),  # a tile of sums, each of which has its result long since
+    ],
+)
+def test_a_tile_of_sums_is_no_chain_however_long_the_compiler_spaces_it_out(sums, chained):
+    turn = [f"FFMA R{16 + one}, R8, R9, R{16 + one}" for one in range(sums)]
+    facts = {one: {"waits": {"wait": 5}} for one in range(sums)}
+    evidence = evidence_of(*turn, "@P0 BRA 0x0", "EXIT", facts=facts)
+    assert bool(list(waiting.detect_dependent_chain(evidence))) == chained
+
+
+@pytest.mark.parametrize(("others", "filled"), [(1, 1.0), (9, 10 / 55)])
+def test_other_values_fill_every_gap_of_code_that_mostly_waits_for_its_chain(others, filled):
+    """Ten samples wait for the sum before, and five for each of the others, which have nothing to do with each other."""
+    lines = (
+        "FADD R4, R4, R5",
+        "FADD R4, R4, R5",
+        *[f"IADD3 R{16 + one}, R8, R9, RZ" for one in range(others)],
+    )
+    facts = {1: {"waits": {"wait": 10}}} | {2 + one: {"waits": {"wait": 5}} for one in range(others)}
+    (candidate,) = waiting.detect_dependent_chain(evidence_of(*lines, "EXIT", facts=facts))
+    assert candidate.effect.waits["wait"] == pytest.approx(filled)
+
+
+def test_a_predicate_that_was_just_tested_is_waited_for_as_a_result_is():
+    lines = ("ISETP.GT.AND P2, PT, R4, R5, PT", "SEL R6, R7, R8, P2", "EXIT")
+    evidence = evidence_of(*lines, facts={1: {"waits": {"wait": 10}}})
+    assert list(waiting.detect_dependent_chain(evidence))
+    assert not list(
+        waiting.detect_dependent_chain(
+            evidence_of(lines[0].replace("P2", "P3"), *lines[1:], facts={1: {"waits": {"wait": 10}}})
+        )
+    )
