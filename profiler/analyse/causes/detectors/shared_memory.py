@@ -32,6 +32,7 @@ _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
+_FACTORS = 2
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
@@ -110,20 +111,41 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed few multiplications each."""
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in evidence.of("fp32"))
+    loops = {evidence.innermost_loop(site) for site in loads}
+    adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
+    fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in adding)
     count = sum(site.executed for site in loads)
     if count and fmas / count >= _FMAS_OF_A_PRODUCT:
         each = fmas / count
         part = next((1 - each / step for step in _NEXT_STEPS if step >= 2 * each), 0.0)
         yield Candidate(
             "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; with a tile of 8 x 8 results a thread, each feeds 16.",
-            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once.",
+            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread"
+            + (
+                "; with a tile of 8 x 8 results a thread, each feeds 16."
+                if (is_product := _is_product(evidence, adding))
+                else "."
+            ),
+            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once."
+            if is_product
+            else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
+            "windows overlap), and load 16 bytes at once.",
             evidence.without(dict.fromkeys(loads, part)),
             {site: site.executed for site in loads},
             {"fmas_per_shared_load": each},
         )
     yield from _find_small_tiles(evidence)
+
+
+def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
+    """Returns whether most multiply-adds multiply two values from shared memory, as a matrix product does and a filter does not."""
+    fmas = [site for site in adding if site.instruction.name in _FMAS]
+    of_two = [
+        site
+        for site in fmas
+        if sum(one.kind == "shared load" for one in sources_of(evidence, site)) >= _FACTORS
+    ]
+    return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
