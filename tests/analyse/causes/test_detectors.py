@@ -1056,8 +1056,8 @@ def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_al
 
 
 def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
-    code = ("FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
-    facts = {0: {"waits": {"wait": 10}}, 2: {"waits": {"short_scoreboard": 10}}}
+    code = ("FADD R5, R5, R4", "FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
+    facts = {1: {"waits": {"wait": 10}}, 3: {"waits": {"short_scoreboard": 10}}}
     (candidate,) = waiting.detect_dependent_chain(evidence_of(*code, facts=facts))
     assert candidate.effect.waits == {"wait": 1.0, "short_scoreboard": 0.75}
 
@@ -1074,8 +1074,8 @@ def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_that_exce
     jump, rest, saved
 ):
     """Warps wait at the start of the loop, after its jump; 768 instructions fill the cache."""
-    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10, "wait": 10}}}
-    evidence = evidence_of("FADD R4, R4, R5", jump, *["NOP"] * rest, facts=facts)
+    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10}}, 1: {"waits": {"wait": 10}}}
+    evidence = evidence_of("FADD R4, R4, R5", "FADD R4, R4, R5", jump, *["NOP"] * (rest - 1), facts=facts)
     (candidate,) = waiting.detect_dependent_chain(evidence)
     found = candidate.effect.waits
     assert {

@@ -69,10 +69,14 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
             f"{advice}."
         )
-    return (
-        f"Let neighbouring threads {advice}: exchange the roles of the indices (such as a warp for each row, instead of a thread), change the "
-        "layout, or pass a tile through shared memory."
-    )
+    walks = any(evidence.innermost_loop(site) for site in sites)
+    if not walks and 2 * len({base_of(site) for site in sites}) <= len(sites):
+        return (
+            f"Let neighbouring threads {advice}: keep the members of a structure in arrays of their own, access what lies together in one thread "
+            "at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
+        )
+    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
+    return f"Let neighbouring threads {advice}: exchange the roles of the indices{of_rows}, change the layout, or pass a tile through shared memory."
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:

@@ -276,7 +276,7 @@ def find_processing(evidence: Evidence) -> set[Site]:
             of_loaded = not loaded.isdisjoint(reads | predicates_in(site.instruction.text))
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
-            results = _results(site.instruction)
+            results = results_of(site.instruction)
             is_loaded = of_loaded or site.kind in ("global load", "shared load", "local")
             loaded = loaded | results if is_loaded else loaded - results
     return found
@@ -335,26 +335,26 @@ def follow_results(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | _predicates_read(site)
+        sources = read_registers(instruction) - only_written(instruction) | predicates_read(site)
         if depends(site, bool(sources & tainted)):
             depending.add(site)
-            tainted |= _results(instruction)
+            tainted |= results_of(instruction)
         elif instruction.predicate is None:
-            tainted -= _results(instruction)
+            tainted -= results_of(instruction)
         index += 1
         if (start := ends.pop(instruction.offset, None)) is not None:
             index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
     return depending
 
 
-def _predicates_read(site: Site) -> frozenset[str]:
+def predicates_read(site: Site) -> frozenset[str]:
     """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
     if site.kind == "control":
         return predicates_in(site.instruction.text)
     return predicates_in(", ".join([site.instruction.predicate or "", *site.instruction.operands[2:]]))
 
 
-def _results(instruction: Instruction) -> set[str]:
+def results_of(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
     return {*written_registers(instruction), *predicates_in(", ".join(instruction.operands[:2]))}
 
