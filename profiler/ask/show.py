@@ -73,13 +73,13 @@ def show_several(
     if not meant:
         near = nearest_words(kernel_name or "", [one.name for run in runs for one in run.manifest.kernels])
         raise KernelNotFound(f"no kernel in these {len(runs)} recordings matches '{kernel_name}'{near}")
-    overviews: list[tuple[str, RecordingOverview]] = []
-    for source, run in meant:
-        settings.progress(f"examining {len(overviews) + 1} of {len(meant)} recordings")
-        quiet = replace(settings, progress=lambda _: None)
-        overviews.append((source, show_run(run, quiet, kernel_name)))
+    quiet = replace(settings, progress=lambda _: None)
+    sheets: list[tuple[str, SheetFinding]] = []
+    for place, (source, run) in enumerate(meant, start=1):
+        settings.progress(f"examining {place} of {len(meant)} recordings")
+        sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name).sheets]
     settings.progress("")
-    return triage(overviews)
+    return triage(sheets, has_counters=all(run.manifest.has_counters for _, run in meant))
 
 
 def reports_meant(source: str, settings: Settings) -> list[str]:

@@ -1,11 +1,11 @@
 """Lists the kernels of several recordings together, the one that takes most of the time first: where to begin.
 
-Overviews of recordings in; one index with its sentences out, which `prof show` of several prints.
+Their sheets in; one index with its sentences out, which `prof show` of several prints and a page of several opens with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import called_name
-from profiler.analyse.recording.overview import RecordingOverview, SheetFinding
+from profiler.analyse.recording.overview import SheetFinding
 from profiler.text import duration, report_name, short_gpu
 
 
@@ -60,23 +60,16 @@ class _Found:
     source: str
     sheet: SheetFinding
     entry: IndexEntry
-    alone: bool  # the only kernel of its recording
 
 
-def triage(recordings: Sequence[tuple[str, RecordingOverview]]) -> Triage:
-    """Returns the kernels of all recordings, each of which comes with what a person calls it."""
-    sheets = [(source, sheet, len(one.sheets) == 1) for source, one in recordings for sheet in one.sheets]
-    sheets.sort(key=lambda one: -(one[1].total_ns or 0.0))
-    entries = index_of(sheet for _, sheet, _ in sheets)
-    found = [
-        _Found(source, sheet, entry, alone)
-        for (source, sheet, alone), entry in zip(sheets, entries, strict=True)
-    ]
+def triage(sheets: Iterable[tuple[str, SheetFinding]], *, has_counters: bool) -> Triage:
+    """Returns the kernels of several recordings, each of which comes with what a person calls its recording."""
+    ranked = sorted(sheets, key=lambda one: -(one[1].total_ns or 0.0))
+    entries = index_of(sheet for _, sheet in ranked)
+    found = [_Found(source, sheet, entry) for (source, sheet), entry in zip(ranked, entries, strict=True)]
+    recordings = len({one.source for one in found})
     return Triage(
-        _headline(found, recordings),
-        [_triaged(one) for one in found],
-        len(recordings),
-        _cautions(found),
+        _headline(found, recordings, has_counters), list(map(_triaged, found)), recordings, _cautions(found)
     )
 
 
@@ -102,23 +95,20 @@ def _saves_ns(one: _Found) -> float | None:
     return one.sheet.total_ns * first.saves_pct.expected / 100 or None
 
 
-def _headline(
-    found: Sequence[_Found], recordings: Sequence[tuple[str, RecordingOverview]]
-) -> Headline | None:
+def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> Headline | None:
     if not found:
         return None
     first = found[0]
-    counters = all(one.run.manifest.has_counters for _, one in recordings)
     said = headline_of_index(
         first.source,
         [one.entry for one in found],
         [one.sheet for one in found],
-        has_counters=counters,
-        recordings=len(recordings),
+        has_counters=has_counters,
+        recordings=recordings,
         within=[one.sheet.kernel for one in found if one.source == first.source],
     )
-    if said is None:
-        return None
+    if said is None or recordings == 1:
+        return said
     return Headline(
         said.what, f"In {report_name(first.source)}, {said.why}{_largest_saving(found)}", said.next
     )

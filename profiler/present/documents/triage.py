@@ -15,7 +15,9 @@ from profiler.text import counted, number, report_name, short_gpu, short_place, 
 
 _NAME_WIDTH, _PLACE_WIDTH, _RECORDING_WIDTH = 60, 30, 30
 _MOST_ROWS = 28  # as of the kernels of one recording
-_SHARES = "Shares are of the launches that were recorded, which may be few of those that a program makes."
+SHARES_MEANING = (
+    "Shares are of the launches that were recorded, which may be few of those that a program makes."
+)
 _COLUMNS = (
     doc.Column("share", right=True),
     doc.Column("total", "duration"),
@@ -46,7 +48,7 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
                     drops_empty=True,
                 ),
                 *([doc.Text(more)] if rest else []),
-                doc.Text(_SHARES),
+                doc.Text(SHARES_MEANING),
                 doc.Text(_next(found.index)),
             ],
             [doc.Caution(text) for text in found.cautions],
