@@ -66,9 +66,8 @@ def report_named(
     runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
-    if (
-        len(runs) == 1
-    ):  # the numbers of its kernels follow the table, which begins with what takes most of the time
+    # The numbers of its kernels follow the table, which begins with what takes most of the time.
+    if len(runs) == 1:
         profiles = dict(sorted(profiles.items(), key=lambda item: -(item[1].total_ns or 0.0)))
     anchors = _anchors(rungs, profiles)
     titles = [_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]

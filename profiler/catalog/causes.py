@@ -64,7 +64,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "narrow-accesses",
             "Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
-            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it.",
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it; or tiles that pass through "
+            "registers, because their loads are narrower than any asynchronous copy.",
             "A copy of floats one by one moves 64 % of what float4 moves.",
             "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail.",
             ("dram", "tensor", "fp64"),
@@ -354,6 +355,8 @@ CAUSES: tuple[CauseKind, ...] = (
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.
 UNOPTIMISED = "unoptimised-code"
+# Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
+LAST_WAVE = "uneven-last-wave"
 # They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",

@@ -10,12 +10,22 @@ from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.registers import written_registers
 
 _MOST_PLACES = 3
-# CUDA's headers, and the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`.
+# Headers of CUDA and of C++, and the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`.
 _LIBRARIES = re.compile(
-    r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/triton/language/|/torch/_inductor/runtime/"
+    r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
 )
+# Of memory as a whole, which accesses name before their address.
+_DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
+
+# Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
+# their instructions among those of the lines around.
+_CALLS = re.compile(
+    r"(?:\btl|\w)\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
+)
+_NEAR = 32  # instructions
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
@@ -34,18 +44,24 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    The user cannot change the functions of CUDA's headers, or of Triton, that are compiled in.
+    The user cannot change the functions of headers, or of Triton, that are compiled in. A line close by that calls a function of Triton
+    comes first.
     """
     if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
-    before = reversed(function[: function.index(site)])
+    here = function.index(site)
+    before = function[:here][::-1]
+    near = sorted(
+        function[max(0, here - _NEAR) : here + _NEAR], key=lambda one: abs(one.position - site.position)
+    )
+    calling = (one for one in near if _CALLS.search(one.text or ""))
+    described = set(_DESCRIPTOR.findall(site.instruction.text))
+    sources = [
+        one for one in sources_of(evidence, site) if described.isdisjoint(written_registers(one.instruction))
+    ]
     return next(
-        (
-            one
-            for one in (*sources_of(evidence, site), *before)
-            if one.instruction.place and not _is_library(one)
-        ),
+        (one for one in (*calling, *sources, *before) if one.instruction.place and not _is_library(one)),
         site,
     )
 

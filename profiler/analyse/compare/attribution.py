@@ -100,7 +100,7 @@ def _activity(side: Profile) -> list[tuple[float, str]]:
     return [(mean, name) for name in _SM_ACTIVITY if (mean := side.mean(name)) is not None]
 
 
-# The two views
+# The views: what a duration is the product of
 
 
 def _by_issue(sides: _Sides, bound: _Bound) -> Attributed:

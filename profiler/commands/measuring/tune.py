@@ -26,7 +26,8 @@ from profiler.errors import DefaultsNotFound, LadderInvalid
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import find_gpu, find_toolchain
-from profiler.measure.tune.points import BuiltPoint, Choice, read_defaults, sweep_of, with_defaults
+from profiler.measure.tune.defaults import read_defaults, with_defaults
+from profiler.measure.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measure.tune.stages import TuneObserver, TunePlan
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document

@@ -84,12 +84,14 @@ def list_runs(
         store.require_whole()
         return
     else:
-        listed = list_stored(settings, name, store)
+        # One table has no room for two kinds of rows.
+        is_one_table = settings.format in (options.Format.csv, options.Format.markdown)
+        listed = list_stored(settings, name, store, with_kernels=not is_one_table)
     if settings.format is options.Format.json:
         print(json_answer(listed, full))
     else:
         parts = []
-        if listed.kernels and (kernels or is_read_by_people):
+        if listed.kernels:
             parts.append(kernels_document(LADDER_HEADER, _cells(listed.kernels)))
         if not kernels and (listed.runs or not is_read_by_people):
             parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))

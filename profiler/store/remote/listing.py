@@ -131,9 +131,8 @@ class ListingPage(NamedTuple):
     token: str | None
 
 
-_Ask = Callable[
-    [Any, str, str, str, str | None], ListingPage
-]  # system, bucket, start of the names, delimiter, token
+# Takes the system, the bucket, the start of the names, the delimiter and the token.
+_Ask = Callable[[Any, str, str, str, str | None], ListingPage]
 
 
 def has_pages(system: Any) -> bool:

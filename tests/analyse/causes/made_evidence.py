@@ -50,14 +50,14 @@ def evidence_of(
     waits: dict[str, float] | None = None,
     figures: dict[str, float] | None = None,
     grid: int = 1000,
-    block: int = 256,
+    block: int | tuple[int, int, int] = 256,
     file: str | None = "made.cu",
     places: Places | None = None,
 ) -> Evidence:
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
     code = code_of(*lines, file=file)
     sites = sites_of(code, facts)
-    shape = LaunchShape((grid, 1, 1), (block, 1, 1), None, None, 1)
+    shape = LaunchShape((grid, 1, 1), block if isinstance(block, tuple) else (block, 1, 1), None, None, 1)
     profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]
     vars(profile)["code"] = code  # what is otherwise read from a run
     charged = charge(code, sites)

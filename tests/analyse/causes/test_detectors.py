@@ -11,6 +11,7 @@ import pytest
 from profiler.analyse.causes.detectors import (
     atomics,
     ceilings,
+    compilation,
     global_memory,
     instructions,
     lanes,
@@ -262,7 +263,7 @@ def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found
             "LDS R4, [R2]",
             ["STS.128 [R3], R8"],
             256,
-            "odd multiple of 16 bytes",
+            "or by 16 bytes where accesses of that width have to stay aligned",
         ),  # which one word would misalign
         ("LDS R4, [R2]", ["HMMA.1688.F32 R20, R38, R51, R20"], 256, "odd multiple of 16 bytes"),
     ],
@@ -340,12 +341,68 @@ def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them
     assert elements in candidate.advice
 
 
+@pytest.mark.parametrize(("stored", "found"), [(100.0, ["narrow-accesses"]), (10.0, [])])
+def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
+    """The store of a sum is narrow, and next to nothing of what moves."""
+    facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
+    facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
+    lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
+    assert names(global_memory.detect_narrow, evidence_of(*lines, facts=facts)) == found
+
+
+@pytest.mark.parametrize(
+    ("load", "each", "found"),
+    [
+        ("LDG.E.U16", 2, ["narrow-accesses"]),
+        ("LDG.E.U16", 1, []),  # the thread has no neighbouring element that it could take along
+        ("LDG.E.U8", 4, ["narrow-accesses"]),
+        ("LDG.E.U8", 3, []),
+        ("LDG.E", 2, []),  # wide enough to be copied asynchronously
+    ],
+)
+def test_tiles_are_loaded_too_narrowly_if_wider_pieces_could_be_copied_asynchronously(load, each, found):
+    rows = [(f"{load} R{4 + row}, [R{20 + 2 * row}.64]", 100.0) for row in range(each)]
+    stores = [(f"STS.U16 [R{40 + row}], R{4 + row}", 100.0) for row in range(each)]
+    evidence = evidence_of("NOP", *rows, *stores, LOOP)
+    for site in evidence.of("global load"):
+        object.__setattr__(site.instruction, "line", 7)  # of one statement
+    assert names(global_memory.detect_narrow_tiles, evidence) == found
+
+
+@pytest.mark.parametrize(("loop", "found"), [(LOOP, ["narrow-accesses"]), ("EXIT", [])])
+def test_narrow_tiles_are_those_of_a_loop_whose_next_turn_could_be_loaded_ahead(loop, found):
+    lines = (
+        "NOP",
+        "LDG.E.U16 R4, [R2.64]",
+        "LDG.E.U16 R5, [R8.64]",
+        "STS.U16 [R6], R4",
+        "STS.U16 [R7], R5",
+        loop,
+    )
+    evidence = evidence_of(*lines)
+    for site in evidence.of("global load"):
+        object.__setattr__(site.instruction, "line", 7)
+    assert names(global_memory.detect_narrow_tiles, evidence) == found
+
+
+def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
+    loads = [f"LDG.E.U16 R{row}, [R2.64]" for row in range(4, 8)]
+    stores = [f"STS.U16 [R9], R{row}" for row in range(4, 8)]
+    other = "IMAD R30, R20, R21, R22"
+    evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP)
+    for site in evidence.of("global load"):
+        object.__setattr__(site.instruction, "line", 7)
+    (candidate,) = global_memory.detect_narrow_tiles(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx((4 * 0.75 + 4) / 8)
+    assert candidate.effect.resources["fma_heavy"] == pytest.approx(0.75 / 2)
+
+
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
 def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
 ):
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
-    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
+    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
     (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
     assert candidate.effect.waits["lg_throttle"] == 0
@@ -448,13 +505,13 @@ def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
 )
 def test_a_thread_with_all_registers_is_not_advised_to_take_more(registers, advice):
     figures = {"registers": registers, "local_spill_inst": 1.0}
-    (candidate,) = global_memory.detect_spills(evidence_of("LDL R4, [R1]", "EXIT", figures=figures))
+    (candidate,) = compilation.detect_spills(evidence_of("LDL R4, [R1]", "EXIT", figures=figures))
     assert candidate.advice.startswith(advice)
 
 
 def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
-    assert names(global_memory.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
-    assert names(global_memory.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
+    assert names(compilation.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
+    assert names(compilation.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
 
 
 def test_atomics_that_warps_wait_for_are_named():
@@ -561,7 +618,7 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divi
     lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
     evidence = evidence_of(*lines, file=None)
     (candidate,) = instructions.detect_integer_overhead(evidence)
-    assert ("quotients" in candidate.sentence) == ("remainders" in candidate.advice) == divides
+    assert ("divide integers" in candidate.sentence) == ("dividing" in candidate.advice) == divides
 
 
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
@@ -748,6 +805,14 @@ def test_arithmetic_that_not_one_lane_of_a_warp_takes_is_for_rare_values(acting,
     assert any(site.kind == "fp32" for site in _idle(evidence)) == found
 
 
+@pytest.mark.parametrize(("registers", "found"), [(None, 1), (127.0, 1), (128.0, 0)])
+def test_a_second_chain_needs_as_many_registers_again(registers, found):
+    facts = {1: {"waits": {"wait": 50}}}
+    figures = {} if registers is None else {"registers": registers}
+    evidence = evidence_of("FMUL R4, R4, R6", "FADD R4, R4, R5", facts=facts, figures=figures)
+    assert len(list(waiting.detect_dependent_chain(evidence))) == found
+
+
 def _idle(evidence):
     return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
 
@@ -766,6 +831,12 @@ def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_
 ):
     facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(len(lines))}
     assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
+
+
+@pytest.mark.parametrize(("predicate", "found"), [("P0", {"LDS"}), ("!PT", set())])
+def test_what_the_compiler_pads_copies_with_acts_for_no_lane_whatever_the_code_is(predicate, found):
+    facts = {0: {"lanes": 32.0, "acting": 0.0}}
+    assert {site.opcode for site in _idle(evidence_of(f"@{predicate} LDS RZ, [RZ]", facts=facts))} == found
 
 
 def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp():
@@ -1076,6 +1147,51 @@ def test_a_launch_below_10_us_is_short(duration, found):
 def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "launch__sm_count": 132.0})
     assert names(launch.detect_small_grid, evidence) == found
+
+
+NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waiting", "found"),
+    [
+        ([NEXT, STORED, FORWARD], [], 2, []),
+        ([NEXT, STORED, FORWARD], ["FADD R9, R9, R7", "EXIT"], 7, ["grid-too-small"]),  # warps wait elsewhere
+        ([NEXT, FORWARD], [STORED], 2, ["grid-too-small"]),  # a sum, whose parts add up
+        ([NEXT, STORED], [], 2, ["grid-too-small"]),  # only the last one stays
+        (["FFMA R7, R4, R9, R8", STORED, FORWARD], [], 2, ["grid-too-small"]),  # each turn by itself
+        ([STORED, FORWARD], [], 2, ["grid-too-small"]),
+    ],
+)
+def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
+    inside, after, waiting, found
+):
+    lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
+    evidence = evidence_of(
+        *lines,
+        facts={waiting: {"waits": {"wait": 90}}},
+        grid=64,
+        figures={"waves": 0.5, "launch__sm_count": 132.0},
+    )
+    assert names(launch.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waves", "warps"),
+    [
+        ([NEXT, STORED, FORWARD], [], 0.5, 0.125),
+        ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
+        ([NEXT, FORWARD], [STORED], 0.5, 1.0),
+    ],
+)
+def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turns_follow_from_each_other(
+    inside, after, waves, warps
+):
+    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
+    facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
+    evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
+    (candidate,) = global_memory.detect_narrow(evidence)
+    assert candidate.effect.warps == warps
 
 
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])

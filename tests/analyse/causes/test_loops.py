@@ -37,10 +37,32 @@ def kept(evidence):
         ("VIADD R9, R8, 0x80", False),
         ("IMAD R9, R9, R10, 0x3", False),  # a generator of random numbers
         ("IMAD.IADD R9, R9, 0x1, R10", True),
+        ("@P1 VIADD R9, R9, 0x1", False),  # a count of what is found
+        ("VIADD R8, R8, 0x1", False),  # to what is loaded
     ],
 )
 def test_tests_and_sums_of_the_data_are_made_in_each_turn_unrolled_or_not(work, counted):
     assert (work in kept(loop_of("LDG.E R8, [R4.64]", work, "FADD R5, R5, R8"))) == counted
+
+
+@pytest.mark.parametrize(("index", "counted"), [("R2", True), ("R8", False)])
+def test_a_place_that_data_names_is_computed_in_each_turn_unrolled_or_not(index, counted):
+    """A table is looked up by what the loop loads; an array is gone through by the counter."""
+    work = f"IMAD.SHL.U32 R12, {index}, 0x4, RZ"
+    assert (work in kept(loop_of("LDG.E R8, [R4.64]", work, "LDS R9, [R12]", "FADD R5, R5, R9"))) == counted
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [((), "a loop of 4 instructions"), (("FADD R6, R6, R7",), "2 loops of 4 to 5 instructions")],
+)
+def test_the_lengths_of_all_loops_are_told(more, said):
+    second = (
+        [(line.replace("0x10", "0x60"), 100) for line in (*more, "FADD R6, R6, R7", *KEEPING)] if more else []
+    )
+    first = [(line, 100) for line in ("FADD R5, R5, R7", *KEEPING)]
+    (candidate,) = loops.detect_loop_overhead(evidence_of(BEFORE, *first, BEFORE, *second))
+    assert f"only keep {said} going" in candidate.sentence
 
 
 def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_going():

@@ -83,3 +83,22 @@ def test_loads_that_hit_l1_are_no_work_of_l2(arrived, saved):
     load, store = evidence.sites
     assert evidence.without({load: 1.0}).resources["l2"] == pytest.approx(saved)
     assert evidence.without({store: 1.0}).resources["l2"] == pytest.approx(1 - saved)
+
+
+@pytest.mark.parametrize(
+    ("other", "between", "named"),
+    [
+        ("c[0x0][0x210]", "BAR.SYNC.DEFER_BLOCKING 0x0", False),
+        ("c[0x0][0x218]", "BAR.SYNC.DEFER_BLOCKING 0x0", True),  # another array
+        ("c[0x0][0x210]", "FADD R6, R6, R4", True),  # nobody knows when others have stored
+    ],
+)
+def test_what_a_thread_stores_before_a_barrier_others_read_after_it(other, between, named):
+    """A tree in global memory adds to each element the one at a distance that doubles in each turn."""
+    before = ("LDC.64 R8, c[0x0][0x210]", f"LDC.64 R16, {other}", "ULDC.64 UR6, c[0x0][0x208]")
+    turn = (
+        "IMAD.WIDE R2, R20, 0x4, R16", "LDG.E R6, desc[UR6][R2.64]", "FADD R4, R4, R6", "STG.E desc[UR6][R8.64], R4",
+        between, "SHF.L.U32 R20, R20, 0x1, RZ", "@P0 BRA 0x30",
+    )  # fmt: skip
+    found = find_stores(*((line, 100.0) for line in before), *((line, 800.0) for line in turn))
+    assert bool(found) == named

@@ -10,11 +10,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import follow_results, predicates_in
+from profiler.analyse.causes.evidence.dataflow import (
+    address_registers,
+    find_processing,
+    follow_results,
+    predicates_in,
+    sources_of,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
@@ -38,7 +45,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     caused = dict.fromkeys((site.kind for site in sites), 0.0)
     for site in sites:
         caused[site.kind] += evidence.charged[site].total or site.executed
-    where = "shared" if max(caused, key=lambda kind: caused[kind]) == "shared atomic" else "global"
+    most = max(caused, key=lambda kind: caused[kind])
+    where = "shared" if most == "shared atomic" else "global"
+    by_data = any(site.kind == most and _is_place_of_data(evidence, site) for site in sites)
     yield Candidate(
         "atomic-contention",
         f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
@@ -46,11 +55,31 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         + (
             f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
         ),
-        "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
-        "update global memory once a block.",
+        _ADVICE[where, by_data],
         evidence.without(fractions),
         {site: evidence.charged[site].total or site.executed for site in fractions},
         {"waiting_pct": waiting, "l1_busy_pct": busy},
+    )
+
+
+_ADVICE = {  # the memory, and whether data says which place is updated
+    ("global", False): "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global "
+    "memory once a block.",
+    ("global", True): "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places are "
+    "too many for a copy, sort the updates by their place, and add up those of one place first.",
+    ("shared", False): "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+    ("shared", True): "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what "
+    "it has for one place before it updates.",
+}  # fmt: skip
+
+
+def _is_place_of_data(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the address of an atomic is computed from a loaded value, as that of a histogram's bin is."""
+    address = address_registers(site.instruction)
+    processing = find_processing(evidence)
+    return any(
+        one in processing and not address.isdisjoint(written_registers(one.instruction))
+        for one in sources_of(evidence, site)
     )
 
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import (
     OFTEN,
     base_of,
     count_times_requested,
     offset_of,
 )
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, find_processing, is_gathered
+from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_address_work,
+    find_processing,
+    follows_itself,
+    is_gathered,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
@@ -21,6 +28,8 @@ from profiler.text import counted
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+# Bits that a thread can copy to shared memory asynchronously: 32, 64 or 128 (PTX ISA, "cp.async").
+_NARROWEST_COPY = 32
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -29,13 +38,8 @@ _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 # Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
-# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-_MOST_REGISTERS = 255
-_WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
-_WITH_MOST_REGISTERS = (
-    "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads "
-    "(Triton: `num_warps`) for the same one."
-)
+# A part of the time that is not worth a change: what accesses wait for less than that is not made faster by wider ones.
+_SEEN_TO_WAIT = 0.03
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
@@ -60,8 +64,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
             f"use {100 * needed / request:.3g} % of what is moved.{both if len(mended) > len(sites) else ''}",
-            f"Let neighbouring threads {advice}: exchange the "
-            "roles of the indices, change the layout, or pass a tile through shared memory.",
+            _advice_apart(evidence, sites, advice),
             _cheaper(evidence, mended),
             {site: site.excess_sectors for site in sites},
             {
@@ -72,18 +75,47 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
+def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:
+    """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
+    if all(is_gathered(evidence, site) for site in sites):
+        return (
+            f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
+            "table in shared memory if it fits."
+        )
+    side_by_side = _find_side_by_side(evidence)
+    if 2 * sum(site.excess_sectors for site in sites if site in side_by_side) > sum(
+        site.excess_sectors for site in sites
+    ):
+        return (
+            "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
+            f"{advice}."
+        )
+    return (
+        f"Let neighbouring threads {advice}: exchange the roles of the indices (such as a warp for each row, instead of a thread), change the "
+        "layout, or pass a tile through shared memory."
+    )
+
+
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
     """Returns the accesses whose lanes lie apart, without those that data scatters unless there are no others.
 
     Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
     """
-    apart = [site for site in _accesses(evidence, kind) if _lies_apart(site)]
+    apart = [site for site in _accesses(evidence, kind) if _lies_apart(evidence, site)]
     return [site for site in apart if not is_gathered(evidence, site)] or apart
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses most of whose requests touch one sector more than their bytes fill."""
-    sites = [site for site in _accesses(evidence, "global load", "global store") if _is_misaligned(site)]
+    """Names accesses most of whose requests touch one sector more than their bytes fill.
+
+    Of neighbours of one base, as of a stencil, some start inside a sector wherever the rows start: while any are aligned, no shift helps.
+    """
+    accesses = _accesses(evidence, "global load", "global store")
+    misaligned = [site for site in accesses if _is_misaligned(evidence, site)]
+    aligned = {
+        base_of(site) for site in accesses if site not in misaligned and not _lies_apart(evidence, site)
+    }
+    sites = [site for site in misaligned if base_of(site) not in aligned]
     if sites:
         request, needed = _per_request(sites)
         narrow = _kept_narrow(evidence, sites)
@@ -136,20 +168,23 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         site
         for site in evidence.of("global load", "global store")
         if 0 < site.width < WIDEST_BITS
-        and ((_is_contiguous(evidence, site) and not _is_misaligned(site)) or site in side_by_side)
+        and ((_is_contiguous(evidence, site) and not _is_misaligned(evidence, site)) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
     ]
-    total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
-    moved = sum(_bytes(site) for site in sites)
-    if not sites or count_times_requested(evidence, together=True) > OFTEN:
+    # Those of one base become part of the same wide access, aligned or not.
+    bases = {base_of(site) for site in sites}
+    accesses = evidence.of("global load", "global store")
+    total = sum(_bytes(site) for site in accesses)
+    moved = sum(_bytes(site) for site in accesses if base_of(site) in bases)
+    if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
+        return
+    if evidence.waits_by_reason and evidence.time_of(accesses) < _SEEN_TO_WAIT:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
     # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
     gain = 1 - width / WIDEST_BITS
     computes = any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
-    # Those of one base become part of the same wide access, aligned or not.
-    bases = {base_of(site) for site in sites}
     processing = find_processing(evidence)
     shrinking = (
         sites
@@ -160,7 +195,9 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
             if site.kind not in _FOR_EACH_ELEMENT
             and site not in processing
             and site not in evidence.lookups_apart
-            and (base_of(site) in bases or not (_lies_apart(site) or _is_misaligned(site)))
+            and (
+                base_of(site) in bases or not (_lies_apart(evidence, site) or _is_misaligned(evidence, site))
+            )
         ]
     )
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
@@ -179,10 +216,74 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
                 reason: part * (1 - _queued_behind_others(evidence, side_by_side) * (reason in _WAITS))
                 for reason, part in fewer.waits.items()
             },
+            # A thread that takes the elements of several does the work of several loops: fewer threads are left.
+            warps=min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0,
         ),
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
+
+
+def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
+    """Names tiles that threads load in pieces too narrow for asynchronous copies, although each thread takes several of them."""
+    tiles = _find_narrow_tiles(evidence)
+    if not tiles:
+        return
+    fractions = {site: 1 - max(site.width / WIDEST_BITS, 1 / count) for site, count in tiles.items()}
+    loops = {evidence.innermost_loop(site) for site in tiles}
+    inside = [site for loop in loops if loop for site in evidence.inside(loop)]
+    # Copies need neither registers nor stores, and there are as many addresses as copies.
+    passing = [site for site in inside if site.kind == "shared store" or site.instruction.name == "PRMT"]
+    share = sum(part * site.executed for site, part in fractions.items()) / sum(
+        site.executed for site in tiles
+    )
+    addresses = find_address_work(evidence)
+    fewer = evidence.without(
+        fractions
+        | dict.fromkeys([site for site in inside if site in addresses], share)
+        | dict.fromkeys(passing, 1.0)
+    )
+    apart = [site for site in tiles if _lies_apart(evidence, site)]
+    cheaper = _cheaper(evidence, apart) if apart else Effect()
+    moved = {name: cheaper.resources.get(name, 0.0) for name in ("dram", "l2", "l1")}
+    moved["l1"] += evidence.part_of_l1(dict.fromkeys([site for site in passing if site.passes], 1.0))
+    width = sum(site.width * site.executed for site in tiles) / sum(site.executed for site in tiles)
+    waiting = 100 * evidence.time_of(tiles, "long_scoreboard")
+    yield Candidate(
+        "narrow-accesses",
+        f"Tiles are loaded {width / 8:.0f} {'byte' if width == 8 else 'bytes'} a thread at a time, too narrow for asynchronous copies of the "
+        f"next tiles: they pass through registers, and warps spend {waiting:.0f} % of their time waiting for them.",
+        "Load 16 bytes a thread: let the dimension in which a tile lies together in memory be the one in which a thread takes neighbours, "
+        "and copy them asynchronously (cp.async).",
+        Effect(
+            {**fewer.resources, **moved},
+            {
+                **fewer.waits,
+                **evidence.waiting_for(dict.fromkeys(tiles, EIGHTFOLD), "long_scoreboard"),
+                **evidence.waiting_for(find_waiting_for_tiles(evidence, set(tiles)), "barrier"),
+            },
+            cheaper.lighter,
+        ),
+        {site: _bytes(site) for site in tiles},
+        {"access_bytes": width / 8, "waiting_pct": waiting},
+        in_triton="Give the dimension in which a tile lies together in memory a stride of 1 that Triton can see (an argument that is 1, or a "
+        "`tl.constexpr`), and do not divide its index: for images, channels last. Then Triton copies 16 bytes a thread, `num_stages` tiles ahead.",
+    )
+
+
+def _find_narrow_tiles(evidence: Evidence) -> dict[Site, int]:
+    """Returns the loads of a tile that are narrower than any asynchronous copy, with how many such a thread makes in a turn, if two or more."""
+    rows: dict[object, list[Site]] = {}
+    for site in evidence.of("global load"):
+        loop = evidence.innermost_loop(site)
+        if loop and 0 < site.width < _NARROWEST_COPY and feeds_shared_memory(evidence, site):
+            rows.setdefault((loop, site.instruction.place, site.width), []).append(site)
+    return {
+        site: len(ones)
+        for ones in rows.values()
+        if len(ones) * ones[0].width >= _NARROWEST_COPY
+        for site in ones
+    }
 
 
 def _exchanges_elements(evidence: Evidence) -> bool:
@@ -215,7 +316,7 @@ def _find_side_by_side(evidence: Evidence) -> set[Site]:
     """
     together: dict[tuple[object, int, float], list[Site]] = {}
     for site in _accesses(evidence, "global load", "global store"):
-        if _lies_apart(site):
+        if _lies_apart(evidence, site):
             together.setdefault((base_of(site), site.width, site.executed), []).append(site)
     found: set[Site] = set()
     for (_, width, executed), sites in together.items():
@@ -235,42 +336,33 @@ def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> fl
     return queued * unused / evidence.sectors if evidence.sectors else 0.0
 
 
-def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
-    sites = evidence.of("local")
-    if sites:
-        share = 100 * evidence.share_executed(sites)
-        registers = evidence.find("registers")
-        spilled = bool(evidence.find("local_spill_inst"))
-        fewer = evidence.without(dict.fromkeys(sites, 1.0))
-        yield Candidate(
-            "register-spills",
-            f"{share:.1f} % of the executed instructions load and store local memory"
-            + (f", with {registers:.0f} registers a thread." if registers else "."),
-            (_WITH_MOST_REGISTERS if (registers or 0.0) >= _MOST_REGISTERS else _WITH_MORE_REGISTERS)
-            if spilled
-            else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
-            {site: site.executed for site in sites},
-            {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
-        )
-
-
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
     return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
 
 
-def _lies_apart(site: Site) -> bool:
-    """Returns whether a request touches more than one sector too many, because its lanes are not neighbours."""
-    return site.excess_sectors > site.executed
+def _lies_apart(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a request touches more than one sector too many for each row, because its lanes are not neighbours."""
+    return site.excess_sectors > site.executed * _rows(evidence, site)
 
 
-def _is_misaligned(site: Site) -> bool:
-    """Returns whether most requests touch one sector too many, because their neighbouring lanes start inside a sector.
+def _is_misaligned(evidence: Evidence, site: Site) -> bool:
+    """Returns whether most rows touch one sector too many, because their neighbouring lanes start inside a sector.
 
     Requests that touch more have lanes that lie apart.
     """
-    return site.executed / 2 < site.excess_sectors <= site.executed
+    rows = site.executed * _rows(evidence, site)
+    return rows / 2 < site.excess_sectors <= rows
+
+
+def _rows(evidence: Evidence, site: Site) -> int:
+    """Returns how many rows of its block a warp accesses, which lie apart and may each start inside a sector.
+
+    Rows that fill only one sector touch two if they start inside it, and also if every other element is taken: they count as one.
+    """
+    columns, *others = evidence.shape.block if evidence.shape else (LANES, 1)
+    if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
+        return 1
+    return min(LANES // columns, math.prod(others)) or 1
 
 
 def _per_request(sites: Sequence[Site]) -> tuple[float, float]:

@@ -33,9 +33,8 @@ _PARTS_TOO_MANY = 2
 # The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
 # once, so that the second has nothing else by which to know it.
 _POLYNOMIAL = "0.0013887"
-_OF_A_FUNCTION = (
-    12  # instructions on either side of a function's signature that scale its argument and its result
-)
+# Instructions on either side of a function's signature that scale its argument and its result.
+_OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
@@ -48,9 +47,8 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
     accesses = sum(site.executed for site in evidence.of(*ACCESSES))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
-    finding = [
-        site for site in evidence.sites if site in wanted
-    ]  # in the order of the code, as sets are in none
+    # In the order of the code: sets are in none.
+    finding = [site for site in evidence.sites if site in wanted]
     dividing = find_dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
@@ -60,18 +58,36 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     spared = {site: part * site.executed for site, part in fractions.items() if part}
     divides = sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
+    looping = sum(part for site, part in spared.items() if evidence.innermost_loop(site))
     yield Candidate(
         "integer-overhead",
-        f"{share:.0f} % of the executed instructions compute addresses and test bounds"
-        + (", many of them for quotients and remainders of integers." if divides else ".")
-        + f" There are {each:.0f} instructions for each access to memory.",
-        "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
-        if divides
-        else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
+        f"{share:.0f} % of the executed instructions "
+        + (
+            "divide integers, compute addresses or test bounds."
+            if divides
+            else "compute addresses and test bounds."
+        )
+        + (f" There are {each:.0f} instructions for each access to memory." if accesses else ""),
+        _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())],
         evidence.without(fractions),
         spared,
-        {"address_instructions_pct": share, "instructions_per_access": each},
+        {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
+        in_triton="Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
+        "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
+        if divides
+        else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
+        "masks that are always true, and use 32-bit offsets where they suffice.",
     )
+
+
+_INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
+    (True, True): "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks).",
+    (True, False): "Let the grid and the block give the indices, a dimension for each, instead of dividing; or divide by constants and powers of "
+    "two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor.",
+    (False, True): "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
+    (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
+    "indices.",
+}  # fmt: skip
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
@@ -111,16 +127,18 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
     repeated = dict.fromkeys(_invariant(evidence), 1.0)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
-    for fractions, sentence, advice in (
+    for fractions, sentence, advice, in_triton in (
         (
             repeated,
             "A loop computes the same value in every iteration from inputs that do not change.",
             "Compute it once before the loop.",
+            "",
         ),
         (
             unfused,
             "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
             "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`.",
+            "Let the compiler fuse them (`enable_fp_fusion`, as it is by default), or write `tl.fma(a, b, c)`.",
         ),
     ):
         if fractions:
@@ -130,6 +148,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
                 advice,
                 evidence.without(fractions),
                 {site: site.executed for site in fractions},
+                in_triton=in_triton,
             )
 
 
@@ -140,7 +159,8 @@ def _invariant(evidence: Evidence) -> list[Site]:
             inside = evidence.inside(loop)
             changed = {word for site in inside for word in written_registers(site.instruction)}
             for site in inside:
-                if site.kind in ("fp32", "fp64", "special"):
+                # Nothing keeps the result of a test: compilers have few predicates, and make it again.
+                if site.kind in ("fp32", "fp64", "special") and written_registers(site.instruction):
                     sources = sources_read(site)
                     if sources and not sources & changed:
                         repeated.append(site)
@@ -152,25 +172,31 @@ def sources_read(site: Site) -> frozenset[str]:
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64."""
-    found: list[Site] = []
-    sites = evidence.sites
-    for index, site in enumerate(sites):
-        if site.instruction.name not in ("FMUL", "DMUL") or not (
-            target := written_registers(site.instruction)
-        ):
+    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64. An addition takes one product in."""
+    found: dict[Site, None] = {}
+    for index, site in enumerate(evidence.sites):
+        target = written_registers(site.instruction)
+        if site.instruction.name not in ("FMUL", "DMUL") or not target:
             continue
+        following = [
+            one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
+        ]
+        users = _users(following, target[0])
         addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
-        for later in sites[index + 1 : index + 1 + NEAR]:
-            if later.function != site.function:
-                break
-            if target[0] in sources_read(later):
-                if later.instruction.name == addition:
-                    found += [site, later]
-                break
-            if target[0] in written_registers(later.instruction):
-                break
-    return found
+        if len(users) == 1 and users[0].instruction.name == addition and users[0] not in found:
+            found |= {site: None, users[0]: None}
+    return list(found)
+
+
+def _users(following: Iterable[Site], register: str) -> list[Site]:
+    """Returns the instructions that read a register, until one writes it."""
+    users = []
+    for site in following:
+        if register in sources_read(site):
+            users.append(site)
+        if register in written_registers(site.instruction):
+            break
+    return users
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:

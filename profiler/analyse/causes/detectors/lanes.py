@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
@@ -20,6 +21,10 @@ _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not f
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _VALUES_OF_A_STEP = 2.0  # that a lane of a tree combines
+_EXCHANGE_IN_TRITON = (
+    "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
+    "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
+)
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -30,9 +35,12 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
+    unconcerned = _find_unconcerned(evidence)
     for site in evidence.sites:
         entered.setdefault(site.function, of_block or site.lanes)
-        if site.lanes is None or site.idle_share < _LANES_MISSING:
+        if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
+            continue
+        if site in unconcerned:
             continue
         if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
             continue
@@ -45,7 +53,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             split[site] = off
         else:
             idle[site] = site.idle_share
-    idle = _serving_steps(evidence) | idle
+    idle = _serving_steps(evidence, unconcerned) | idle
     for name, fractions, sentence, advice in (
         (
             "divergent-branches",
@@ -74,7 +82,14 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
                 {site: part * site.executed for site, part in fractions.items()},
                 {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
                 alone if alone > evidence.model.saved(effect) else None,
+                in_triton=_EXCHANGE_IN_TRITON if name == "idle-lanes" and _only_exchange(fractions) else "",
             )
+
+
+def _only_exchange(idle: Collection[Site]) -> bool:
+    """Returns whether lanes are idle where few of them pass results to other warps, and not where elements are loaded."""
+    kinds = {site.kind for site in idle}
+    return "shared store" in kinds and "global load" not in kinds
 
 
 def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
@@ -98,7 +113,14 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _serving_steps(evidence: Evidence) -> dict[Site, float]:
+def _find_unconcerned(evidence: Evidence) -> set[Site]:
+    """Returns what a predicate keeps whole warps from, so that no lane is idle while others act, and spilled values that a lane does not need."""
+    by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
+    spilled = {site for site in evidence.of("local") if site.instruction.predicate}
+    return {site for site in by_warp if _is_whole(site)} | spilled
+
+
+def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Site, float]:
     """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
 
     A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
@@ -111,16 +133,18 @@ def _serving_steps(evidence: Evidence) -> dict[Site, float]:
         for site in sites:
             step.append(site)
             if site.kind == "barrier":
-                serving |= _serving_step(step, site.executed)
+                serving |= _serving_step(step, site.executed, unconcerned)
                 step = []
         if len(step) == len(sites) and evidence.has_costs:
-            serving |= _serving_step(step, step[0].executed)
+            serving |= _serving_step(step, step[0].executed, unconcerned)
     return serving
 
 
-def _serving_step(step: Sequence[Site], passing: float) -> dict[Site, float]:
+def _serving_step(step: Sequence[Site], passing: float, unconcerned: Collection[Site]) -> dict[Site, float]:
     """Returns the part of a step that so many warps pass for lanes without work. What all lanes load alike is work for none of them."""
-    accesses = [site for site in step if site.kind in ACCESSES and not _is_broadcast(site)]
+    accesses = [
+        site for site in step if site.kind in ACCESSES and site not in unconcerned and not _is_broadcast(site)
+    ]
     working = max((_acting_lanes(site) for site in accesses), default=passing * LANES)
     idle = 1 - working / (passing * LANES)
     if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in step if site.kind in _RESULTS):
@@ -148,8 +172,12 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     The instruction takes the slot of a select that would do the same for all lanes, so no lane could do more
     in it. Where the same lanes also access memory under the predicate, the others lack an element.
     """
-    is_whole = (site.lanes or 0.0) > LANES * (1 - _LANES_MISSING)
-    return is_whole and bool(site.instruction.predicate) and _guard(site) not in of_accesses
+    return _is_whole(site) and bool(site.instruction.predicate) and _guard(site) not in of_accesses
+
+
+def _is_whole(site: Site) -> bool:
+    """Returns whether whole warps reach an instruction, whatever its predicate lets them do."""
+    return (site.lanes or 0.0) > LANES * (1 - _LANES_MISSING)
 
 
 def _guard(site: Site) -> object:
@@ -260,13 +288,10 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
     """
     loop = evidence.innermost_loop(site)
-    if loop is not None:
-        before = [
-            one
-            for one in evidence.sites
-            if one.function == site.function and one.instruction.offset < loop.start
-        ]
-        if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
+    before = evidence.last_before(site.function, loop) if loop else None
+    if loop and before:
+        entering = (before.lanes or 0.0) * (1 - _LANES_MISSING)
+        if max(site.lanes or 0.0, evidence.inside(loop)[-1].lanes or 0.0) < entering:
             return True
     here = site.lanes or 0.0
     return any(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     find_address_work,
@@ -28,6 +29,7 @@ _COMPUTING: tuple[Kind, ...] = (
     "mio",
     "other",
 )
+_LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _TESTS = ("ISETP", "UISETP")
@@ -42,7 +44,12 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     keeping = [site for loop in inside for site in _keeping(loop)]
     known = set(keeping)
     sites = [site for loop in inside for site in loop]
-    keeping += [site for site in sites if site.kind == "integer" and site in addresses and site not in known]
+    keeping += [
+        site
+        for loop in inside
+        for site in loop
+        if site.kind == "integer" and site in addresses and site not in known | _of_data(loop)
+    ]
     share = 100 * evidence.share_executed(keeping)
     fewer = evidence.without(_joined(sites) | dict.fromkeys(keeping, EIGHTFOLD))
     # The copies of an unrolled loop issue their loads together, and wait once for all.
@@ -51,11 +58,11 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     turns = _beside_each_other(evidence, sites)
     of_turns = evidence.waiting_for(turns | dict.fromkeys(keeping, EIGHTFOLD), "wait", "short_scoreboard")
     waits = {reason: max(of_turns.get(reason, 0.0), waits.get(reason, 0.0)) for reason in of_turns | waits}
-    size = min(map(len, inside))
+    size, longest = min(map(len, inside)), max(map(len, inside))
     yield Candidate(
         "loop-overhead",
         f"{share:.0f} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
-        f"{size} instructions going.",
+        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address.",
         "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
         Effect(fewer.resources, {**fewer.waits, **waits}),
         {site: site.executed for site in keeping},
@@ -121,6 +128,7 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
     Other tests and branches are of the data, such as those of bounds: each turn makes its own, unrolled or not.
     """
     changed = {register for site in inside for register in written_registers(site.instruction)}
+    of_data = _of_data(inside)
     kept = []
     wanted: frozenset[str] = frozenset()
     for site in reversed(inside):
@@ -131,14 +139,30 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
         elif name in _TESTS and not wanted.isdisjoint(predicates_in(instruction.operands[0])):
             wanted = wanted - predicates_in(instruction.operands[0])
             kept.append(site)
-        elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed):
+        elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed) and site not in of_data:
             kept.append(site)
     return kept[::-1]
 
 
+def _of_data(inside: Sequence[Site]) -> set[Site]:
+    """Returns the instructions that compute with what the loop loads: unrolled or not, each turn makes its own."""
+    found: set[Site] = set()
+    loaded: set[str] = set()
+    for site in (*inside, *inside):  # a turn may use what the one before has loaded
+        results = set(written_registers(site.instruction))
+        is_of_data = not loaded.isdisjoint(sources_read(site))
+        if is_of_data:
+            found.add(site)
+        if is_of_data or site.kind in _LOADING:
+            loaded |= results
+        elif site.instruction.predicate is None:
+            loaded -= results
+    return found
+
+
 def _steps_on(site: Site, changed: Set[str]) -> bool:
-    """Returns whether an instruction adds to its own register what does not change in the loop."""
+    """Returns whether an instruction adds to its own register what does not change in the loop, in each turn: others count what they find."""
     operands = site.instruction.operands
-    if len(operands) < 2 or operands[0] not in operands[1:]:
+    if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
         return False
     return {operands[0]}.issuperset(read_registers(site.instruction) & changed)

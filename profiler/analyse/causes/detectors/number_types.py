@@ -25,6 +25,9 @@ from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 _FROM_INTEGER = ("I2F.", "I2FP.")
+_WIDENED = (
+    "F2F.F64.F32"  # from single precision; functions of doubles convert to integers and back by themselves
+)
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
@@ -133,11 +136,14 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
-    mixed = " Values are converted from float and back for it." if converting else ""
+    widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
+    mixed = " Values are converted from float for it." if widened else ""
     yield Candidate(
         "fp64-arithmetic",
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
-        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
+        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
+        if widened
+        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),

@@ -32,9 +32,8 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
                 continue
             written = written_registers(site.instruction)
             numbers = []
-            if (
-                site.opcode.startswith("IMAD.HI") or len(written) > 1
-            ):  # an upper half is mixed with two other words
+            # An upper half is mixed with two other words.
+            if site.opcode.startswith("IMAD.HI") or len(written) > 1:
                 products += site.executed
                 mixing = [
                     one
@@ -56,10 +55,11 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "redundant-instructions",
         f"Philox makes {_MADE} random numbers in ten rounds, of which about {each:.1f} are used.",
-        "Use all four: let each thread take four elements, and make their numbers by one call (`curand_uniform4`, `tl.rand4x`).",
+        "Use all four: let each thread take four elements, and make their numbers by one call (`curand_uniform4`).",
         evidence.without(dict.fromkeys(rounds, 1 - each / _MADE)),
         users or {site: site.executed for site in rounds},
         {"used_of_four_numbers": each},
+        in_triton="Use all four: make the numbers of four elements by one call (`tl.rand4x`, `tl.randint4x`), with a quarter of the offsets.",
     )
 
 

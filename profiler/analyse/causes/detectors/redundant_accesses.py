@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     feeds_shared_memory,
+    find_pointers,
     find_repeated_loads,
     has_fixed_address,
     is_chased,
@@ -49,12 +50,23 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
     fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
     if fixed:
+        stored = _stored_back(evidence, fixed)
+        kept = {(_place(site), evidence.innermost_loop(site)) for site in stored}
+        of_kept = sum(
+            site.executed for site in fixed if (_place(site), evidence.innermost_loop(site)) in kept
+        )
+        is_kept = 2 * of_kept >= sum(site.executed for site in fixed)
         yield Candidate(
             "redundant-global-loads",
-            "A load is repeated although its address did not change.",
-            "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            _without_loads(evidence, fixed | _stored_back(evidence, fixed)),
+            "A loop keeps a value in global memory: in each turn, it loads and stores the same address."
+            if is_kept
+            else "A load is repeated although its address did not change.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop."
+            if is_kept
+            else "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
+            _without_loads(evidence, fixed | stored),
             {site: site.executed for site in fixed},
+            in_triton="Load the value once, before the loop, and keep it in a variable.",
         )
     if (times := count_times_requested(evidence)) > OFTEN:
         # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
@@ -66,6 +78,8 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             _without_hits(evidence, loads, 1 - 1 / min(times, _MOST_REUSE)),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
+            in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
+            "columns, and a row that is read several times kept as one block.",
         )
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
@@ -79,13 +93,15 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
         for site in evidence.of("global store")
         if (_place(site), evidence.innermost_loop(site)) in places
         and (part := _overwritten(evidence, site)) > 0
+        and not _is_read_past_barrier(evidence, site)
     }
 
 
 def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     """Yields the loads of a second pass over the same data, and of later ones.
 
-    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it.
+    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it; what all blocks load
+    alike, such as the weights of a layer, needs one.
     """
     if not (later := find_later_passes(evidence)):
         return
@@ -95,8 +111,13 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         * SECTOR_BYTES
         for is_later in (True, False)
     )
+    different = sum(
+        (site.ideal_sectors or 0.0) * SECTOR_BYTES / count_blocks_alike(evidence, site)
+        for site in evidence.of("global load")
+        if site not in later
+    )
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = min(again, max(0.0, read - others))
+    delivered = min(again, max(0.0, read - different))
     yield Candidate(
         "redundant-global-loads",
         f"Blocks read the same data in several loops, one after the other: {100 * again / (again + others):.0f} % of what loads request was read before"
@@ -114,6 +135,8 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         ),
         {site: site.sectors or 0.0 for site in later},
         {"read_before_pct": 100 * again / (again + others)},
+        in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
+        "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
     )
 
 
@@ -147,9 +170,8 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
     delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
-    if delivered <= max(
-        OFTEN * different, read / 2
-    ):  # less than most of it is within what others may have fetched twice
+    # Less than most of it is within what others may have fetched twice.
+    if delivered <= max(OFTEN * different, read / 2):
         return
     blocks = sum(shared.values()) / len(shared)
     # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
@@ -166,6 +188,8 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         Effect({**fewer.resources, "dram": (1 - 1 / again) * delivered / (read + written)}, fewer.waits),
         {site: site.sectors or 0.0 for site in shared},
         {"delivered_again": again, "blocks_alike": blocks},
+        in_triton="Let programs that load the same data run at the same time, so that L2 still holds it (tiles in groups, by `tl.program_id`), or "
+        "let each compute more of what the data serves (a larger BLOCK_M or BLOCK_N).",
     )
 
 
@@ -296,23 +320,35 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
-    """Returns whether others may read the stored values within the loop: after a fence, or at addresses that do not change either.
+    """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
 
     In a list that is worked on in place, each thread stores its own element and loads those beside it. These differ between lanes, as
     the stored ones do.
     """
-    inside = evidence.around(store)
-    own = _place(store)
-    return any(
-        site.instruction.name in _FENCES
-        or (
-            site.kind == "global load"
-            and _place(site) != own
-            and has_fixed_address(evidence, site) > 0
-            and not _is_one_for_all(site, store)
+    return (
+        any(site.instruction.name in _FENCES for site in evidence.around(store))
+        or any(
+            has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store)
+            for site in _other_loads(evidence, store)
         )
-        for site in inside
+        or _is_read_past_barrier(evidence, store)
     )
+
+
+def _is_read_past_barrier(evidence: Evidence, store: Site) -> bool:
+    """Returns whether the loop loads from other places of the array to which it stores, with a barrier between turns."""
+    if not any(site.kind == "barrier" for site in evidence.around(store)):
+        return False
+    arrays = find_pointers(evidence, store)
+    return any(not arrays.isdisjoint(find_pointers(evidence, site)) for site in _other_loads(evidence, store))
+
+
+def _other_loads(evidence: Evidence, store: Site) -> list[Site]:
+    return [
+        site
+        for site in evidence.around(store)
+        if site.kind == "global load" and _place(site) != _place(store)
+    ]
 
 
 def _is_one_for_all(load: Site, store: Site) -> bool:

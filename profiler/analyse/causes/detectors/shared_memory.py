@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import base_of
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
-    find_address_work,
     find_processing,
     has_fixed_address,
+    makers_of_value,
     sources_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -32,6 +31,7 @@ _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
+_OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
@@ -47,36 +47,63 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     if not fractions:
         return
     weights = {site: part * (site.passes or 0.0) for site, part in fractions.items()}
-    worst = max(weights, key=lambda site: weights[site])
+    worst = _worst(weights)
+    # Where whole warps are kept from the access, those that make it need one pass at least.
+    needed = max(1.0, (worst.ideal_passes or 0.0) / worst.executed)
     waits = evidence.waiting_for(fractions, *_WAITS)
     yield Candidate(
         "bank-conflicts",
-        f"{worst.opcode} makes {sites[worst]:.3g} passes through shared memory where one would do: its lanes meet in the same banks.",
-        f"{_row_length(evidence)}, or exchange bits of the index (swizzle), so that the lanes of a warp fall into different banks.",
+        f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: its lanes "
+        "meet in the same banks.",
+        f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
+        "lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
     )
 
 
-def _row_length(evidence: Evidence) -> str:
-    """Returns the advice on a row length that keeps lanes in different banks and every access aligned.
+def _passes_text(passes: float) -> str:
+    return "one" if passes == 1 else f"{passes:.3g}"
+
+
+def _worst(weights: Mapping[Site, float]) -> Site:
+    """Returns the access that costs most among those of the line that costs most, which is the first that is named."""
+    lines: dict[object, float] = {}
+    for site, weight in weights.items():
+        line = site.instruction.place or site
+        lines[line] = lines.get(line, 0.0) + weight
+    return max(weights, key=lambda site: (lines[site.instruction.place or site], weights[site]))
+
+
+def _row_length(evidence: Evidence, worst: Site) -> str:
+    """Returns the advice on a row length that keeps the lanes of the worst access in different banks, and every access aligned.
 
     Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they do not collide if rows are odd
-    multiples of that width. Rows of fewer threads than a warp has share the banks out.
+    multiples of that width. Rows of fewer threads than a warp has share the banks out, if it is only rows that collide:
+    with more passes than rows, the threads of one row do.
     """
     accesses = evidence.of("shared load", "shared store")
     fragments = evidence.of("tensor") or any(site.opcode.startswith(("LDSM", "STSM")) for site in accesses)
-    width = _FRAGMENT_BYTES if fragments else max(site.width // 8 for site in accesses)
+    width = _FRAGMENT_BYTES if fragments else worst.width // 8
     if width > _BANK_BYTES:
-        return f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
+        return (
+            f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
+            + ("" if fragments else " (one word more is enough where the code asks for single words)")
+        )
     threads = evidence.shape.block[0] if evidence.shape else LANES
-    if threads < LANES and LANES % threads == 0:
+    if threads < LANES and LANES % threads == 0 and _ways(worst) <= LANES / threads:
         return (
             f"Choose a row length for which the {LANES // threads} rows of {threads} threads in a warp start {threads} banks apart "
             f"({threads} words more than a multiple of {LANES}, where neighbours access neighbouring words)"
         )
-    return "Pad the rows of the array by one word"
+    widest = max(site.width // 8 for site in accesses)
+    aligned = (
+        f", or by {widest} bytes where accesses of that width have to stay aligned"
+        if widest > _BANK_BYTES
+        else ""
+    )
+    return f"Pad the rows of the array by one word (an array without rows by a word after every {LANES}){aligned}"
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
@@ -116,10 +143,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    # What computes the addresses goes with the loads that need them.
-    inside = {evidence.innermost_loop(site) for site in staged}
-    addresses = [site for site in find_address_work(evidence) if evidence.innermost_loop(site) in inside]
-    moving = dict.fromkeys([*staged, *stores, *loads, *addresses], part)
+    moving = dict.fromkeys([*staged, *stores, *loads, *_of_a_turn(evidence, staged)], part)
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
@@ -139,6 +163,21 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )
+
+
+def _of_a_turn(evidence: Evidence, staged: Sequence[Site]) -> list[Site]:
+    """Returns what a turn of the loops that stage tiles does besides, however large the tile is: with larger ones, turns are fewer.
+
+    It computes addresses, tests bounds, counts turns and meets at barriers. What computes with results is as much for any tile.
+    """
+    loops = {evidence.innermost_loop(site) for site in staged}
+    computing = find_processing(evidence)
+    return [
+        site
+        for loop in loops
+        for site in (evidence.inside(loop) if loop else ())
+        if site.kind in _OF_A_TURN and site not in computing
+    ]
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
@@ -228,10 +267,7 @@ def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
     """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
-    value = store.instruction.operands[-1]
-    wanted = [
-        one for one in sources_of(evidence, store) if register_of(value) in written_registers(one.instruction)
-    ]
+    wanted = makers_of_value(evidence, store)
     seen: set[Site] = set()
     while wanted:
         one = wanted.pop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiler.analyse.causes.evidence.dataflow import follow_results, sources_of
+from profiler.analyse.causes.evidence.dataflow import follow_results, predicates_in, sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
@@ -38,6 +38,21 @@ def find_differing(evidence: Evidence) -> set[Site]:
         for function, sites in evidence.by_function.items()
         for site in follow_results(sites, evidence.loops.get(function, []), depends)
     }
+
+
+def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
+    """Returns the instructions under a predicate that is the same for all lanes: whole warps execute them, or none of their lanes."""
+    differing = find_differing(evidence)
+    found: set[Site] = set()
+    for sites in evidence.by_function.values():
+        setting: dict[str, Site] = {}
+        for site in sites:
+            for predicate in predicates_in(site.instruction.predicate or ""):
+                setter = setting.get(predicate)
+                if setter and setter not in differing and sources_of(evidence, setter):
+                    found.add(site)
+            setting |= dict.fromkeys(predicates_in(", ".join(site.instruction.operands[:2])), site)
+    return found
 
 
 def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from profiler.analyse.code.code import Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
@@ -19,9 +19,6 @@ from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of, rows_labelled
-
-if TYPE_CHECKING:
-    pass
 
 Kind = Literal[
     "global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic", "tensor",
@@ -34,7 +31,7 @@ ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 _KINDS: tuple[tuple[str, Kind], ...] = (
-    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
+    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
     (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
     (r"LDS(\.|$)|LDSM", "shared load"),
     (r"STS(\.|$)|STSM|STAS", "shared store"),
@@ -161,6 +158,8 @@ class Site:
         self.opcode = instruction.opcode
         meaning = _meaning_of(instruction.opcode)
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
+        if instruction.never_acts:
+            self.kind, self.width = "other", 0
         self.lanes: float | None = None  # threads that executed it, for each execution
         self.acting: float | None = None  # of these, those that were not predicated off
         self.sectors: float | None = None

@@ -1,0 +1,341 @@
+"""What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import (
+    atomics,
+    compilation,
+    global_memory,
+    instructions,
+    lanes,
+    redundant_accesses,
+    shared_memory,
+    waiting,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+LOAD = "LDG.E R4, [R2.64]"
+FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
+
+
+@pytest.mark.parametrize(
+    ("wide", "said"),
+    [
+        (0, ["100 % of the data moves in accesses of 4 bytes a thread, 128 bytes a request."]),
+        (20, ["56 % of the data moves in accesses of 4 bytes a thread, 128 bytes a request."]),
+        (30, []),
+    ],
+)
+def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
+    """A thread that loads 16 bytes at once, and then stores a word, has nothing to gain from a wide store."""
+    facts = {
+        0: FULL | {"waits": {"long_scoreboard": 90}},
+        1: {"sectors": 16.0 * wide, "ideal_sectors": 16.0 * wide},
+    }
+    evidence = evidence_of(LOAD, ("LDG.E.128 R8, [R6.64]", float(wide)), facts=facts)
+    assert [one.sentence for one in global_memory.detect_narrow(evidence)] == said
+
+
+def test_neighbours_that_one_wide_access_would_take_count_as_narrow_though_they_are_misaligned():
+    facts = {0: FULL | {"waits": {"long_scoreboard": 90}}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
+    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts))
+    assert candidate.sentence.startswith("100 % of the data")
+
+
+@pytest.mark.parametrize(("waiting", "named"), [(2, False), (4, True)])
+def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
+    """A long computation loads three words once: four elements a thread are not worth a change for the loads' sake."""
+    facts = {0: FULL | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
+    assert bool(list(global_memory.detect_narrow(evidence))) == named
+
+
+WAITED_FOR = {"waits": {"long_scoreboard": 90}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        ((LOAD, "FADD R5, R5, R4", "EXIT"), "Let each thread take several elements"),
+        ((LOAD, "FADD R5, R5, R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop"),
+        (
+            (LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT"),
+            "Load the next tile while this one is used",
+        ),
+        ((LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "EXIT"), "Let each thread take several elements"),
+    ],
+)
+def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(lines, advised):
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
+    assert advised in candidate.advice
+    assert "num_stages" not in candidate.advice  # which is a word of Triton
+
+
+DIVISION = (
+    "I2F.RP R4, R8",
+    "MUFU.RCP R4, R4",
+    "F2I.FTZ.U32.TRUNC.NTZ R5, R4",
+    "IMAD.HI.U32 R5, R5, R6, R4",
+    "ISETP.GE.U32.AND P1, PT, R5, R8, PT",
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "advised"),
+    [
+        (("@P0 BRA 0x0", "EXIT"), "out of the loop"),
+        (("EXIT",), "Let the grid and the block give the indices"),
+    ],
+)
+def test_divisions_leave_a_loop_or_are_spared_by_a_grid_of_more_dimensions(end, advised):
+    (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, LOAD, *end))
+    assert advised in candidate.advice
+    assert "divide integers" in candidate.sentence
+
+
+@pytest.mark.parametrize(
+    ("end", "advised"),
+    [(("@P0 BRA 0x0", "EXIT"), "count them up"), (("EXIT",), "Let each thread take several elements")],
+)
+def test_addresses_are_counted_up_in_a_loop_alone(end, advised):
+    lines = [f"IMAD R{one + 1}, R{one}, R9, R9" for one in range(12, 20)]
+    (candidate,) = instructions.detect_integer_overhead(evidence_of(*lines, "LDG.E R4, [R20]", *end))
+    assert advised in candidate.advice
+    assert "divide" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("load", "said"), [((LOAD,), True), ((), False)])
+def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, said):
+    """A kernel whose only store is behind a test that never holds accesses no memory."""
+    (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, *load, "EXIT"))
+    assert ("for each access" in candidate.sentence) == said
+
+
+@pytest.mark.parametrize(
+    ("access", "passes", "ideal", "said"),
+    [
+        ("LDS R4, [R2]", 3200.0, 100.0, "LDS makes 32 passes through shared memory where one would do"),
+        ("LDS.128 R4, [R2]", 3200.0, 400.0, "LDS.128 makes 32 passes through shared memory where 4 would do"),
+        # One warp of sixteen makes the access, and the others are kept from it by a predicate.
+        ("@!P0 LDS R4, [R2]", 200.0, 6.25, "LDS makes 32 passes through shared memory where one would do"),
+    ],
+)
+def test_passes_are_those_of_a_warp_that_makes_the_access(access, passes, ideal, said):
+    facts = {0: {"passes": passes, "ideal_passes": ideal}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of(access, facts=facts))
+    assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("lines", "said"), [((1, 2, 3), "STS makes 32"), ((1, 2, 2), "LDS makes 30")])
+def test_the_access_of_which_passes_are_told_is_on_the_line_that_is_named(lines, said):
+    """Two loads of one line cost more together than the store of another, which costs most by itself."""
+    passes = [{"passes": made, "ideal_passes": 100.0} for made in (3200.0, 3000.0, 3000.0)]
+    evidence = evidence_of("STS [R2], R4", "LDS R6, [R3]", "LDS R7, [R3+0x4]", facts=dict(enumerate(passes)))
+    for site, line in zip(evidence.sites, lines, strict=True):
+        object.__setattr__(site.instruction, "line", line)
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence)
+    assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("passes", "advised"), [(200.0, "16 banks apart"), (800.0, "by one word")])
+def test_rows_of_few_threads_are_set_apart_unless_the_threads_of_a_row_meet(passes, advised):
+    """Where 16 threads walk down a column, rows of 48 words would bring all of them into one bank."""
+    facts = {0: {"passes": passes, "ideal_passes": 100.0}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", facts=facts, block=16))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("other", "advised"), [("STS [R8], R4", False), ("STS.64 [R8], R4", True)])
+def test_wide_accesses_that_do_not_meet_only_have_to_stay_aligned(other, advised):
+    facts = {0: {"passes": 3200.0, "ideal_passes": 100.0}, 1: {"passes": 100.0, "ideal_passes": 100.0}}
+    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", other, facts=facts))
+    assert candidate.advice.startswith("Pad the rows of the array by one word")
+    assert ("by 8 bytes where" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(
+    ("columns", "sectors", "named"),
+    [
+        (32, 6.0, "uncoalesced-loads"),
+        (16, 6.0, "misaligned-accesses"),  # two rows of 64 bytes touch three sectors each
+        (16, 6.5, "uncoalesced-loads"),
+        (8, 8.0, "uncoalesced-loads"),  # rows of one sector, whose elements may as well lie apart by two
+        (24, 6.0, "uncoalesced-loads"),  # a warp has no whole rows
+    ],
+)
+def test_each_row_of_a_block_may_start_inside_a_sector(columns, sectors, named):
+    facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, facts=facts, block=(columns, 8, 1))
+    found = [*global_memory.detect_uncoalesced(evidence), *global_memory.detect_misaligned(evidence)]
+    assert [one.name for one in found] == [named]
+
+
+@pytest.mark.parametrize(("sectors", "named"), [(400.0, False), (500.0, True)])
+def test_no_shift_aligns_neighbours_that_are_loaded_beside_aligned_elements(sectors, named):
+    """A stencil loads x[i - 1], x[i] and x[i + 1]."""
+    facts = {0: {"sectors": sectors, "ideal_sectors": 400.0}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts)
+    assert bool(list(global_memory.detect_misaligned(evidence))) == named
+
+
+APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
+GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
+
+
+@pytest.mark.parametrize(
+    ("lines", "facts", "advised"),
+    [
+        ((LOAD,), {0: APART}, "exchange the roles of the indices"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "exchange the roles of the indices"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
+        (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
+        (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
+    ],
+)  # fmt: skip
+def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
+    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("load", "figures", "is_array"),
+    [
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 100.0}, False),
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 0.0}, True),
+        ("LDL R4, [R1+0x8]", {}, False),  # the counter is not recorded
+        ("LDL R4, [R6]", {}, True),
+    ],
+)
+def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_array):
+    evidence = evidence_of(load, "EXIT", figures=figures | {"registers": 40.0})
+    (candidate,) = compilation.detect_spills(evidence)
+    assert (
+        ("an array that is indexed" in candidate.sentence)
+        == ("Index local arrays" in candidate.advice)
+        == is_array
+    )
+    assert ("40 registers" in candidate.sentence) != is_array
+
+
+@pytest.mark.parametrize(
+    ("more", "fused"),
+    [
+        ((), 2),
+        (("FADD R6, R4, -R7",), 0),  # the product is needed all the same
+        (("FSETP.GT.AND P0, PT, R4, 4, PT",), 0),
+        (("MOV R4, R9", "FADD R6, R4, -R7"), 2),  # which is another value
+        (("FMUL R4, R8, R8", "STG.E [R10.64], R4"), 2),
+    ],
+)
+def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
+    lines = ("FMUL R4, R1, R2", "FADD R5, R4, R3", *more)
+    found = list(instructions.detect_redundant_instructions(evidence_of(*lines)))
+    assert sum(len(one.weights) for one in found) == fused
+
+
+def test_an_addition_of_two_products_takes_one_of_them_in():
+    lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
+    (candidate,) = instructions.detect_redundant_instructions(evidence_of(*lines))
+    assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]
+
+
+WHOLE = {"lanes": 32.0, "acting": 32.0}
+QUARTER = {"lanes": 32.0, "acting": 8.0}
+
+
+def lanes_of(*lines, facts, **more):
+    facts = dict.fromkeys(range(len(lines)), WHOLE) | facts
+    return {one.name: one for one in lanes.detect_idle_lanes(evidence_of(*lines, facts=facts, **more))}
+
+
+@pytest.mark.parametrize(
+    ("index", "columns", "idle"),
+    [
+        ("SR_TID.Y", 32, False),  # rows of the block are whole warps
+        ("SR_TID.Y", 16, True),
+        ("SR_TID.X", 32, True),
+        ("SR_CTAID.X", 32, False),
+    ],
+)
+def test_no_lane_is_idle_where_whole_warps_are_kept_from_an_access(index, columns, idle):
+    lines = (f"S2R R5, {index}", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
+    assert ("idle-lanes" in lanes_of(*lines, facts={2: QUARTER}, block=(columns, 16, 1))) == idle
+
+
+def test_what_leaves_a_branch_with_few_lanes_is_idle_under_the_predicate_of_a_warp_too():
+    """The lanes are those of a branch around it, and not of the predicate."""
+    lines = ("S2R R5, SR_TID.Y", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
+    few = {"lanes": 8.0, "acting": 8.0}
+    assert lanes_of(*lines, facts={2: few}, block=(32, 16, 1))
+
+
+@pytest.mark.parametrize(("load", "idle"), [("@P0 LDL R4, [R5]", False), ("@P0 LDG.E R4, [R2.64]", True)])
+def test_a_lane_that_needs_no_value_of_its_own_is_not_idle(load, idle):
+    assert bool(lanes_of(load, "EXIT", facts={0: QUARTER})) == idle
+
+
+@pytest.mark.parametrize(("predicate", "counted"), [("@!PT", 0), ("@P0", 1), ("", 1)])
+def test_what_a_compiler_pads_asynchronous_copies_with_accesses_nothing(predicate, counted):
+    evidence = evidence_of(f"{predicate} LDS RZ, [RZ]".strip(), "LDGSTS.E.BYPASS.128 [R18], [R10.64]")
+    assert len(evidence.of("shared load")) == counted
+
+
+@pytest.mark.parametrize(
+    ("back", "name"),
+    [
+        (WHOLE, "idle-lanes"),  # a part of the turn has something to do for few lanes
+        ({"lanes": 8.0, "acting": 8.0}, "divergent-branches"),  # the others have left the loop
+    ],
+)
+def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_turn(back, name):
+    few = {"lanes": 8.0, "acting": 8.0}
+    lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
+    found = lanes_of(*lines, facts={2: few, 3: back})
+    assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Add up inside the warp first"),
+        (
+            (LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"),
+            "Let each block update a copy",
+        ),
+        (
+            (LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"),
+            "Add up inside the warp first",
+        ),
+        (
+            (LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"),
+            "Let each warp, or each few lanes",
+        ),
+        (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+    ],
+)
+def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
+    last = len(lines) - 1
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={last: {"waits": {"lg_throttle": 90}}}))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("stored", "said", "advised"),
+    [
+        ("[R8.64]", "A loop keeps a value in global memory", "store it once, after the loop"),
+        ("[R10.64]", "A load is repeated", "`const … * __restrict__`"),
+    ],
+)
+def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    assert candidate.sentence.startswith(said)
+    assert advised in candidate.advice
