@@ -39,8 +39,8 @@ IN_TRITON = {
     "expression so.",
     "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "
     "`libdevice.pow`, or evaluate once for each row.",
-    "divergent-branches": "Avoid `if` and `while` whose condition differs between the threads of a program: compute both sides and choose with "
-    "`tl.where`, or sort the work by what it needs.",
+    "divergent-branches": "Avoid functions that branch by their argument (`libdevice.tanh`, `libdevice.pow`: write them by `tl.exp`), and `if` and "
+    "`while` whose condition differs between threads: choose with `tl.where`, or sort the work by what it needs.",
     "idle-lanes": "Give each thread an element: a block of at least 32 x `num_warps` elements (fewer warps for short rows, or several rows a "
     "program), few of which are masked off.",
     "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",

@@ -813,6 +813,41 @@ def test_a_second_chain_needs_as_many_registers_again(registers, found):
     assert len(list(waiting.detect_dependent_chain(evidence))) == found
 
 
+@pytest.mark.parametrize(("is_retried", "found"), [(False, ["idle-lanes"]), (True, [])])
+def test_who_waits_for_a_lock_gains_nothing_from_work_for_the_others(is_retried, found):
+    evidence = evidence_of("@P0 STS [R2], R4", facts={0: {"lanes": 32.0, "acting": 1.0}})
+    if is_retried:
+        evidence = replace(evidence, retried=frozenset(evidence.sites))
+    assert names(lanes.detect_idle_lanes, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("product", "narrowed", "found"),
+    [
+        ("HMMA.16816.F32 R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", []),
+        ("HMMA.16816.F32 R12, R8, R10, R12", "I2F.S8 R8, R4", ["type-conversions"]),
+        ("FFMA R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", ["type-conversions"]),
+    ],
+)
+def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
+    evidence = evidence_of("NOP", narrowed, product, LOOP)
+    assert names(number_types.detect_conversions, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("converted", "said", "advised"),
+    [
+        ("F2F.F64.F32 R4, R6", True, "Write literals as floats"),
+        ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
+    ],
+)
+def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, advised):
+    """A sine of doubles converts to an integer and back."""
+    (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
+    assert ("Values are converted from float" in candidate.sentence) == said
+    assert candidate.advice.startswith(advised)
+
+
 def _idle(evidence):
     return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
 
