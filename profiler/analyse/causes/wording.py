@@ -15,10 +15,11 @@ _MANGLED = "_Z"  # C++ and Numba's compiler mangle the names of kernels; Triton'
 
 # What a detector says itself, for each way to find a cause, comes before these.
 IN_TRITON = {
-    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let the last dimension of the offsets have "
-    "stride 1, or load a block of two dimensions (such as 32 x 32) and let Triton exchange them (`tl.trans`, or the order of the store's offsets).",
-    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let the last dimension of the offsets have "
-    "stride 1, or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
+    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or load a block of two dimensions (such as 32 x 32) and let Triton exchange them "
+    "(`tl.trans`, or the order of the store's offsets).",
+    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
     "narrow-accesses": "Let each thread access 16 bytes: a block with at least that much for each of the 32 x `num_warps` threads (a larger "
     "BLOCK, or fewer warps), contiguous, with strides and sizes that are multiples of 16 elements, which Triton must know (arguments, or "
     "`tl.multiple_of`).",

@@ -1268,6 +1268,22 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
 
 
+@pytest.mark.parametrize(
+    ("executed", "saved"),
+    [
+        (
+            8 * 1000.0,
+            0.0,
+        ),  # each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds
+        (8 * 5000.0, 0.2 / 11),
+    ],
+)
+def test_warps_that_are_missing_between_short_blocks_are_not_missing_in_the_last_round(executed, saved):
+    figures = {"waves": 10.8, "occupancy_pct": 60.0, "occupancy_limit_pct": 100.0}
+    evidence = evidence_of((LOAD, executed), figures=figures, grid=1000, block=256)
+    assert launch.find_unfilled(evidence) == pytest.approx(saved)
+
+
 def test_sms_that_work_equally_long_are_in_balance():
     def cycles(mean):
         return {
