@@ -132,3 +132,28 @@ def test_what_to_do_about_addresses_depends_on_whether_their_line_divides(lines,
         object.__setattr__(site.instruction, "line", 7)
     (candidate,) = instructions.detect_integer_overhead(evidence)
     assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(
+    ("groups", "left", "words"),
+    [
+        (2, "0x4", "with `num_stages` of 4"),
+        (2, "0x2", "with `num_stages` of 3"),
+        (2, "0x0", "with `num_stages` of 2"),
+        (1, "0x2", "with `num_stages` of 4"),
+        (0, "0x2", "are copied ahead already: try"),  # another wait, for no group of copies
+    ],
+)
+def test_the_stages_of_a_loop_are_those_that_its_wait_leaves_under_way(groups, left, words):
+    """Copies of two operands make two groups for each tile."""
+    copies = ["LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR"] * groups or ["LDGSTS.E [R4], [R2.64]"]
+    lines = (
+        "NOP",
+        f"DEPBAR.LE SB0, {left}",
+        "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56",
+        *copies,
+        "@P0 BRA 0x10",
+    )
+    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 9}}}, file="made.py")
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    assert words in advise(evidence, candidate)
