@@ -814,6 +814,41 @@ def test_a_second_chain_needs_as_many_registers_again(registers, found):
     assert len(list(waiting.detect_dependent_chain(evidence))) == found
 
 
+@pytest.mark.parametrize(("is_retried", "found"), [(False, ["idle-lanes"]), (True, [])])
+def test_who_waits_for_a_lock_gains_nothing_from_work_for_the_others(is_retried, found):
+    evidence = evidence_of("@P0 STS [R2], R4", facts={0: {"lanes": 32.0, "acting": 1.0}})
+    if is_retried:
+        evidence = replace(evidence, retried=frozenset(evidence.sites))
+    assert names(lanes.detect_idle_lanes, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("product", "narrowed", "found"),
+    [
+        ("HMMA.16816.F32 R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", []),
+        ("HMMA.16816.F32 R12, R8, R10, R12", "I2F.S8 R8, R4", ["type-conversions"]),
+        ("FFMA R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", ["type-conversions"]),
+    ],
+)
+def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
+    evidence = evidence_of("NOP", narrowed, product, LOOP)
+    assert names(number_types.detect_conversions, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("converted", "said", "advised"),
+    [
+        ("F2F.F64.F32 R4, R6", True, "Write literals as floats"),
+        ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
+    ],
+)
+def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, advised):
+    """A sine of doubles converts to an integer and back."""
+    (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
+    assert ("Values are converted from float" in candidate.sentence) == said
+    assert candidate.advice.startswith(advised)
+
+
 def _idle(evidence):
     return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
 
@@ -1232,6 +1267,22 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
     (candidate,) = launch.detect_last_wave(evidence_of(LOAD, figures=figures))
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(
+    ("executed", "saved"),
+    [
+        (
+            8 * 1000.0,
+            0.0,
+        ),  # each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds
+        (8 * 5000.0, 0.2 / 11),
+    ],
+)
+def test_warps_that_are_missing_between_short_blocks_are_not_missing_in_the_last_round(executed, saved):
+    figures = {"waves": 10.8, "occupancy_pct": 60.0, "occupancy_limit_pct": 100.0}
+    evidence = evidence_of((LOAD, executed), figures=figures, grid=1000, block=256)
+    assert launch.find_unfilled(evidence) == pytest.approx(saved)
 
 
 def test_sms_that_work_equally_long_are_in_balance():

@@ -97,7 +97,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
-    if _is_held_back(evidence):
+    # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
+    if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.

@@ -27,9 +27,9 @@ from profiler.catalog.metrics import LANES
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_INTEGER = ("I2F.", "I2FP.")
-_WIDENED = (
-    "F2F.F64.F32"  # from single precision; functions of doubles convert to integers and back by themselves
-)
+# From single precision. Functions of doubles convert to integers and back by themselves.
+_WIDENED = "F2F.F64.F32"
+_NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
@@ -49,10 +49,14 @@ _REGISTERS, _GRANULARITY = 65_536, 8
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     """Names conversions between types, except those that are a part of dividing integers, or of a sine or cosine."""
     dividing = find_dividing(evidence)
+    # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
+    products = {evidence.innermost_loop(site) for site in evidence.of("tensor")} - {None}
     sites = [
         site
         for site in evidence.of("conversion")
-        if site not in dividing and not _is_of_angle(evidence, site)
+        if site not in dividing
+        and not _is_of_angle(evidence, site)
+        and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
     ]
     if sites:
         share, waiting = 100 * evidence.share_executed(sites), 100 * evidence.time_of(sites)

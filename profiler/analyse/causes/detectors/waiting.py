@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import (
@@ -62,12 +63,13 @@ _AHEAD = {
 _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
-    "copies": "Tiles are copied ahead already: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
+    "copies": "Tiles are copied ahead already{stages}: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
     "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
     "each turn), or more programs and `num_warps`.",
     "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
     "more programs and `num_warps`.",
 }
+_LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 _FEWER_REDUCTIONS_IN_TRITON = (
     "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
     "others, and one warp for none."
@@ -125,7 +127,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_AHEAD_IN_TRITON[where],
+        in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
     )
 
 
@@ -137,6 +139,27 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collectio
         where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
+
+
+def _stages_text(evidence: Evidence) -> str:
+    stages = _find_stages(evidence)
+    return f", with `num_stages` of {stages}" if stages else ""
+
+
+def _find_stages(evidence: Evidence) -> int | None:
+    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None without such a loop.
+
+    A turn waits until no more groups of copies are under way than belong to the tiles after its own, and then copies one more tile.
+    """
+    for site in evidence.sites:
+        if site.instruction.name != "DEPBAR" or not (loop := evidence.innermost_loop(site)):
+            continue
+        inside = [one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop]
+        groups = sum(one.instruction.name == "LDGDEPBAR" for one in inside)
+        left = _LEFT_UNDER_WAY.search(site.instruction.text)
+        if groups and left:
+            return int(left[1], 16) // groups + 2
+    return None
 
 
 def _overlapped(evidence: Evidence, under_way: int) -> float:
