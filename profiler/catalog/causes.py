@@ -133,7 +133,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "too-little-reuse",
             "Each value that is loaded from shared memory takes part in few multiplications.",
-            "Multiply-adds for each shared load in the hot loop, while shared memory or its queue holds the kernel up.",
+            "Multiply-adds for each shared load of a loop whose value they take, while shared memory or its queue holds the kernel up.",
             "A tiled product with one result a thread: two loads for each multiply-add.",
             "Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
             ("dram", "fma", "tensor", "fp64"),

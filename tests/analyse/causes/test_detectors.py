@@ -550,10 +550,21 @@ def test_the_next_tile_at_least_doubles_the_reuse(fmas, part):
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
 
-@pytest.mark.parametrize(("loads", "found"), [(2, ["too-little-reuse"]), (3, [])])
-def test_a_product_loads_at_most_two_values_for_each_multiply_add(loads, found):
-    lines = [("MOV R9, RZ", 1), *[("LDS R4, [R2]", 100)] * loads, ("FFMA R6, R4, R5, R6", 100), (LOOP, 100)]
-    assert names(shared_memory.detect_too_little_reuse, evidence_of(*lines)) == found
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ((), ["too-little-reuse"]),
+        (("LDS R7, [R3]", "FADD R5, R5, R7"), []),  # a sum over neighbours, multiplied once
+        (("LDS R7, [R3]", "IADD3 R2, R2, R7, RZ"), ["too-little-reuse"]),  # where the next tile begins
+    ],
+)
+def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found):
+    """Differences that are squared are products as well. What else the loop loads does not count."""
+    body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
+    lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
+    candidates = list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))
+    assert [one.name for one in candidates] == found
+    assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
 
 
 def test_an_accumulator_in_shared_memory_could_be_a_register():

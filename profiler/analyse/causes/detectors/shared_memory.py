@@ -108,7 +108,10 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed few multiplications each."""
-    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
+    multiplied = _find_multiplied(evidence)
+    loads = [
+        site for site in evidence.of("shared load") if site in multiplied and evidence.innermost_loop(site)
+    ]
     fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in evidence.of("fp32"))
     count = sum(site.executed for site in loads)
     if count and fmas / count >= _FMAS_OF_A_PRODUCT:
@@ -123,6 +126,22 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
             {"fmas_per_shared_load": each},
         )
     yield from _find_small_tiles(evidence)
+
+
+def _find_multiplied(evidence: Evidence) -> set[Site]:
+    """Returns the loads from shared memory whose values take part in multiply-adds, also through other arithmetic, such as a difference.
+
+    What else a loop loads, such as its bounds or where a tile begins, is as much for each thread however large its tile of results is.
+    """
+    wanted = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
+    seen = set(wanted)
+    while wanted:
+        for source in sources_of(evidence, wanted.pop()):
+            if source not in seen:
+                seen.add(source)
+                if source.kind not in ACCESSES:
+                    wanted.append(source)
+    return {site for site in seen if site.kind == "shared load"}
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
