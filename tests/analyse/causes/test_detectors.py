@@ -27,7 +27,7 @@ from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
+from made_evidence import BUSY, evidence_of
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
@@ -1229,6 +1229,33 @@ def test_a_load_that_a_thread_repeats_is_no_reason_to_give_it_more_to_do():
 def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves, launched):
     (candidate,) = launch.detect_little_work(evidence_of(LOAD, figures={"waves": waves}))
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(("latency", "worth"), [(0.0, 0.2), (0.5, 0.6), (1.0, 1.0)])
+def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, worth):
+    evidence = evidence_of(
+        LOAD,
+        figures={"waves": 20.0},
+        waits={"long_scoreboard": 0.8, "wait": 0.2},
+        places=Places(unloaded={"long_scoreboard": latency}),
+    )
+    (candidate,) = launch.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
+
+
+@pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])
+def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
+    """Blocks loop, so that they are not short-lived. The GPU launches all that it can, in this part of the time."""
+    figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    evidence = evidence_of(
+        (LOAD, 1e9),
+        figures=figures,
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        places=Places(launching=launching),
+    )
+    found = list(launch.detect_imbalance(evidence))
+    assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
 
 
 @pytest.mark.parametrize(
