@@ -135,7 +135,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "too-little-reuse",
             "Each value that is loaded from shared memory takes part in few multiplications.",
-            "Multiply-adds for each shared load in the hot loop, while shared memory or its queue holds the kernel up.",
+            "Multiply-adds for each shared load of a loop whose value they take, while shared memory or its queue holds the kernel up.",
             "A tiled product with one result a thread: two loads for each multiply-add.",
             "Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
             ("dram", "fma", "tensor", "fp64"),
@@ -189,7 +189,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "loop-overhead",
             "Counting, comparing and branching take a large part of a loop.",
             "Share of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, and counters. Tests of "
-            "the data, such as those of bounds, do not count.",
+            "the data, such as those of bounds, do not count. Around a loop of few turns, what prepares it counts too.",
             "A loop of one multiply-add with `#pragma unroll 1`.",
             "Unroll the loop, so that one test and branch serve several elements.",
             ("dram", "fma", "tensor", "fp64"),

@@ -28,7 +28,7 @@ from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
+from made_evidence import BUSY, evidence_of
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
@@ -494,6 +494,27 @@ def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(deli
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
 
 
+@pytest.mark.parametrize(
+    ("sectors", "again"),
+    [
+        (3200.0, 0.0),  # each lane another struct: L1 serves its second word, which nobody has loaded before
+        (500.0, 7 / 16),  # a stencil: the word of the next lane
+    ],
+)
+def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
+    """Two words of 4 bytes; half of what is looked up hits L1."""
+    facts = {place: {"sectors": sectors, "ideal_sectors": 400.0} for place in (0, 1)}
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]",
+        "LDG.E R5, [R2.64+0x4]",
+        "EXIT",
+        facts=facts,
+        figures={"dram_bytes_read": 100.0, "l1_hit_pct": 50.0},
+    )
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(again)
+
+
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
     assert names(redundant_accesses.detect_redundant_loads, evidence_of(*code)) == []
@@ -551,10 +572,21 @@ def test_the_next_tile_at_least_doubles_the_reuse(fmas, part):
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
 
-@pytest.mark.parametrize(("loads", "found"), [(2, ["too-little-reuse"]), (3, [])])
-def test_a_product_loads_at_most_two_values_for_each_multiply_add(loads, found):
-    lines = [("MOV R9, RZ", 1), *[("LDS R4, [R2]", 100)] * loads, ("FFMA R6, R4, R5, R6", 100), (LOOP, 100)]
-    assert names(shared_memory.detect_too_little_reuse, evidence_of(*lines)) == found
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ((), ["too-little-reuse"]),
+        (("LDS R7, [R3]", "FADD R5, R5, R7"), []),  # a sum over neighbours, multiplied once
+        (("LDS R7, [R3]", "IADD3 R2, R2, R7, RZ"), ["too-little-reuse"]),  # where the next tile begins
+    ],
+)
+def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found):
+    """Differences that are squared are products as well. What else the loop loads does not count."""
+    body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
+    lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
+    candidates = list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))
+    assert [one.name for one in candidates] == found
+    assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
 
 
 def test_an_accumulator_in_shared_memory_could_be_a_register():
@@ -1254,6 +1286,33 @@ def test_a_load_that_a_thread_repeats_is_no_reason_to_give_it_more_to_do():
 def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves, launched):
     (candidate,) = launch.detect_little_work(evidence_of(LOAD, figures={"waves": waves}))
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(("latency", "worth"), [(0.0, 0.2), (0.5, 0.6), (1.0, 1.0)])
+def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, worth):
+    evidence = evidence_of(
+        LOAD,
+        figures={"waves": 20.0},
+        waits={"long_scoreboard": 0.8, "wait": 0.2},
+        places=Places(unloaded={"long_scoreboard": latency}),
+    )
+    (candidate,) = launch.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
+
+
+@pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])
+def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
+    """Blocks loop, so that they are not short-lived. The GPU launches all that it can, in this part of the time."""
+    figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    evidence = evidence_of(
+        (LOAD, 1e9),
+        figures=figures,
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        places=Places(launching=launching),
+    )
+    found = list(launch.detect_imbalance(evidence))
+    assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
 
 
 @pytest.mark.parametrize(

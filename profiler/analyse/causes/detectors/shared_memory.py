@@ -110,7 +110,10 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed few multiplications each."""
-    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
+    multiplied = _find_multiplied(evidence)
+    loads = [
+        site for site in evidence.of("shared load") if site in multiplied and evidence.innermost_loop(site)
+    ]
     loops = {evidence.innermost_loop(site) for site in loads}
     adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
     fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in adding)
@@ -146,6 +149,22 @@ def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
         if sum(one.kind == "shared load" for one in sources_of(evidence, site)) >= _FACTORS
     ]
     return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
+
+
+def _find_multiplied(evidence: Evidence) -> set[Site]:
+    """Returns the loads from shared memory whose values take part in multiply-adds, also through other arithmetic, such as a difference.
+
+    What else a loop loads, such as its bounds or where a tile begins, is as much for each thread however large its tile of results is.
+    """
+    wanted = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
+    seen = set(wanted)
+    while wanted:
+        for source in sources_of(evidence, wanted.pop()):
+            if source not in seen:
+                seen.add(source)
+                if source.kind not in ACCESSES:
+                    wanted.append(source)
+    return {site for site in seen if site.kind == "shared load"}
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:

@@ -285,7 +285,7 @@ def find_processing(evidence: Evidence) -> set[Site]:
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
-    writers, here = _nearest_writers(tuple(sites)), sites.index(site)
+    writers, here = _nearest_writers(tuple(sites)), place_of(sites, site)
     read = read_registers(site.instruction) - only_written(site.instruction)
     found = {writers(here, register) for register in read}
     return [
