@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from profiler import errors as errors
-    from profiler.analyse.ladder.climb import Climb
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
-    from profiler.ask.named.settings import Settings
     from profiler.python.answers import (
         Check,
         Comparison,
@@ -79,7 +77,6 @@ def measure(
     function: Callable[..., Any],
     *arguments: Any,
     kernel_name: str | None = None,
-    kernel: str | None = None,
     reference: Callable[..., Any] | None = None,
     bytes: int | Callable[..., int] | None = None,
     flops: int | Callable[..., int] | None = None,
@@ -102,14 +99,7 @@ def measure(
     """
     from profiler.python.measuring import measure_one, measure_sweep
 
-    asked = {
-        "kernel_name": kernel_name,
-        "kernel": kernel,
-        "bytes": bytes,
-        "flops": flops,
-        "name": name,
-        **options,
-    }
+    asked = {"kernel_name": kernel_name, "bytes": bytes, "flops": flops, "name": name, **options}
     namespace = sys._getframe(1).f_globals
     with _advised():
         if over is None:
@@ -162,9 +152,10 @@ def read(recording: Run | str | int | Path) -> Recording:
     A recording is named as in the commands: the path of a report or of a run's folder, or the name, the number or the
     id of a run in the folder `runs`. A report is read without being stored.
     """
+    from profiler.python.named import run_of
     from profiler.python.recordings import Recording
 
-    run = _run_of(recording)
+    run = run_of(recording)
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
@@ -178,8 +169,9 @@ def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_run
     from profiler.python.answers import Overview, Sheet
+    from profiler.python.named import run_of
 
-    run = _run_of(recording)
+    run = run_of(recording)
     found = show_run(run, Settings(), kernel_name, full=True)
     sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
     return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
@@ -203,8 +195,9 @@ def compare(
     from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
+    from profiler.python.named import run_of
 
-    left, right = map(_run_of, (before, after))
+    left, right = map(run_of, (before, after))
     found = compare_runs(
         left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )
@@ -230,8 +223,9 @@ def check(
     from profiler.ask.check import check as ask
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Check
+    from profiler.python.named import reference_of
 
-    sides = (_reference_of(baseline), _reference_of(candidate))
+    sides = (reference_of(baseline), reference_of(candidate))
     found = ask(*sides, Settings(), kernel_name=kernel_name, every=False, max_slower_pct=max_slower_pct)
     return Check.of(found)
 
@@ -250,8 +244,9 @@ def ladder(
     """
     from profiler.ask.ladder import find_sheet
     from profiler.python.answers import ShownLadder
+    from profiler.python.named import climb_of, store_of
 
-    return ShownLadder.of(find_sheet(_climb(name, _store_of(runs), workload, gpu)))
+    return ShownLadder.of(find_sheet(climb_of(name, store_of(runs), workload, gpu)))
 
 
 @_advised()
@@ -264,17 +259,19 @@ def roofline(
 ) -> Roofline:
     """Returns how close a ladder's rungs come to the limits of the GPU, as measured by the ladder `ceilings`."""
     from profiler.ask.ladder import find_roofline
+    from profiler.python.named import climb_of, settings_of, store_of
 
-    store = _store_of(runs)
-    return find_roofline(_climb(name, store, workload, gpu), store, _settings(name, store))
+    store = store_of(runs)
+    return find_roofline(climb_of(name, store, workload, gpu), store, settings_of(name, store))
 
 
 @_advised()
 def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
+    from profiler.python.named import run_of
 
-    return find_lines(_run_of(recording), kernel_name)
+    return find_lines(run_of(recording), kernel_name)
 
 
 @_advised()
@@ -292,8 +289,9 @@ def sass(
     from profiler.ask.code import find_machine_code
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import ShownCode
+    from profiler.python.named import reference_of
 
-    sides = (_reference_of(before), None if after is None else _reference_of(after))
+    sides = (reference_of(before), None if after is None else reference_of(after))
     return ShownCode(find_machine_code(*sides, Settings(), kernel_name=kernel_name, whole=whole))
 
 
@@ -310,55 +308,6 @@ if not TYPE_CHECKING:  # which knows by itself what there is
         from importlib import import_module
 
         return import_module("profiler.errors")
-
-
-def _store_of(runs: RunStore | str | Path) -> RunStore:
-    from profiler.store.runs.run_store import RunStore
-
-    return runs if isinstance(runs, RunStore) else open_runs(runs)
-
-
-def _run_of(recording: Run | str | int | Path) -> Run:
-    from pathlib import Path
-
-    from profiler.ask.named.references import open_named
-    from profiler.ask.named.settings import Settings
-    from profiler.store.runs.run_store import Run
-
-    if isinstance(recording, (str, int, Path)):
-        return open_named([str(recording)], Settings(), timed=True)[0]
-    if not isinstance(recording, Run):
-        raise TypeError(
-            f"{recording!r} is no recording: give the path of a report, the name, number or id of a run, or what "
-            "`profiler.measure` or `profiler.read` returned"
-        )
-    return recording
-
-
-def _reference_of(recording: Run | RunStore | str | int | Path) -> str:
-    from pathlib import Path
-
-    from profiler.store.runs.run_store import RunStore
-
-    if isinstance(recording, RunStore):
-        return str(recording.root)
-    return str(recording if isinstance(recording, (str, int, Path)) else _run_of(recording).path)
-
-
-def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:
-    from dataclasses import replace
-
-    from profiler.ask.ladder import find_climb
-    from profiler.ask.named.ladders import open_ladder
-
-    settings = replace(_settings(name, runs), gpu=gpu)
-    return find_climb(runs, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
-
-
-def _settings(ladder: str, runs: RunStore) -> Settings:
-    from profiler.ask.named.settings import Settings
-
-    return Settings(runs=runs.root, ladder=ladder, ladder_given=True)
 
 
 def _make_callable(package: str, function: Callable[..., Any]) -> None:

@@ -109,12 +109,16 @@ class _Verbs(TyperGroup):
             formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with _quiet_pipe():  # prints the help
+        with _quiet_pipe(), _told_as_json():  # prints the help
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         with _quiet_pipe():
-            return super().invoke(ctx)
+            try:
+                with _told_as_json():
+                    return super().invoke(ctx)
+            except KeyboardInterrupt:  # Typer would end without a word
+                _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
 
 
 @contextmanager
@@ -125,6 +129,18 @@ def _quiet_pipe() -> Iterator[None]:
     except BrokenPipeError:
         _discard_output()
         raise typer.Exit(_BROKEN_PIPE) from None
+
+
+@contextmanager
+def _told_as_json() -> Iterator[None]:
+    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # of a class that Typer keeps to itself
+        if message is not None and getattr(error, "exit_code", 0) == _USAGE:
+            _print_as_json(ProfError(message()), sys.argv[1:], _USAGE)
+        raise
 
 
 app = typer.Typer(
@@ -209,11 +225,13 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
     except WrongTurn as turn:
-        _fail(ProfError(str(turn)), _USAGE, verbose=False)
+        mistyped = ProfError(str(turn))
+        _print_as_json(mistyped, words, _USAGE)
+        _fail(mistyped, _USAGE, verbose=False)
     except Exception as error:
         failure = _failure(error)
         if not _has_answered():
-            _print_as_json(failure, words)
+            _print_as_json(failure, words, failure.exit_code)
         _fail(failure, failure.exit_code, verbose)
     sys.exit(0)
 
@@ -232,6 +250,11 @@ def _failure(error: Exception) -> ProfError:
         return shortage.with_traceback(error.__traceback__)
     if isinstance(error, ProfError):
         return error
+    if isinstance(error, FileNotFoundError) and not error.filename and "temporary directory" in str(error):
+        return PathUnusable(
+            "no folder for temporary files can be written",
+            remedy="Name one that can be: TMPDIR=/dev/shm, for example, where every other file system is read-only.",
+        )
     if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
         return PathUnusable(f"{shortened(os.fspath(error.filename), _PATH_WIDTH)}: {error.strerror}")
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
@@ -242,11 +265,11 @@ def _has_answered() -> bool:
     return sys.stdout.has_text if isinstance(sys.stdout, _Stream) else sys.stdout.tell() > 0
 
 
-def _print_as_json(failure: ProfError, words: list[str]) -> None:
+def _print_as_json(failure: ProfError, words: list[str], exit_code: int) -> None:
     if any("json" in word for word in words):  # spares every other failure the import
         from profiler.commands.shared.failure import print_failure
 
-        print_failure(failure, words)
+        print_failure(failure, exit_code, words)
 
 
 def _has_folder() -> bool:

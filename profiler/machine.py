@@ -54,7 +54,7 @@ def leave_with_parent() -> None:
 
 
 def find_shortage(error: BaseException) -> ResourcesShort | None:
-    """Returns the error for a lack of memory, open files or threads that is `error` or what it came from."""
+    """Returns the error for a lack of memory, open files, threads or room in a file that is `error` or what it came from."""
     seen: BaseException | None = error
     while seen is not None:
         kind, text = type(seen).__name__, str(seen)
@@ -73,6 +73,7 @@ _SHORTAGES = {
     errno.EMFILE: "too many open files in this process",
     errno.ENFILE: "too many open files on this machine",
     errno.EAGAIN: "no further process or thread could be started",
+    errno.EFBIG: "a file would be larger than this process may write (ulimit -f)",
 }
 _NOT_STARTED = ("can't start new thread", "error within the Pool", "Failed to launch worker thread")
 _NOT_LOADED = "failed to map segment"  # of a shared library

@@ -396,6 +396,7 @@ def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
         _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "Traceback" not in err
+    assert err.endswith("prof: interrupted\n")
     store = RunStore(tmp_path)
     assert store.ids()
     for run_id in store.ids():
@@ -466,6 +467,19 @@ def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(pro
         assert error["remedy"] in failed.stderr
     assert prof_recorded("show", "nope").stdout == ""
     assert prof_recorded("show", "nope", "--format", "json", "--format", "csv").stdout == ""
+    for words in (
+        ["show"],
+        ["show", "--sizee", "3"],
+        ["compar", "5"],
+        ["--nope"],
+        ["show", "5", "--json"],
+        ["show", "5", "6"],
+    ):
+        failed = prof_recorded("--format", "json", *words)
+        (error,) = json.loads(failed.stdout).values()
+        assert error["exit_code"] == failed.returncode == 2, words
+        assert error["message"] in failed.stderr
+        assert prof_recorded(*words).stdout == ""
     undecided = prof_recorded("check", "--baseline", "textbook-5", "textbook-6", "--format", "json")
     assert undecided.returncode == 80
     assert "pairs" in json.loads(undecided.stdout)

@@ -25,12 +25,12 @@ from profiler.errors import (
     ThresholdsInvalid,
 )
 from profiler.machine import available_cores, find_shortage
+from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
 from profiler.store.reports.request import Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.scratch import locked
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
@@ -139,6 +139,31 @@ def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, 
     words = f"--runs {tmp_path / 'runs'} ingest {reports / 'gemm_6.ncu-rep'}"
     done = shell(recorded, words, "", f"ulimit -n {files}")
     assert done.returncode == ResourcesShort.exit_code, done.stderr
+
+
+@pytest.mark.parametrize("kib", [1, 300])  # the report has 366 kB
+def test_a_limit_of_the_size_of_files_does_not_make_a_report_damaged(recorded, reports, kib):
+    # Python 3.11 would write halves of compiled modules, and then fail to import them.
+    limit = f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f {kib}"
+    done = shell(recorded, f"show {reports / 'gemm_6.ncu-rep'}", "", limit)
+    assert done.returncode == ResourcesShort.exit_code, done.stderr
+    assert "ulimit -f" in done.stderr
+    assert "damaged" not in done.stderr
+
+
+def test_a_system_without_a_folder_for_temporary_files_is_no_bug(reports):
+    # private: no variable makes Python's search for such a folder end without one
+    program = (
+        "import tempfile; tempfile.tempdir = None; tempfile._candidate_tempdir_list = lambda: ['/nowhere']\n"
+        "from profiler.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "show", str(reports / "gemm_6.ncu-rep")],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == PathUnusable.exit_code, done.stderr
+    assert "TMPDIR=" in done.stderr
+    assert "bug" not in done.stderr
 
 
 def test_few_open_files_damage_no_run(recorded):

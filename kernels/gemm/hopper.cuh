@@ -280,7 +280,7 @@ __device__ __forceinline__ void wgmma_64_rows_of_240(float (&sum)[128], const ui
         : F32(sum, 0), F32(sum, 32), F32(sum, 64), F16(sum, 96), F4(sum, 112), F4(sum, 116)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(accumulate)));
 }
-// Narrower.
+// 224, 192 or 128 of the rows of A: two for each register of `sum`.
 __device__ __forceinline__ void wgmma_64_rows(float (&sum)[112], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{\n.reg .pred add;\nsetp.ne.b32 add, %117, 0;\n"

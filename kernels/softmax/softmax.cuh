@@ -45,7 +45,7 @@ struct Part {
 };
 __device__ __forceinline__ Part no_part() { return {LOWEST, 0}; }
 
-// One element more.
+// The part with one more element: the old sum is scaled from its own shift to the larger one.
 __device__ __forceinline__ Part with(Part part, float x) {
     const float shift = fmaxf(part.shift, x * LOG2_E);
     return {shift, part.sum * exp2f(part.shift - shift) + exp_below(x, shift)};

@@ -2,8 +2,8 @@
 //
 // Change from rung 4: a block of 1024 threads adds 128 KB and ends, and the next block takes its place. A second kernel adds the
 // blocks' sums. It is launched while the first one still runs, and waits at its beginning.
-// Expect: an SM that is slower than others gets fewer blocks, where rung 4 gives all of them equally much. How far SMs are apart
-// differs from one GPU to the next, so the gain does too: 0.5 to 2 %. The launch of the second kernel is hidden, 1 us of 240.
+// Expect: an SM that is slower than others gets fewer blocks, where rung 4 gives all of them equally much. By how much SMs differ in
+// speed depends on the GPU, and so does the gain: 0.5 to 2 %. The launch of the second kernel is hidden, 1 us of 240.
 //
 //      block b:            | b: 8192 float4, 128 KB | b + 1 | b + 2 | ...
 //      within a share:     | t0 t1 ... t1023 | t0 t1 ... | t0 t1 ... | t0 t1 ... |   four loads under way, then four more

@@ -307,12 +307,12 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
         if delta.ci is None
         else (min(sign * end for end in delta.ci), max(sign * end for end in delta.ci))
     )
-    relative = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
+    trifle = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
     outcome, reason = _decide(
         sign * delta.delta,
         interval,
         limit.limit_pct / 100.0 * abs(delta.before),
-        max(limit.metric.smallest_effect, relative),
+        max(limit.metric.smallest_effect, trifle),
     )
     if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
         return "unclear", delta.reason

@@ -33,7 +33,6 @@ class Importance:
     largest_first: bool = False  # the largest rank rather than the smallest
     keeps_order: bool = False  # entries stay in their order, rather than by rank
     counted_as: str | Callable[[Any], str] = ""  # in `left_out`, if not by the field's name
-    instead: tuple[str, Callable[[Any], Any]] | None = (
-        None  # a field that names what is left out here, and how
-    )
+    # A field that names what is left out here, and how.
+    instead: tuple[str, Callable[[Any], Any]] | None = None
     parts: Mapping[str, Importance] = field(default_factory=dict)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from profiler.analyse.code.alignment import CodeCheck, Functions, check_code
 from profiler.analyse.code.code import Instruction, read_code
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
+from profiler.analyse.code.sameness import CodeCheck, Functions, check_code
 from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels, match_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.named.references import open_named

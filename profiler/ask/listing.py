@@ -37,8 +37,10 @@ _Cell = str | int
 _DATE_CHARACTERS = len("2026-01-31")
 
 
-def list_stored(settings: Settings, name: str | None = None, store: RunStore | None = None) -> Listing:
-    """Returns every run of a name; without a name, the newest run of each name and the ladder's kernels.
+def list_stored(
+    settings: Settings, name: str | None = None, store: RunStore | None = None, *, with_kernels: bool = True
+) -> Listing:
+    """Returns every run of a name; without a name, the newest run of each name, and the ladder's kernels if asked for.
 
     A name that no run has is an error, as in every other question. An agent also gets the reports within its reach.
     """
@@ -47,7 +49,7 @@ def list_stored(settings: Settings, name: str | None = None, store: RunStore | N
     run_ids = _on(store, meant_by(name, settings), settings.gpu)
     if name is not None and not run_ids:
         raise _no_such_run(store, name, settings)
-    ladder = readable_ladder(settings) if name is None else None
+    ladder = readable_ladder(settings) if with_kernels and name is None else None
     if name is None:
         runs = _newest_rows(store, run_ids)
     else:

@@ -65,7 +65,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "narrow-accesses",
             "Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
-            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it.",
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it; or tiles that pass through "
+            "registers, because their loads are narrower than any asynchronous copy.",
             "A copy of floats one by one moves 64 % of what float4 moves.",
             "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail.",
             ("dram", "tensor", "fp64"),
@@ -134,7 +135,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "too-little-reuse",
             "Each value that is loaded from shared memory takes part in few multiplications.",
-            "Multiply-adds for each shared load in the hot loop, while shared memory or its queue holds the kernel up.",
+            "Multiply-adds for each shared load of a loop whose value they take, while shared memory or its queue holds the kernel up.",
             "A tiled product with one result a thread: two loads for each multiply-add.",
             "Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
             ("dram", "fma", "tensor", "fp64"),
@@ -188,7 +189,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "loop-overhead",
             "Counting, comparing and branching take a large part of a loop.",
             "Share of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, and counters. Tests of "
-            "the data, such as those of bounds, do not count.",
+            "the data, such as those of bounds, do not count. Around a loop of few turns, what prepares it counts too.",
             "A loop of one multiply-add with `#pragma unroll 1`.",
             "Unroll the loop, so that one test and branch serve several elements.",
             ("dram", "fma", "tensor", "fp64"),
@@ -356,6 +357,8 @@ CAUSES: tuple[CauseKind, ...] = (
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.
 UNOPTIMISED = "unoptimised-code"
+# Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
+LAST_WAVE = "uneven-last-wave"
 # They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",

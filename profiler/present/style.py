@@ -14,6 +14,7 @@ from typing import Any, Literal
 import altair as alt
 from altair.typing import ChartType
 
+from profiler.catalog.metrics import READY
 from profiler.errors import MetricsMissing
 
 Scheme = Literal["light", "dark"]
@@ -43,8 +44,6 @@ STALLS = {
     "drain": "#a58c1e", "membar": "#1e8c96", "imc_miss": "#7d7dc8", "sleeping": "#6e8c32", "misc": "#a07850",
 }  # fmt: skip
 _MOST_STALLS = 6
-# A warp that is selected, or could have been, waits for nothing.
-READY = ("selected", "not_selected")
 READY_TITLE = "issuing or ready"
 # Room for the names of rows, so that charts above one another are aligned.
 LABELS = 165

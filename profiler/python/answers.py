@@ -67,9 +67,8 @@ class _Shown(ShowsItself, Struct, frozen=True):
 class Comparison(_Shown, ComparisonFinding, frozen=True):
     """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
 
-    if (
-        TYPE_CHECKING
-    ):  # None only where neither recording has a duration, which no script should have to ask for
+    # None only where neither recording has a duration, which no script should have to ask for.
+    if TYPE_CHECKING:
         speedup: Speedup | Any
         headline: Headline | Any
 

@@ -9,16 +9,12 @@ from inspect import isfunction
 from itertools import product
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from profiler.measure.functions.activity import demangled
-from profiler.measure.functions.measure import (
-    FunctionPlan,
-    function_name,
-    measure_function,
-    profiled_configurations,
-    unlike_configurations,
-)
+from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
+from profiler.measure.functions.measure import measure_function
+from profiler.measure.functions.plan import FunctionPlan, function_name
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
 from profiler.store.runs.run_id import RunId
@@ -29,11 +25,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_Point = TypeVar("_Point")
+
+
 class Options(TypedDict, total=False):
     """The options of `profiler.measure`; those after `runs` are what `FunctionPlan` says of them."""
 
     kernel_name: str | None
-    kernel: str | None  # the older word for it
     reference: Callable[..., Any] | None
     bytes: int | Callable[..., int] | None
     flops: int | Callable[..., int] | None
@@ -60,8 +58,6 @@ def measure_one(
     **options: Any,
 ) -> Measurement:
     """Measures the function once and returns its run."""
-    if (kernel_name := options.pop("kernel_name", None)) is not None:
-        options["kernel"] = kernel_name
     if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
         raise TypeError(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
@@ -79,7 +75,8 @@ def measure_one(
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
     run = store.open(run_id)
-    cautions = [*found.cautions, *unlike_configurations("profiled", profiled_configurations(run))]
+    configurations = unlike_configurations("profiled", profiled_configurations(run))
+    cautions = [*run.manifest.facts.cautions, *configurations]
     launched = sorted(found.kernels, key=lambda one: -one.ns)
     named = tuple(replace(one, name=demangled(one.name)) for one in launched)
     return Measurement.of(run, launched=named, cautions=tuple(cautions))
@@ -118,20 +115,26 @@ def measure_sweep(
     return Sweep(tuple(points))
 
 
-@dataclass(frozen=True, repr=False)
-class Sweep:
-    """One measurement for each point, in the order of the values."""
+class OfPoints(Generic[_Point]):
+    """An answer that is used as the sequence of its points."""
 
-    points: tuple[Measurement, ...]
+    points: tuple[_Point, ...]
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def __iter__(self) -> Iterator[Measurement]:
+    def __iter__(self) -> Iterator[_Point]:
         return iter(self.points)
 
-    def __getitem__(self, place: int) -> Measurement:
+    def __getitem__(self, place: int) -> _Point:
         return self.points[place]
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(OfPoints[Measurement]):
+    """One measurement for each point, in the order of the values."""
+
+    points: tuple[Measurement, ...]
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a row for each point: its values, and the median times of the function and of its reference."""

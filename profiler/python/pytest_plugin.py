@@ -66,7 +66,7 @@ def _measured(
     options: dict[str, Any],
 ) -> Any:
     from profiler.errors import GpuNotFound, ProfError
-    from profiler.measure.functions.measure import function_name
+    from profiler.measure.functions.plan import function_name
     from profiler.python.measuring import measure_one
     from profiler.python.words import told
 

@@ -120,9 +120,10 @@ class Measurement(Recording):
         return float(median(times)) if times else None
 
     def _document(self) -> Document:
-        """Returns the document with the cautions of the measurement, and the kernels of a call, behind its answer."""
+        """Returns the document with the kernels of a call, and the cautions that are not stored, behind its answer."""
         found = super()._document()
-        cautions = [Caution(one) for one in self.cautions]
+        stored = self.manifest.facts.cautions
+        cautions = [Caution(one) for one in self.cautions if one not in stored]
         kernels = [
             f"{one.launches} x {shortened(one.name, _NAME_WIDTH)}, {duration(one.ns)}"
             for one in self.launched[:_MOST_KERNELS]

@@ -5,7 +5,7 @@ A winner chosen by one measurement has been lucky in it, so the best few are mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -23,11 +23,11 @@ from profiler.errors import (
     ProgramTimedOut,
     ResultWrong,
 )
-from profiler.measure.functions.measure import function_name
+from profiler.measure.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
 from profiler.python.answers import ShowsItself
-from profiler.python.measuring import measure_one
+from profiler.python.measuring import OfPoints, measure_one
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
 from profiler.store.runs.run_id import NAME_CHARACTERS
@@ -64,7 +64,7 @@ class TunedPoint:
 
 
 @dataclass(frozen=True, repr=False)
-class Tuning(ShowsItself):
+class Tuning(OfPoints[TunedPoint], ShowsItself):
     """Every combination, the fastest first: `.settings` and `.best` of the fastest, `.points`, `.to_pandas()`."""
 
     name: str
@@ -82,15 +82,6 @@ class Tuning(ShowsItself):
         found = self.points[0].measurement
         assert found is not None  # or it would not be first
         return found
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __iter__(self) -> Iterator[TunedPoint]:
-        return iter(self.points)
-
-    def __getitem__(self, place: int) -> TunedPoint:
-        return self.points[place]
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a row for each combination, the fastest first: its values, its times, and what went wrong."""

@@ -25,7 +25,7 @@ from profiler.errors import (
     RunUnusable,
 )
 from profiler.store.packs import layout
-from profiler.store.packs.plan import stored_files
+from profiler.store.packs.publish import stored_files
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, reading_from, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER

@@ -18,7 +18,8 @@ from pathlib import Path
 from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
 from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
-from profiler.store.packs.plan import alone, publisher_for
+from profiler.store.packs.plan import alone
+from profiler.store.packs.publish import publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER

@@ -21,7 +21,7 @@ from profiler.cluster.connection import start_local_workers
 from profiler.cluster.worker_pool import WorkerPool
 from profiler.store.ingest.ingest import IngestOptions, RunCommitter, ingest_reports, request_for
 from profiler.store.ingest.on_workers import ingest_on_workers
-from profiler.store.ingest.queue import write_files
+from profiler.store.ingest.worker import write_files
 from profiler.store.reports.locate import Report, size_bytes
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import read_manifest

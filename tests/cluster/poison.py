@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from profiler.store.ingest import queue as reading
+from profiler.store.ingest import worker as reading
 
 _read = reading._read  # private: the worker must die with this very report in hand
 

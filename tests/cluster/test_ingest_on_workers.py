@@ -27,7 +27,7 @@ from profiler.errors import (
     ReportNotFound,
     SchedulerLost,
 )
-from profiler.store.ingest import on_workers, queue, queue as reading
+from profiler.store.ingest import on_workers, queue, worker as reading
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.reports.locate import find_reports

@@ -390,19 +390,6 @@ def test_each_report_that_cannot_be_read_is_named(here: Here) -> None:
         assert f"failed      scripts-{number}-four-way: ncu recorded nothing for no__such" in done.stderr
 
 
-def test_the_old_name_of_processes_still_works_and_says_so(here: Here) -> None:
-    words = ("--ladder", "scripts", "--kernel", 1, "--no-verify", "--repeats", 0, "--dry-run")
-    old, new = here.collect(*words, "--repeat", 2), here.collect(*words, "--processes", 2)
-
-    assert old.stdout == new.stdout
-    assert len(typed(new)) == 2
-    assert old.stderr.splitlines() == [
-        "--repeat is called --processes now; the next release will refuse the old name",
-        *new.stderr.splitlines(),
-    ]
-    assert "--repeat " not in here.collect("--help").stdout
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

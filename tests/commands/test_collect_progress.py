@@ -12,13 +12,13 @@ from pathlib import Path
 import forked
 import pytest
 
-from profiler.commands.measuring import collect_targets
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring import collect_progress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.ncu import Transcript
 from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript
 from profiler.text import clock
 
 SETTINGS = VerbSettings()
@@ -45,7 +45,7 @@ def steps(*labels: str, processes: int = 2) -> list[CollectStep]:
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(collect_targets.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(collect_progress.time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 
 TERMINAL = """
 import sys, time
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.ncu import Transcript
+from profiler.measure.tools.transcript import Transcript
 settings = VerbSettings(quiet=sys.argv[1] == "quiet")
 pause = 0.0 if settings.quiet else 0.3
 steps = [CollectStep("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
@@ -214,11 +214,11 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 
 BOARD = """
 import time
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.ncu import Transcript
+from profiler.measure.tools.transcript import Transcript
 settings = VerbSettings()
 steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:

@@ -165,6 +165,39 @@ def test_the_json_of_every_verb_obeys_the_schema_that_the_verb_prints(prof_recor
     assert not wrong
 
 
+SHORT = ["compare 5 6", "show 6", "show gemm-6-timed", "check -b 5 6", "check -b 6 5", "ladder"]
+
+
+def test_the_answer_alone_is_a_kilobyte_of_json_with_the_sentences_of_the_whole_answer(prof_recorded):
+    for words in map(str.split, SHORT):
+        whole = json.loads(prof_recorded(*words, "--full", "--format", "json").stdout)
+        printed = prof_recorded(*words, "--brief", "--format", "json").stdout
+        found = json.loads(printed)
+        assert found["headline"] == whole["headline"], words
+        assert len(printed) < 1500, words
+        jsonschema.validate(found, json.loads(prof_recorded(*words, "--schema").stdout))
+    assert found.keys() == {"headline", "cautions", "schema_version"}
+
+
+def test_the_answer_alone_keeps_what_decides_and_what_to_doubt(prof_recorded, reports):
+    sides = (reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep")
+    whole = json.loads(prof_recorded("compare", *sides, "--format", "json").stdout)
+    short = json.loads(prof_recorded("compare", *sides, "--brief", "--format", "json").stdout)
+    assert short["speedup"] == whole["speedup"]
+    assert short["cautions"][: len(whole["comparable"]["cautions"])] == whole["comparable"]["cautions"]
+    checked = prof_recorded("check", "-b", "6", "5", "--brief", "--format", "json")
+    assert checked.returncode == 1
+    assert json.loads(checked.stdout)["outcome"] == "regression"
+    doubted = json.loads(prof_recorded("show", sides[0], "--brief", "--format", "json").stdout)
+    assert any(text.startswith("not recorded: ") for text in doubted["cautions"])
+
+
+def test_a_failure_obeys_the_schema_of_the_verb(prof_recorded):
+    for words in map(str.split, ["compare 5 nope", "show nope", "sass nope", "check -b nope 6", "list nope"]):
+        schema = json.loads(prof_recorded(words[0], "--schema").stdout)
+        jsonschema.validate(json.loads(prof_recorded(*words, "--format", "json").stdout), schema)
+
+
 def test_the_json_of_a_poor_comparison_obeys_the_schema_as_well(
     prof_here, compare, store, make_run, tmp_path
 ):

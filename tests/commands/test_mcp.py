@@ -201,6 +201,10 @@ QUESTIONS = [
         {"baseline": 6, "candidate": 5, "max_slower_pct": 3, "full": True},
         "check --baseline 6 5 --max-slower 3% --full",
     ),
+    ("compare", {"before": 5, "after": 6, "brief": True}, "compare 5 6 --brief"),
+    ("show", {"source": 6, "brief": True}, "show 6 --brief"),
+    ("check", {"baseline": 6, "candidate": 5, "brief": True}, "check -b 6 5 --brief"),
+    ("ladder", {"brief": True}, "ladder --brief"),
 ]
 
 
@@ -216,6 +220,16 @@ def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_recorded, comma
     assert f"{text_of(answers[command])}\n" == printed
     assert answers[command].structured_content == json.loads(printed)
     assert "--full" in command or len(printed) <= 8000
+
+
+def test_a_list_of_recordings_is_answered_with_all_their_kernels(ask):
+    several, outside = ask(
+        ("show", {"source": [5, "gemm-6"]}), ("show", {"source": [5, "/etc/passwd.ncu-rep"]})
+    )
+    found = json.loads(text_of(several))
+    assert [one["source"] for one in found["index"]] == ["5", "gemm-6"]
+    assert found["headline"]["what"].startswith("2 kernels of 2 recordings take ")
+    assert failure_of(outside)["exit_code"] == 87
 
 
 def test_a_check_is_short_and_keeps_the_cause_of_a_regression(ask):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from profiler.measure.tools.toolchain import find_gpu, find_toolchain
-from profiler.store.reports.identity import find_home_directories
+from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.run_store import Run, RunStore
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,9 @@ import pytest
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.rungs.program import RungJob, parse_check, program_command
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import parse_timings
+from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.process import Finished
 
 KERNELS = Path(__file__).parents[2] / "kernels"

@@ -154,7 +154,7 @@ def world(
         lambda data, schema, rows, where, *, whole: decoded(data, schema, rows, whole),
     )
     # private: each compaction would wait so long
-    monkeypatch.setattr("profiler.store.packs.plan._GRACE_S", 0.0)
+    monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
     return lambda operation: World(recorded, tmp_path, operation)
 
 

@@ -13,15 +13,15 @@ from profiler.analyse.causes.detectors import (
     ceilings,
     compilation,
     global_memory,
+    idioms,
     instructions,
     lanes,
     launch,
     loops,
+    narrow_accesses,
     number_types,
-    random_numbers,
     redundant_accesses,
     shared_memory,
-    spelled_out,
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
@@ -31,15 +31,15 @@ from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.causes import BY_NAME, GENERAL
+from profiler.catalog.causes import BY_NAME, GENERAL, LAST_WAVE
 from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
-    global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
+    global_memory.detect_uncoalesced, global_memory.detect_misaligned, narrow_accesses.detect_narrow, narrow_accesses.detect_narrow_tiles,
     redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
     global_memory.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
-    instructions.detect_integer_overhead, spelled_out.detect_spelled_out, instructions.detect_redundant_instructions, random_numbers.detect_dropped_numbers, loops.detect_loop_overhead,
+    instructions.detect_integer_overhead, idioms.detect_spelled_out, instructions.detect_redundant_instructions, idioms.detect_dropped_numbers, loops.detect_loop_overhead,
     number_types.detect_conversions, number_types.detect_fp64, instructions.detect_special_functions,
     lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
@@ -55,8 +55,6 @@ _WITHOUT_COUNTERS: tuple[Detector, ...] = (launch.detect_short_launch,)
 _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
-# In full rounds of blocks, the busiest unit is as busy as without the last one.
-_LEAVE_THE_RATE = ("uneven-last-wave",)
 _MOST_CAUSES = 6
 # How much surer a specific cause is. Of those that save most in the kernels of four blind tests, 86 % of the specific ones (73 of 85)
 # and 56 % of the general ones (28 of 50) are what the next version of the kernel changed.
@@ -133,7 +131,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
                 for name, one in best.items()
                 if one.nothing_to_gain
                 or one.effect.resources.get(ceiling.resource, 0.0) > 0
-                or name in _LEAVE_THE_RATE
+                or name == LAST_WAVE
             }
     estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
@@ -146,7 +144,7 @@ def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
     by_work = candidate.saves is None
     return (
         not candidate.nothing_to_gain
-        and candidate.name not in _LEAVE_THE_RATE
+        and candidate.name != LAST_WAVE
         and max(work, saved) >= _NOT_AT_A_CEILING
         and (work > 0 or not by_work)
     )
@@ -167,7 +165,7 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def _is_before_ceiling(cause: Cause) -> bool:
-    return cause.cause in _LEAVE_THE_RATE and cause.saves_pct.expected >= 100 * _NOT_AT_A_CEILING
+    return cause.cause == LAST_WAVE and cause.saves_pct.expected >= 100 * _NOT_AT_A_CEILING
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:
@@ -192,7 +190,7 @@ def _cause(
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
-        try_=advise(evidence, candidate.name, candidate.advice),
+        try_=advise(evidence, candidate),
         saves_pct=Savings(round(100 * expected, 1), round(100 * max(expected, at_most), 1), limit),
         where=where,
         evidence={

@@ -20,6 +20,13 @@ _LIBRARIES = re.compile(
 # Of memory as a whole, which accesses name before their address.
 _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
 
+# Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
+# their instructions among those of the lines around.
+_CALLS = re.compile(
+    r"(?:\btl|\w)\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
+)
+_NEAR = 32  # instructions
+
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
@@ -37,18 +44,24 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    The user cannot change the functions of headers, or of Triton, that are compiled in.
+    The user cannot change the functions of headers, or of Triton, that are compiled in. A line close by that calls a function of Triton
+    comes first.
     """
     if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
-    before = reversed(function[: function.index(site)])
+    here = function.index(site)
+    before = function[:here][::-1]
+    near = sorted(
+        function[max(0, here - _NEAR) : here + _NEAR], key=lambda one: abs(one.position - site.position)
+    )
+    calling = (one for one in near if _CALLS.search(one.text or ""))
     described = set(_DESCRIPTOR.findall(site.instruction.text))
     sources = [
         one for one in sources_of(evidence, site) if described.isdisjoint(written_registers(one.instruction))
     ]
     return next(
-        (one for one in (*sources, *before) if one.instruction.place and not _is_library(one)),
+        (one for one in (*calling, *sources, *before) if one.instruction.place and not _is_library(one)),
         site,
     )
 

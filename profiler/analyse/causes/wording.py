@@ -6,23 +6,25 @@ to shared memory, but chooses the sizes of blocks, `num_warps` and `num_stages`.
 
 from __future__ import annotations
 
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.store.tables.columns import rows_labelled
 
 _PYTHON = ".py"
 _MANGLED = "_Z"  # C++ and Numba's compiler mangle the names of kernels; Triton's does not
 
+# What a detector says itself, for each way to find a cause, comes before these.
 IN_TRITON = {
-    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let the last dimension of the offsets have "
-    "stride 1, or load a block of two dimensions (such as 32 x 32) and let Triton exchange them (`tl.trans`, or the order of the store's offsets).",
-    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let the last dimension of the offsets have "
-    "stride 1, or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
+    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or load a block of two dimensions (such as 32 x 32) and let Triton exchange them "
+    "(`tl.trans`, or the order of the store's offsets).",
+    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
     "narrow-accesses": "Let each thread access 16 bytes: a block with at least that much for each of the 32 x `num_warps` threads (a larger "
     "BLOCK, or fewer warps), contiguous, with strides and sizes that are multiples of 16 elements, which Triton must know (arguments, or "
     "`tl.multiple_of`).",
     "misaligned-accesses": "Pad rows to a multiple of 16 elements: then they start at multiples of 32 bytes, and Triton loads 16 bytes a thread.",
-    "redundant-global-loads": "Load a value once and keep it: a whole row as one block instead of several passes over it, what does not "
-    "change before the loop, and larger blocks (BLOCK_M, BLOCK_N) where programs share rows or columns.",
+    "redundant-global-stores": "Store once, after the loop, and keep the value in a variable until then.",
     "register-spills": "Give each thread fewer elements: a smaller BLOCK, or more `num_warps` for the same one.",
     "atomic-contention": "Add up inside the program first (`tl.sum`, `tl.histogram`) and update memory once a program, or spread the "
     "updates (and locks) over more places.",
@@ -30,25 +32,21 @@ IN_TRITON = {
     "dimensions (`tl.trans`, order of the offsets) before the data is used rather than in between.",
     "too-little-reuse": "Let a program compute a larger tile (such as BLOCK_M = BLOCK_N = 128, with 4 or 8 `num_warps`), so that each loaded "
     "value is multiplied more often.",
-    "integer-overhead": "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
-    "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice.",
+    "redundant-shared-accesses": "Let values stay with their threads: `tl.trans`, `tl.reshape`, a reduction over another axis and operands of "
+    "`tl.dot` may take them through shared memory to others. Do that once, before or after the loop.",
     "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",
     "spelled-out-instructions": "Let the instruction count the bits: `libdevice.popc`, or `libdevice.popcll` for 64 bits.",
     "fp64-arithmetic": "Keep values in float32 (`.to(tl.float32)`), if single precision is enough: one operand in float64 makes the whole "
     "expression so.",
     "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "
     "`libdevice.pow`, or evaluate once for each row.",
-    "divergent-branches": "Avoid `if` and `while` whose condition differs between the threads of a program: compute both sides and choose with "
-    "`tl.where`, or sort the work by what it needs.",
+    "divergent-branches": "Avoid functions that branch by their argument (`libdevice.tanh`, `libdevice.pow`: write them by `tl.exp`), and `if` and "
+    "`while` whose condition differs between threads: choose with `tl.where`, or sort the work by what it needs.",
     "idle-lanes": "Give each thread an element: a block of at least 32 x `num_warps` elements (fewer warps for short rows, or several rows a "
     "program), few of which are masked off.",
-    "loads-not-overlapped": "Load ahead: `num_stages` of 3 or more for a loop with `tl.dot` (`tl.range(…, num_stages=3)` for others), several "
-    "independent `tl.load` before the first use, or more programs and `num_warps`.",
     "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",
     "register-bank-conflicts": "The compiler chooses the registers: try another shape of the block or other `num_warps`, and compare the "
     "machine code.",
-    "barriers": "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` "
-    "wait for fewer others, and one warp for none.",
     "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "
     "same block.",
     "grid-too-small": "Launch more programs: a smaller BLOCK, or several programs that share one result (split-k with `tl.atomic_add`, or a "
@@ -60,22 +58,27 @@ IN_TRITON = {
     "block-too-small": "Use 4 to 8 `num_warps`, with a BLOCK that gives each thread 16 bytes.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
+    "at-fma-rate": "Do less arithmetic, or let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "
+    "operands of 16 bits.",
     "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the 64 warps of an SM: 4, 8 or 16.",
 }  # fmt: skip
 
 
-def advise(evidence: Evidence, cause: str, otherwise: str) -> str:
-    """Returns what to change in the words of the kernel's language; `otherwise` in those of CUDA C++."""
-    return IN_TRITON.get(cause, otherwise) if _is_of_triton(evidence) else otherwise
+def advise(evidence: Evidence, candidate: Candidate) -> str:
+    """Returns what to change in the words of the kernel's language: of Triton, or else of CUDA C++."""
+    in_triton = candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
+    return in_triton if _is_of_triton(evidence) else candidate.advice
 
 
 def _is_of_triton(evidence: Evidence) -> bool:
     """Returns whether Triton compiled the kernel: from a source in Python, without mangling its name."""
     run, code = evidence.profile.run, evidence.profile.code
-    if run is None or code is None:
+    if code is None:
         return False
     lines = (one.file for function in code.functions for one in function)
     if not any(file and file.endswith(_PYTHON) for file in lines):
         return False
+    if run is None:
+        return not evidence.profile.kernel.startswith(_MANGLED)
     launches = rows_labelled(run.table("launches"), "kernel", frozenset({evidence.profile.kernel}))
     return not any((name or "").startswith(_MANGLED) for name in launches.column("mangled").to_pylist())

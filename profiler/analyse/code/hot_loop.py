@@ -180,6 +180,7 @@ def read_counted_code(profile: Profile) -> Code:
 
 
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
+    """Returns the figures of what `find_region` finds in the code."""
     region = find_region(code, whole=whole)
     body = region.body
     product = region.product

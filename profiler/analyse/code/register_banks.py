@@ -9,17 +9,15 @@ out of the machine code, so all are taken to be kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import register_of
+from profiler.analyse.code.registers import is_predicate, register_of
 
 # Instructions whose reads wait for each other. Compiled code that reads as much from both banks takes 1.32 cycles an instruction on
 # an H200, where each instruction by itself would take 1.54; together, sixteen would take 1.31.
 _WINDOW = 16
-_PREDICATE = re.compile(r"!?U?P(T|\d+)")
 
 
 class ReadCycles(NamedTuple):
@@ -43,7 +41,7 @@ def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
     """Yields how many even and how many odd registers each instruction reads."""
     kept: set[tuple[int, str]] = set()
     for instruction in function:
-        sources = [one for one in instruction.operands[1:] if not _PREDICATE.fullmatch(one)]
+        sources = [one for one in instruction.operands[1:] if not is_predicate(one)]
         places = {(place, name) for place, one in enumerate(sources) if (name := register_of(one))}
         read = {name for _, name in places - kept}
         odd = sum(int(name[1:]) % 2 for name in read)

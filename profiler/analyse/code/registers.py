@@ -19,7 +19,7 @@ LoopValues = frozenset[LoopValue]
 Registers = dict[str, LoopValues]
 
 _REGISTER = re.compile(r"(?<![A-Z])R\d+")
-_WRITTEN = re.compile(r"U?R\d+")
+REGISTER = re.compile(r"U?R\d+")  # a uniform one too
 _NAMED = re.compile(r"(?<![\w.])U?R\d+")
 _PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _PREDICATE = re.compile(r"!?U?P(T|\d+)")
@@ -39,6 +39,11 @@ def register_of(operand: str) -> str | None:
     return match.group() if match and "[" not in operand else None
 
 
+def is_predicate(operand: str) -> bool:
+    """Returns whether an operand is a predicate, such as P0, !UP1 or PT."""
+    return _PREDICATE.fullmatch(operand) is not None
+
+
 def written_registers(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction writes, uniform ones too."""
     return _written_by(instruction.opcode, instruction.text)
@@ -52,8 +57,8 @@ def _written_by(opcode: str, text: str) -> tuple[str, ...]:
         return ()
     operands = operands_of(text)
     if name in _WRITE_BOTH:
-        operands = [operand for operand in operands if not _PREDICATE.fullmatch(operand)]
-    first = _WRITTEN.match(operands[0]) if operands else None
+        operands = [operand for operand in operands if not is_predicate(operand)]
+    first = REGISTER.match(operands[0]) if operands else None
     return tuple(words_from(first.group(), _words_written(opcode))) if first else ()
 
 

@@ -13,15 +13,10 @@ from msgspec import structs
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.compare.comparable import (
-    find_cautions,
-    find_two_gpus,
-    name_gpus,
-    refuse_obstacles,
-    shares_text,
-)
+from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
 from profiler.analyse.compare.compare import derive_deltas, derive_side, derive_speedup, measured_ns
 from profiler.analyse.compare.headline import ratio_sentence
+from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, shares_text
 from profiler.analyse.recording.overview import summarise_timings
 from profiler.analyse.recording.profile import Profile, profile_timings, require_metrics
 from profiler.catalog.ladders.ladder import Kernel
@@ -91,12 +86,9 @@ def compare_timings(
                 f"{run.label} was profiled and not timed, and the other timed and not profiled",
                 remedy="`prof collect` times what it profiles; record one side again, or compare two runs of timings.",
             )
-    one, other = (profile_timings(run) for run in runs)
-    two_gpus = find_two_gpus(one, other)
-    one, other = two_gpus or (one, other)
-    obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus is not None)
-    if two_gpus is None:  # else the labels name them already
-        one, other = name_gpus(one, other)
+    one, other = name_gpus(*map(profile_timings, runs))
+    two_gpus = is_on_two_gpus(one, other)
+    obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus)
     sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
     speedup = derive_speedup(one, other)
     headline = headline_of_times(one, other, speedup)
@@ -107,7 +99,7 @@ def compare_timings(
         before=sides[0],
         after=sides[1],
         comparable=findings.Comparability(
-            not obstacles, [*obstacles, _no_counters(runs, two_gpus is not None), *find_cautions(one, other)]
+            not obstacles, [*obstacles, _no_counters(runs, two_gpus), *find_cautions(one, other)]
         ),
         speedup=speedup,
         metrics=[],

@@ -6,22 +6,19 @@ Two profiles in; obstacles, which forbid the comparison, and cautions, which do 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import datetime
 from statistics import median
 
-from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.findings import Side
+from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
-from profiler.analyse.recording.work import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
 from profiler.errors import NotComparable
-from profiler.text import first_of, short_gpu
+from profiler.text import first_of
 
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
@@ -295,59 +292,3 @@ def _reference_median(side: Profile) -> float:
     timings = side.run.table("timings").column("reference_ns").to_pylist() if side.run else []
     known = [value for value in timings if value]
     return median(known) if known else 0.0
-
-
-# What can be near its peak, as it is called.
-_RESOURCES = {
-    "dram_throughput_pct": "DRAM is", "l2_pct": "The L2 is", "l1_pct": "The L1 is", "lsu_pipe_pct": "The LSU pipe is",
-    "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
-    "tensor_pipe_pct": "The tensor pipe is",
-}  # fmt: skip
-
-
-def find_two_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
-    """Returns the profiles with the GPU in each label if they are of one kernel on two GPUs, else None."""
-    if before.gpu == after.gpu or UNKNOWN_GPU in (before.gpu, after.gpu) or not _is_one_kernel(before, after):
-        return None
-    return name_gpus(before, after)
-
-
-def name_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile]:
-    """Returns the profiles with the GPU in each label if they are of different GPUs."""
-    if before.gpu == after.gpu:
-        return before, after
-    one, other = (replace(side, label=f"{side.label} on {short_gpu(side.gpu)}") for side in (before, after))
-    return one, other
-
-
-def _is_one_kernel(before: Profile, after: Profile) -> bool:
-    """Returns True for two runs of one rung, whatever its library launches on each GPU, and for kernels of one name."""
-    one, other = before.manifest, after.manifest
-    if one.ladder and one.kernel is not None:
-        return (one.ladder, one.kernel) == (other.ladder, other.kernel)
-    return before.kernel == after.kernel
-
-
-def peaks_text(before: Profile, after: Profile) -> str:
-    """Returns how near each side came to the peak of its own GPU in what is busiest on either, or "" if no counters say it."""
-    one, other = (derive_figures(side) for side in (before, after))
-    both = [name for name in _RESOURCES if name in one and name in other]
-    if not both:
-        return ""
-    busiest = max(both, key=lambda name: max(one[name], other[name]))
-    here, there = f"{one[busiest]:.0f} %", f"{other[busiest]:.0f} %"
-    where = f"on {short_gpu(before.gpu)} and {there} on {short_gpu(after.gpu)}"
-    return (
-        f"{_RESOURCES[busiest]} {here} busy {'on both' if here == there else where}, of each GPU's own peak."
-    )
-
-
-def shares_text(before: Side, after: Side) -> str:
-    """Returns how fast each side is beside the reference timed on the same GPU, or "" without one on both."""
-    if not (before.timing and after.timing) or before.reference != after.reference:
-        return ""
-    one, other = before.timing.reference_pct, after.timing.reference_pct
-    if one is None or other is None:
-        return ""
-    reference = before.reference or "its reference"
-    return f"It reaches {one:.1f} % of {reference} on {short_gpu(before.gpu)}, and {other:.1f} % of it on {short_gpu(after.gpu)}."

@@ -13,16 +13,10 @@ from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.comparable import (
-    find_cautions,
-    find_two_gpus,
-    name_gpus,
-    peaks_text,
-    reference_shift,
-    refuse_obstacles,
-)
+from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, names_of_sides
+from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
@@ -53,11 +47,9 @@ def compare_profiles(
     Of launches of several shapes, those that take most of the time are compared.
     `diagnose` finds the causes of each side.
     """
-    two_gpus = find_two_gpus(before, after)
-    before, after, narrowed = pair_of_main_shapes(*(two_gpus or (before, after)))
-    obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
-    if two_gpus is None:  # else the labels name them already
-        before, after = name_gpus(before, after)
+    two_gpus = is_on_two_gpus(before, after)
+    before, after, narrowed = pair_of_main_shapes(*name_gpus(before, after))
+    obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus)
     wanted = require_metrics(metrics, (before, after))
     speedup = derive_speedup(before, after)
     steps = _steps(before, after, speedup)

@@ -104,6 +104,7 @@ class LadderSheet(Struct, frozen=True):
 
 
 def derive_ladder_sheet(climb: Climb) -> LadderSheet:
+    """Returns the finding of a climb with the stalls of every rung and the change of every metric in every step."""
     return LadderSheet(
         ladder=climb.finding,
         rungs=[

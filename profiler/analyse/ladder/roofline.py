@@ -16,10 +16,10 @@ from msgspec import Struct, to_builtins
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.rungs import Conditions, Rung
+from profiler.analyse.recording.arithmetic import find_arithmetic
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.work import find_arithmetic
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.metrics import SECTOR_BYTES

@@ -36,11 +36,15 @@ _PYTORCH = "at::native::"
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step."""
+    """Lists what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step.
+
+    What the measurement itself found to doubt comes first, such as that nothing verified the result.
+    """
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
     doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
-    lines = [f"{profile.label}: {what}: {first_of(found, _MOST_NAMED)}" for what, found in doubts if found]
+    lines = [f"{profile.label}: {caution}" for caution in profile.manifest.facts.cautions]
+    lines += [f"{profile.label}: {what}: {first_of(found, _MOST_NAMED)}" for what, found in doubts if found]
     if mixed := mixed_shapes(profile.shapes):
         lines.append(f"{profile.label}: {mixed}")
     if (unread := profile.manifest.unread) and profile.code is None:

@@ -139,6 +139,7 @@ class TimingSheet(Struct, frozen=True):
     run: RecordedRun
     processes: int
     timing: TimingSummary
+    cautions: Annotated[list[str], Importance(99, each=1)] = []
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}
 
@@ -228,6 +229,7 @@ def derive_timing_sheet(run: Run, kernel: Kernel | None, how_to_profile: str) ->
         run=run.manifest,
         processes=len(set(run.table("timings").column("process").to_pylist())),
         timing=timing,
+        cautions=run.manifest.facts.cautions,
     )
 
 

@@ -71,9 +71,8 @@ class Profile:
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
-    numberless: Mapping[str, int] = field(
-        default_factory=dict
-    )  # launches by metric of ncu that has no number in any
+    # Launches by metric of ncu that has no number in any of them.
+    numberless: Mapping[str, int] = field(default_factory=dict)
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)

@@ -76,6 +76,7 @@ class _Tally:
 
 
 def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
+    """Returns what each line of a kernel executed, as a mean over launches, and its samples; None if no line is recorded."""
     import pyarrow as pa
 
     tables, _ = read_instructions(run, kernel, _COLUMNS)

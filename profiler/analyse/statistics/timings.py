@@ -35,6 +35,7 @@ def summarise(
     flops: float | None = None,
     bytes: float | None = None,
 ) -> TimingSummary:
+    """Summarises repeats; `flops` and `bytes` are the work of one of them, if it is known."""
     middle = median(kernel_ns)
     reference, best = _median(reference_ns), _median(best_ns)
     low, high = _quartiles(kernel_ns)

@@ -68,12 +68,9 @@ def open_named(
         if is_report_path(reference, settings):
             runs.append(next(read))
             continue
-        with _suggesting_a_rung(reference, settings):
-            run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+        run = _open_stored(reference, settings, stored, size)
         if not run.manifest.is_profiled and not (timed and nvtx is None):
             raise not_profiled(reference, run, stored(), settings, size)
-        if run.manifest.is_profiled and reference.isdecimal():
-            run = with_newest_times(run, timed_runs(stored(), run.manifest))
         run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
         runs.append(run)
     for run in runs:
@@ -84,6 +81,17 @@ def open_named(
     ):
         raise no_choice(size, references)
     return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
+
+
+def _open_stored(
+    reference: str, settings: Settings, stored: Callable[[], RunStore], size: str | int | None
+) -> Run:
+    """Returns the run at a path, or the newest of a number or a name; a number's with the newest times of its rung."""
+    with _suggesting_a_rung(reference, settings):
+        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+    if run.manifest.is_profiled and reference.isdecimal():
+        return with_newest_times(run, timed_runs(stored(), run.manifest))
+    return run
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from profiler.catalog.presets import find_preset
 from profiler.commands.shared import cluster_options, options
+from profiler.errors import ProfError
 from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import (
     LAUNCHES,
@@ -50,9 +50,6 @@ def collect(
         typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
     processes: options.ProcessesOption = 3,
-    repeat: Annotated[
-        int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
-    ] = None,
     times_only: Annotated[
         bool,
         typer.Option(
@@ -183,27 +180,15 @@ def collect(
         cache=cache_control,
         extra=(*nvtx_words(nvtx or ()), *(ncu_option or ())),
     )
-    if repeat is not None:
-        print(
-            "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
-        )
-        processes = repeat
     with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
-        targets, missing = (
-            ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
-            if program
-            else rung_targets(
-                settings,
-                kernel,
-                size,
-                set_param,
-                launches,
-                recording,
-                devices.first.gpu,
-                jobs,
-                build=not dry_run,
+        missing: list[ProfError] = []
+        if program:
+            targets = [program_target(program, name or "", kernel_regex, launch_skip, launches, recording)]
+        else:
+            gpu = devices.first.gpu
+            targets, missing = rung_targets(
+                settings, kernel, size, set_param, launches, recording, gpu, jobs, build=not dry_run
             )
-        )
         plan = CollectPlan(
             device=devices.first,
             recording=recording,

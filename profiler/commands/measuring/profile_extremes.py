@@ -10,7 +10,7 @@ from profiler.ask.collect import find_extremes
 from profiler.ask.compare import compare
 from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.catalog.presets import find_preset
-from profiler.commands.measuring.collect_targets import CollectProgress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.measure.collect.collection import CollectPlan, steps_of

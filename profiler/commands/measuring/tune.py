@@ -17,6 +17,7 @@ from profiler.ask.collect import find_best_points, find_newest_sweep
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file, write_whole
 from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.output import print_answer
@@ -25,11 +26,11 @@ from profiler.errors import DefaultsNotFound, LadderInvalid
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import find_gpu, find_toolchain
-from profiler.measure.tune.points import BuiltPoint, Choice, read_defaults, sweep_of, with_defaults
+from profiler.measure.tune.defaults import read_defaults, with_defaults
+from profiler.measure.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measure.tune.stages import TuneObserver, TunePlan
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
-from profiler.present.render.json import json_schema
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
 from profiler.text import clock, counted, duration, printable
 
@@ -122,7 +123,7 @@ def tune(
       prof tune --kernel 7 --stored -o tuning.svg
     """
     if schema:
-        print(json_schema(TuningFinding, "prof tune --format json"))
+        print_schema("tune", TuningFinding, brief=False)
         return
 
     if stored:

@@ -14,11 +14,11 @@ from profiler.ask.check import accept_changes, check as ask, holds_recordings, i
 from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
 from profiler.present.documents.check import check_document, check_error_document, code_check_document
-from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
 
@@ -137,7 +137,7 @@ def check(
       prof check --sass --baseline before.cubin after.cubin
     """
     if schema:
-        print(json_schema(CheckFinding, "prof check --format json"))
+        print_schema("check", CheckFinding)
         return
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")

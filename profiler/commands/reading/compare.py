@@ -81,10 +81,10 @@ def compare(
     """
     if schema:
         from profiler.analyse.findings import ComparisonFinding, Comparisons
-        from profiler.present.render.json import json_schema
+        from profiler.commands.shared.failure import print_schema
 
         # Which of the two the answer is follows from how many kernels both sides have.
-        print(json_schema((ComparisonFinding, Comparisons), "prof compare --format json"))
+        print_schema("compare", ComparisonFinding, Comparisons)
         return
     first_gpu, other_gpu = options.of_each_side("--gpu", gpu)
     first_kernel, other_kernel = options.of_each_side("-k", kernel_name)

@@ -11,11 +11,11 @@ from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file, check_ending, write_whole
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
-from profiler.present.render.json import json_schema
 from profiler.store.deltas import deltas_parquet
 
 
@@ -79,8 +79,10 @@ def ladder(
       prof ladder --chart ladder.svg
     """
     if schema:
-        finding, verb = (IdeasFinding, "ladder --ideas") if ideas else (LadderFinding, "ladder")
-        print(json_schema(finding, f"prof {verb} --format json"))
+        if ideas:
+            print_schema("ladder --ideas", IdeasFinding, brief=False)
+        else:
+            print_schema("ladder", LadderFinding)
         return
 
     picture = chart_file(chart, dark)

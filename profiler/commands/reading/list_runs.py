@@ -12,9 +12,9 @@ from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, L
 from profiler.ask.listing import derive_overview, list_kernels, list_stored, why_nothing
 from profiler.ask.named.ladders import open_ladder, require_ladder
 from profiler.commands.shared import options
+from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.output import json_answer, print_document
 from profiler.present.documents.catalogue import kernels_document, overview_document, runs_document
-from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -65,7 +65,7 @@ def list_runs(
       prof list --full
     """
     if schema:
-        print(json_schema(Listing, "prof list --format json"))
+        print_schema("list", Listing, brief=False)
         return
     settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out
@@ -84,12 +84,14 @@ def list_runs(
         store.require_whole()
         return
     else:
-        listed = list_stored(settings, name, store)
+        # One table has no room for two kinds of rows.
+        is_one_table = settings.format in (options.Format.csv, options.Format.markdown)
+        listed = list_stored(settings, name, store, with_kernels=not is_one_table)
     if settings.format is options.Format.json:
         print(json_answer(listed, full))
     else:
         parts = []
-        if listed.kernels and (kernels or is_read_by_people):
+        if listed.kernels:
             parts.append(kernels_document(LADDER_HEADER, _cells(listed.kernels)))
         if not kernels and (listed.runs or not is_read_by_people):
             parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))

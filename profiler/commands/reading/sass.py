@@ -66,9 +66,9 @@ def sass(
     """
     if schema:
         from profiler.analyse.code.machine_code import MachineCode
-        from profiler.present.render.json import json_schema
+        from profiler.commands.shared.failure import print_schema
 
-        print(json_schema(MachineCode, "prof sass --format json"))
+        print_schema("sass", MachineCode, brief=False)
         return
     if before is None:
         raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")

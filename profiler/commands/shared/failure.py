@@ -13,7 +13,7 @@ from profiler.analyse.importance import Importance
 from profiler.commands.shared.output import error_lines
 from profiler.errors import ProfError
 from profiler.present.brief import brief
-from profiler.present.render.json import to_json
+from profiler.present.render.json import json_schema, to_json
 
 
 class Failure(Struct, frozen=True, omit_defaults=True):
@@ -26,18 +26,32 @@ class Failure(Struct, frozen=True, omit_defaults=True):
     left_out: LeftOut = {}
 
 
+class ErrorAnswer(Struct, frozen=True):
+    """What a command prints instead of its answer when it fails."""
+
+    error: Failure
+
+
+def print_schema(verb: str, *findings: type, brief: bool = True) -> None:
+    """Prints the JSON Schema of all that a verb prints with --format json: its findings, a failure, and with `brief` the answer alone."""
+    from profiler.present.short_answer import ShortAnswer
+
+    types = (*findings, *((ShortAnswer,) if brief else ()), ErrorAnswer)
+    print(json_schema(types, f"prof {verb} --format json"))
+
+
 def failure_json(failure: Failure) -> str:
     """Returns the failure as the only member, `error`, of an object, so that no answer is taken for one."""
-    return to_json({"error": brief(failure)})
+    return to_json(ErrorAnswer(brief(failure)))
 
 
-def print_failure(error: ProfError, words: Sequence[str]) -> None:
+def print_failure(error: ProfError, exit_code: int, words: Sequence[str]) -> None:
     """Prints a failure on standard output if these words of a command line ask for JSON."""
     if not _wants_json(words):
         return
     message, *rest = error_lines(error)
     details, remedy = rest[: len(error.details)], rest[len(error.details) :]
-    failure = Failure(message, details, error.exit_code, "".join(remedy))
+    failure = Failure(message, details, exit_code, "".join(remedy))
     with suppress(OSError):  # the message on standard error and the exit code remain
         print(failure_json(failure), flush=True)
 

@@ -219,6 +219,7 @@ def settings_of(
     format: Format | None = None,
     gpu: str | None = None,
 ) -> VerbSettings:
+    """Returns the settings of a verb: its own options, and else those that stood before it, as in `prof --runs DIR show 5`."""
     from profiler.store.remote.places import location_of
 
     outer = context.obj if isinstance(context.obj, Given) else Given()

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from profiler.present.render.terminal import Window
 
 
-def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
-    """Returns a finding as JSON: the `full` one, or its most important 8 KB including the `wanted` metrics."""
+def json_answer(finding: Any, full: bool, wanted: Sequence[str] = (), *, alone: bool = False) -> str:
+    """Returns a finding as JSON: its answer `alone`, the `full` one, or its most important 8 KB including the `wanted` metrics."""
     from profiler.present.render.json import to_json
 
+    if alone:
+        from profiler.present.short_answer import shorten_to_answer
+
+        finding, full = shorten_to_answer(finding) or finding, False
     if full:
         return to_json(finding)
     from profiler.present.brief import brief
@@ -50,10 +54,10 @@ def print_answer(
 ) -> None:
     """Prints a finding as JSON (see `json_answer`), or the documents made of it in any other format.
 
-    People get only the answer if it is to be `brief`.
+    Only the answer is printed if it is to be `brief`.
     """
     if format is options.Format.json:
-        print(json_answer(finding, full, wanted))
+        print(json_answer(finding, full, wanted, alone=brief))
     else:
         print_document(*(one.brief if brief else one for one in documents()), format=format, pages=True)
 

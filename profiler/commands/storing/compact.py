@@ -11,7 +11,8 @@ from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs, stored_files
+from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs
+from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, printable, size
 
@@ -84,7 +85,6 @@ def _row(
 def _lines(
     store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
-
     along = (
         f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.cluster.connection import HostedWorker, Listening, host_workers
+from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
 from profiler.measure.tools.ncu import find_ncu

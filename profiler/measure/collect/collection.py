@@ -35,9 +35,11 @@ from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.rungs.timing import timed_run, with_facts
-from profiler.measure.tools.ncu import Ncu, NcuOptions, Transcript
-from profiler.measure.tools.process import command_details, neutral_folder, shown
+from profiler.measure.tools.ncu import Ncu, NcuOptions
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript
 from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging

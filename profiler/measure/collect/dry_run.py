@@ -21,6 +21,7 @@ from profiler.measure.tools.toolchain import Gpu, Toolchain, choose_gpus, find_g
 
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
+    """Yields the commands that a collection would run, in their order; what this machine lacks for them comes first, as comments."""
     jobs = [target.job for target in targets if target.job is not None]
     compiled = [(job.kernel, job.binary) for job in jobs if job.binary is not None]
     toolchain = _toolchain() if compiled else None

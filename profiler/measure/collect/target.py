@@ -21,7 +21,7 @@ from profiler.measure.rungs.build import Built
 from profiler.measure.rungs.job_files import list_job_files, read_job_files, relocate_job, write_job_files
 from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
-from profiler.measure.tools.process import bring_binary, relative_words
+from profiler.measure.tools.neutral import bring_binary, relative_words
 from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import rung_name, timed_name

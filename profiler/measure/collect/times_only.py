@@ -21,7 +21,8 @@ from profiler.measure.collect.collection import find_program_provenance
 from profiler.measure.collect.target import Target
 from profiler.measure.functions.activity import demangled, installed_cupti
 from profiler.measure.rungs.program import ENVIRONMENT
-from profiler.measure.tools.process import neutral_folder, run, shown
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.process import run, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedLaunch, TimedRun, commit_timings

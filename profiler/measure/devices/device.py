@@ -16,11 +16,13 @@ from typing import Protocol
 
 from profiler.errors import ProgramTimedOut
 from profiler.measure.collect.target import Target, prepare, typed_command
-from profiler.measure.rungs.program import ENVIRONMENT, RungJob, check_kernel
+from profiler.measure.rungs.program import ENVIRONMENT, RungJob
 from profiler.measure.rungs.timing import Timed, time_kernel
-from profiler.measure.tools.ncu import Ncu, NcuOptions, Transcript, recording_error
+from profiler.measure.rungs.verify import check_kernel
+from profiler.measure.tools.ncu import Ncu, NcuOptions
 from profiler.measure.tools.process import command_details, end_all, run
 from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript, recording_error
 from profiler.store.reports.identity import identify_report
 
 

@@ -29,8 +29,9 @@ from profiler.measure.devices.worker_tasks import (
 from profiler.measure.rungs.job_files import list_job_files, read_job_files, trim_job
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
-from profiler.measure.tools.ncu import Ncu, Transcript
+from profiler.measure.tools.ncu import Ncu
 from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript
 from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0

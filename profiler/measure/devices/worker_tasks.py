@@ -21,11 +21,12 @@ from profiler.measure.devices.device import LocalDevice, Order, device_for_gpu, 
 from profiler.measure.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
-from profiler.measure.tools.ncu import Ncu, Transcript, find_ncu
-from profiler.measure.tools.process import neutral_folder
+from profiler.measure.tools.ncu import Ncu, find_ncu
+from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
+from profiler.measure.tools.transcript import Transcript
+from profiler.store.locks import try_lock
 from profiler.store.runs.manifest import prof_version
-from profiler.store.scratch import try_lock
 
 _PROGRESS_S = 0.25
 _LOCK_FILE = "prof.lock"

@@ -24,8 +24,10 @@ from profiler.errors import (
 )
 from profiler.measure.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measure.tools import probe
-from profiler.measure.tools.ncu import Ncu, recording_error
-from profiler.measure.tools.process import neutral_folder, run, shown
+from profiler.measure.tools.ncu import Ncu
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.process import run, shown
+from profiler.measure.tools.transcript import recording_error
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
 

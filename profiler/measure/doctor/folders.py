@@ -14,8 +14,8 @@ from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.fsck import examine_briefly
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
-from profiler.store.reports.identity import find_home_directories
 from profiler.store.reports.near import REPORT_SUFFIXES
+from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, read_plan

@@ -152,7 +152,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
 
 
 def _checked(call: Call, seed: int) -> ProtocolLine:
-    from profiler.measure.functions.arrays import NotAlike, verify
+    from profiler.measure.functions.verify import NotAlike, verify
 
     try:
         found = verify(call.function, call.call_reference, call.arguments, seed, call.tolerance)

@@ -9,86 +9,42 @@ import fcntl
 import os
 import pickle
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
-from profiler.errors import CountersRefused, ProgramFailed, ProgramTimedOut, ResultWrong, ToolNotFound
-from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
+from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
 from profiler.measure.collect.target import Target
-from profiler.measure.devices.device import LocalDevice, lock_folder
-from profiler.measure.functions.activity import LaunchedKernel, choose
-from profiler.measure.functions.arrays import described
-from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, kernel_with_shape
+from profiler.measure.devices.device import lock_folder
+from profiler.measure.functions.activity import Chosen, LaunchedKernel, choose
+from profiler.measure.functions.child import CALLS, FILE, Call
+from profiler.measure.functions.collecting import Collecting, without_profile
 from profiler.measure.functions.here import FunctionDevice
-from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
+from profiler.measure.functions.main_source import SENT_MAIN, write_main
+from profiler.measure.functions.plan import FunctionPlan
+from profiler.measure.functions.shipping import pack
+from profiler.measure.functions.survey import survey_function
 from profiler.measure.rungs import program
-from profiler.measure.rungs.timing import Timed, parse_timings
-from profiler.measure.tools.ncu import EXIT_WRONG, LAUNCHES, Ncu, NcuOptions, Selection, find_ncu
-from profiler.measure.tools.process import neutral_folder
-from profiler.measure.tools.toolchain import Gpu, find_gpu, sampled_clocks
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
-from profiler.store.runs.run_store import Run, RunStore
-from profiler.store.runs.unfinished import ProcessTimings, UnfinishedCollection
-from profiler.text import shortened
+from profiler.store.runs.run_store import RunStore
 
 _PREFIX = "prof: "
-_ARGUMENTS_WIDTH = 500
-_STEPS = {"time": "times", "profile": "profiles"}
-
-
-@dataclass(frozen=True)
-class FunctionPlan:
-    """How to measure a function; `values` are those of a sweep, and `bytes` and `flops` the work of one call."""
-
-    name: str
-    kernel: str | None = None
-    tolerance: float | None = None
-    verify: bool = True
-    profile: bool = True
-    bytes: int | None = None
-    flops: int | None = None
-    values: Mapping[str, int] | None = None
-    preset: str = "default"
-    processes: int = 3
-    repeats: int = 20
-    launches: int = LAUNCHES
-    timeout_s: float = 600.0
-
-    def __post_init__(self) -> None:
-        for option in ("processes", "repeats", "launches", "timeout_s"):
-            if getattr(self, option) <= 0:
-                raise ValueError(f"{option} is {getattr(self, option)}, and must be more than 0")
-        for work in ("bytes", "flops"):
-            given: Any = getattr(self, work)
-            if not isinstance(given, Real | None):
-                raise TypeError(
-                    f"{work} is {given!r}, and must be a number; a function of values needs over={{...}}"
-                )
-            object.__setattr__(self, work, None if given is None else round(given))
-        if not isinstance(self.kernel, str | None):
-            raise TypeError(
-                f"kernel is {self.kernel!r}, and must be a part of the kernel's name, such as 'softmax'"
-            )
-        find_preset(self.preset)
 
 
 @dataclass(frozen=True)
 class MeasuredFunction:
-    """The id of the committed run, every kernel of one call, and what to know before believing the figures."""
+    """The id of the committed run, and every kernel of one call."""
 
     run_id: str
     kernels: tuple[LaunchedKernel, ...]
-    cautions: tuple[str, ...]
 
 
 class _Function(Kernel):
@@ -96,24 +52,6 @@ class _Function(Kernel):
 
     def __str__(self) -> str:
         return f"'{self.name}'"
-
-
-@dataclass(frozen=True)
-class _Survey:
-    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that are not put back."""
-
-    calls: int
-    kernels: tuple[LaunchedKernel, ...]
-    relative_error: float | None
-    timed: Timed
-    left_out: int
-
-
-def function_name(function: object) -> str:
-    """Returns the name that the runs of a function have by default."""
-    function = getattr(function, "func", function)  # of a functools.partial
-    name = getattr(function, "__name__", type(function).__name__)
-    return path_name(str(name).strip("<>_"))
 
 
 def measure_function(
@@ -149,27 +87,19 @@ def measure_function(
         job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
             say("calls it until it is compiled and tuned, times and verifies it")
-            found = _survey(device, job, plan)
+            found = survey_function(device, job, plan)
             if found.left_out:
                 cautions.append(
                     f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
                     "be written: a function that changes them meets in each call what the call before has left"
                 )
             (folder / CALLS).write_text(str(found.calls))
-            chosen = choose(job.label, found.kernels, plan.kernel)
-            launches = plan.launches * chosen.launches
-            target = Target(
-                name=path_name(plan.name),
-                selection=Selection(chosen.regex, 0, launches, of_window=True),
-                required_launches=launches,
-                job=replace(job, launches=plan.launches),
-                program=_program(function, plan.name),
-            )
-            if not device.ncu.version:
-                target = _unprofiled(target)
+            chosen = choose(job.label, found.kernels, plan.kernel_name)
+            target = _target(plan, job, chosen, _program(function, plan.name))
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            run_id = _collect(device, recording, target, plan, call, store, found, cautions, sandbox, say)
-    return MeasuredFunction(run_id, found.kernels, tuple(cautions))
+            collecting = Collecting(plan, call, device, recording, found, cautions, store, sandbox, say)
+            run_id = collecting.collect(target if device.ncu.version else without_profile(target))
+    return MeasuredFunction(run_id, found.kernels)
 
 
 def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
@@ -226,6 +156,18 @@ def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
     )
 
 
+def _target(plan: FunctionPlan, job: program.RungJob, chosen: Chosen, words: tuple[str, ...]) -> Target:
+    """Returns what is profiled: the launches of the kernel that was chosen, in the window that `child.py` opens."""
+    launches = plan.launches * chosen.launches
+    return Target(
+        name=path_name(plan.name),
+        selection=Selection(chosen.regex, 0, launches, of_window=True),
+        required_launches=launches,
+        job=replace(job, launches=plan.launches),
+        program=words,
+    )
+
+
 def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
     """Returns ncu, or one without a version if there is none and nothing can be profiled."""
     if plan.profile:
@@ -234,111 +176,6 @@ def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
         except ToolNotFound as error:
             cautions.append(f"times alone, without counters: {error.message.splitlines()[0]}")
     return Ncu(Path("ncu"), "")
-
-
-def _survey(device: FunctionDevice, job: program.RungJob, plan: FunctionPlan) -> _Survey:
-    """Lets compilation and autotuning end, times the function, and refuses a wrong result."""
-    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
-        finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
-    line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
-    if line is None:
-        raise program.output_invalid(job, finished, "no line about its kernels")
-    checked = program.parse_check(job, finished)
-    if checked.error is not None and plan.verify:
-        raise ResultWrong(
-            f"{job.label} computes a wrong result: relative error {checked.relative_error:.1e}, at most "
-            f"{checked.threshold:.1e} allowed, seed {job.seed}"
-            if checked.relative_error is not None and checked.threshold is not None
-            else f"{job.label} computes a wrong result, seed {job.seed}",
-            remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
-        )
-    kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
-    return _Survey(
-        line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks), line["left_out"]
-    )
-
-
-def _collect(
-    device: LocalDevice,
-    recording: NcuOptions,
-    target: Target,
-    plan: FunctionPlan,
-    call: Call,
-    store: RunStore,
-    found: _Survey,
-    cautions: list[str],
-    sandbox: Sandbox,
-    say: Callable[[str], None],
-) -> str:
-    settings = CollectPlan(
-        device=device,
-        recording=recording,
-        processes=plan.processes,
-        repeats=plan.repeats,
-        verify=False,  # the survey has done it
-        timeout_s=plan.timeout_s,
-        force=True,
-    )
-    assert target.job is not None
-    seed, started = target.job.seed, time.monotonic()
-    one = Collection(settings, target, store)
-    arguments = shortened(described(call.arguments), _ARGUMENTS_WIDTH)
-    one.provenance = msgspec.structs.replace(
-        one.provenance, arguments=arguments, bytes=plan.bytes, flops=plan.flops
-    )
-    one.relative_error = found.relative_error
-    observer = CollectObserver(
-        lambda step: say(f"{_STEPS[step.what]} it in process {step.process + 1} of {plan.processes}"),
-        lambda _, __: None,
-        lambda _, __, ___: None,
-    )
-    try:
-        with store.staging() as staging, UnfinishedCollection(store.local, one.key) as one.pending:
-            try:
-                one.open()
-                one.target = replace(target, job=replace(target.job, seed=seed))
-                one.pending.keep_timings(0, ProcessTimings(found.timed.facts, found.timed.rows(0)))
-                for process in range(plan.processes):
-                    one.time(process, observer)
-                    one.profile(process, observer)
-                    if one.reports and not process:
-                        sandbox.warm_up(one.reports[0])  # while the next process imports and compiles
-                cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
-                one.seconds = time.monotonic() - started
-                one.submit(sandbox, staging)
-                return one.commit(staging)
-            except BaseException:
-                one.pending.discard()  # nothing of a failed measurement is kept
-                raise
-    except CountersRefused as error:
-        cautions.append(f"times alone: {error.message}. {error.remedy}")
-        return _collect(
-            device, recording, _unprofiled(target), plan, call, store, found, cautions, sandbox, say
-        )
-
-
-def unlike_configurations(what: str, ran: Sequence[Iterable[str]]) -> Iterator[str]:
-    """Yields a caution if processes launched kernels of other configurations, as autotuners may choose them."""
-    common = set.intersection(*map(set, ran)) if ran else set()
-    differing = dict.fromkeys(" and ".join(sorted(set(one) - common)) for one in ran if set(one) - common)
-    if differing:
-        yield f"the processes that were {what} ran different configurations of its kernels: {'; '.join(differing)}"
-
-
-def profiled_configurations(run: Run) -> list[set[str]]:
-    """Returns the kernels that each profiled process launched, with their configurations."""
-    found: dict[int, set[str]] = {}
-    for one in run.table("launches").to_pylist():
-        found.setdefault(one["process"], set()).add(
-            kernel_with_shape(one["mangled"], [one[name] for name in SHAPE])
-        )
-    return list(found.values())
-
-
-def _unprofiled(target: Target) -> Target:
-    """Returns the target without its profile: it is timed alone."""
-    assert target.job is not None
-    return replace(target, job=replace(target.job, kernel=replace(target.job.kernel, is_profiled=False)))
 
 
 def _program(function: object, name: str) -> tuple[str, ...]:

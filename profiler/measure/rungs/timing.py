@@ -24,8 +24,9 @@ from profiler.errors import GpuNotFound, ProfError, ShapeRefused
 from profiler.measure.rungs import program
 from profiler.measure.rungs.build import Built, build_folder
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
+from profiler.measure.tools.clocks import sampled_clocks
 from profiler.measure.tools.process import Finished, shown
-from profiler.measure.tools.toolchain import Gpu, sampled_clocks
+from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
 from profiler.store.runs.run_store import RunStore

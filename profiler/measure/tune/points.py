@@ -19,8 +19,10 @@ import msgspec
 from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import COMPILED, SweepPoint, SweepSpace
-from profiler.errors import DefaultsNotFound, LadderInvalid, ProfError
-from profiler.measure.rungs.build import Built, build_flags, misfit_text, own_resources
+from profiler.errors import LadderInvalid, ProfError
+from profiler.measure.rungs.build import Built, build_flags
+from profiler.measure.rungs.resources import misfit_text, own_resources
+from profiler.measure.tune.defaults import without_defaults
 from profiler.store.remote.places import sha256_of
 from profiler.store.sweeps import SweptPoint
 
@@ -178,45 +180,3 @@ def _compiler_says(error: ProfError) -> str:
     """Returns the compiler's first error, without its place: all points have the same source."""
     found = re.search(r"\b(?:error|fatal)\s*:\s*(.+)", "\n".join(error.details[1:]))
     return found[1].strip() if found else error.message
-
-
-# Reads and changes the defaults of a sweep's parameters in a kernel's source.
-#
-#     #define GEMM_BM 64
-#
-# In: the text of the source. Out: the values, or the same text with other values.
-
-
-def read_defaults(text: str, names: Iterable[str]) -> dict[str, int]:
-    """Returns the default of every parameter; raises DefaultsNotFound if one is not defined exactly once."""
-    return {name: int(_definition(text, name)[2]) for name in names}
-
-
-def with_defaults(text: str, settings: Mapping[str, int]) -> str:
-    """Returns the text with these defaults and nothing else changed."""
-    for name, value in settings.items():
-        start, end = _definition(text, name).span(2)
-        text = f"{text[:start]}{value}{text[end:]}"
-    return text
-
-
-def without_defaults(text: str, names: Iterable[str]) -> str:
-    """Returns the text without the defaults, which do not matter to a program that is given every value."""
-    for name in names:
-        text = _pattern(name).sub(r"\1", text)
-    return text
-
-
-def _definition(text: str, name: str) -> re.Match[str]:
-    found = list(_pattern(name).finditer(text))
-    if len(found) != 1:
-        times = f"{len(found)} times" if found else "nowhere"
-        raise DefaultsNotFound(
-            f"the source defines {name} as a whole number {times}; it must do so exactly once"
-        )
-    return found[0]
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    line_end = r"(?=[ \t\r]*(?://.*|/\*.*)?$)"
-    return re.compile(rf"^([ \t]*#[ \t]*define[ \t]+{name}[ \t]+)(-?\d+){line_end}", re.MULTILINE)

@@ -20,8 +20,9 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import GpuNotFound, ProfError, ProgramTimedOut, ResultWrong, ShapeRefused
 from profiler.measure.rungs.build import Built, build_flags
-from profiler.measure.rungs.program import RungJob, check_kernel, program_command
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import time_kernel
+from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import BuiltPoint, Choice, failure_of, sweep_of
 from profiler.store.sweeps import Stage, Status, SweepFacts, SweepRepeat, SweptPoint, UnfinishedSweep, Visit

@@ -9,7 +9,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse import findings
-from profiler.catalog.metrics import DURATION, HEADLINE, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.metrics import DURATION, HEADLINE, READY, SMALLEST_RELATIVE_EFFECT
 from profiler.present import style
 from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
@@ -21,7 +21,7 @@ _WIDTH = 380
 _ROW = 26
 _ROOM_FOR_LABEL = 4  # to the right of the longest bar, in margins
 _SIDES = ("before", "after")
-_WARP_STATES = (*style.STALLS, *style.READY)
+_WARP_STATES = (*style.STALLS, *READY)
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
 # A factor explains a share if it is at least this part of it, and undoes it if it takes more than this part away.
@@ -97,7 +97,7 @@ def _changes_of_time(spent: Mapping[str, Mapping[str, float]]) -> dict[str, floa
     changes: dict[str, float] = {}
     for name, before in spent["before"].items():
         reason = name.removeprefix("stall_")
-        group = style.READY_TITLE if reason in style.READY else reason
+        group = style.READY_TITLE if reason in READY else reason
         changes[group] = changes.get(group, 0.0) + spent["after"][name] - before
     return changes
 

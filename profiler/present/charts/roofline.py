@@ -35,6 +35,7 @@ _NAMES: dict[str, tuple[Literal["left", "right"], int, int]] = {
 
 
 def roof_chart(roofline: Roofline) -> ChartType:
+    """Returns the roof: ceilings, a point for each rung, and its number beside it."""
     frame = frame_of(roofline)
     x = alt.X(
         "x:Q",

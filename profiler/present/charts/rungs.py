@@ -8,6 +8,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.ladder.climb import LadderSheet
+from profiler.catalog.metrics import READY
 from profiler.present import style
 from profiler.present.charts.ladder import conditions_text, rung_title
 
@@ -145,7 +146,7 @@ def _title(stalls: Mapping[str, Mapping[str, float]]) -> str:
         (cycles / sum(reasons.values()), rung, name)
         for rung, reasons in stalls.items()
         for name, cycles in _named(reasons).items()
-        if name not in style.READY and cycles > 0
+        if name not in READY and cycles > 0
     ]
     if not waits:
         return "No warp waits for anything"

@@ -15,7 +15,7 @@ from profiler.analyse.check import (
     value_text,
 )
 from profiler.analyse.check_summary import ITSELF, names_of, pair_name
-from profiler.analyse.code.alignment import CodeCheck, FunctionState
+from profiler.analyse.code.sameness import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks

@@ -275,7 +275,7 @@ def _record(rung: ladder.RungFinding, headline: Sequence[str]) -> list[doc.Plain
 # The counters that a ladder's table shows for each rung, which differ between compute and memory kernels.
 #
 # A column is data: its title, the kind of its values, when a narrow window leaves it out, the metrics that fill
-# it, and how to compute a rung's value. `documents/ladder.py` makes the table.
+# it, and how to compute a rung's value.
 
 
 @dataclass(frozen=True)

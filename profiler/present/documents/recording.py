@@ -65,7 +65,9 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
     index = index_sections(recording) if len(sheets) > 1 else []
     shown = sheets if full or not index else []
     kernels = [section for sheet in shown for section in kernel_sections(sheet, full=full)]
-    times = [headline_blocks(timing.headline)] if timing is not None and not sheets else []
+    times: list[doc.Section] = []
+    if timing is not None and not sheets:
+        times = [headline_blocks(timing.headline), [doc.Caution(text) for text in timing.cautions]]
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return doc.Document(
         run.manifest.name or run.label,

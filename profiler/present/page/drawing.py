@@ -131,7 +131,7 @@ def _sketch(chart_name: str, finding: Any, otherwise: str, **options: Any) -> _S
     from altair.utils.schemapi import debug_mode
 
     from profiler.present import charts
-    from profiler.present.charts.render import fitted, room_configuration
+    from profiler.present.charts.fitting import fitted, room_configuration
     from profiler.present.style import configuration
 
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.

@@ -188,10 +188,8 @@ class _Writer:
             Markup('<div role="img" class="{}" aria-label="{}">{}</div>').format(
                 room, printable(drawn.title), svg
             )
-            for room, svg in (
-                ("desk", Markup(drawn.svg)),
-                ("phone", Markup(drawn.phone)),
-            )  # Vega escapes texts
+            # Vega escapes texts.
+            for room, svg in (("desk", Markup(drawn.svg)), ("phone", Markup(drawn.phone)))
         ]
         return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n{}\n</figure>").format(message, *images)
 

@@ -68,9 +68,8 @@ def table_html(table: doc.Table, heading: str, views: Collection[str]) -> Markup
         return Markup("")
     columns, texts, places = values_first(*table_texts(table, _INDENT))
     is_tree = any(isinstance(value, doc.Nested) for row in table.rows for value in row.values)
-    has_sides = len(columns) > 1 and all(
-        column.folds for column in columns[1:]
-    )  # which stand beside each other on any screen
+    # The sides of a comparison stand beside each other on any screen.
+    has_sides = len(columns) > 1 and all(column.folds for column in columns[1:])
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
     classes = [_classes(column) for column in columns]

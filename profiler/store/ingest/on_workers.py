@@ -35,15 +35,8 @@ from profiler.errors import (
     WorkerUnlike,
 )
 from profiler.store.ingest.ingest import Ingested, IngestOptions, RunCommitter, request_for
-from profiler.store.ingest.queue import (
-    Batch,
-    QueuedReport,
-    ReadResult,
-    ReadTask,
-    ReportQueue,
-    read_batch,
-    write_files,
-)
+from profiler.store.ingest.queue import QueuedReport, ReportQueue
+from profiler.store.ingest.worker import Batch, ReadResult, ReadTask, read_batch, write_files
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.locate import RemoteReport, Report
 from profiler.store.reports.request import AlreadyStored, Request

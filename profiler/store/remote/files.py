@@ -102,9 +102,8 @@ _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DO
 _USER_INFO = re.compile(r"[^/]*@|[^/@\[]*:(?!\d*(?:/|$))[^@]*@")
 _CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # give up on a dead endpoint within half a minute
 _MESSAGE_CHARACTERS = 300
-_ANY_URL = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+"
-)  # bounded, or a long word would take time squared
+# Bounded, or a long word would take time squared.
+_ANY_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+")
 _SECRET_NAME = re.compile(
     r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|ACCESS_KEY|ACCOUNT_KEY|CONNECTION_STRING", re.IGNORECASE
 )

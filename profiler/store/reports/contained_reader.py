@@ -30,7 +30,7 @@ from typing import NoReturn
 import msgspec
 import pyarrow as pa
 
-from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged
+from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, ResourcesShort, RunDamaged
 from profiler.machine import find_shortage
 from profiler.store.reports.containment import restrict
 from profiler.store.reports.identity import ReportFile
@@ -95,9 +95,15 @@ class ContainedReader:
             answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files, count)
         except (EOFError, OSError):
             self._end_alike()
-        except (ReportUnreadable, msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
+        except (
+            ReportUnreadable,
+            ResourcesShort,
+            msgspec.DecodeError,
+            pa.ArrowException,
+            RunDamaged,
+        ) as error:
             self.end()  # what else it says would be taken for the next answer
-            if isinstance(error, ReportUnreadable):
+            if isinstance(error, ReportUnreadable | ResourcesShort):
                 raise
             raise ReaderFailed(f"{files[0].path}: NVIDIA's reader answered nonsense: {error}") from error
         os.ftruncate(self._memory, 0)
@@ -145,9 +151,18 @@ class ContainedReader:
         try:
             with report.plain.open("rb") as file:
                 while chunk := file.read(_CHUNK_BYTES):
-                    os.write(self._memory, chunk)
+                    self._write(chunk)
         except OSError as error:
+            if shortage := find_shortage(error):  # of this process: the report is not to blame
+                raise shortage from error
             raise ReportUnreadable(f"{report.path}: cannot be read: {error.strerror}") from error
+
+    def _write(self, chunk: bytes) -> None:
+        rest = memoryview(chunk)
+        while (
+            rest
+        ):  # the system takes a part of it where the limit of a file's size (`ulimit -f`) lies inside
+            rest = rest[os.write(self._memory, rest) :]
 
     def _end_alike(self) -> NoReturn:
         _, status = os.waitpid(self.process, 0)

@@ -122,9 +122,8 @@ def _is_off() -> bool:
 
 def _key(sha256: str, path: Path) -> str:
     """Returns the name under which a report with this hash is kept: the hash of all that its tables depend on."""
-    from importlib.metadata import (
-        version,
-    )  # takes as long to import as all of this room, and runs need it not
+    # Takes as long to import as all of this room, and runs do not need it.
+    from importlib.metadata import version
 
     code = hash_of_code(*(Path(__file__).parent.parent / room for room in ("reports", "tables")))
     basis = (sha256, stem_of(path.name), version("ncu-report"), str(SCHEMA_VERSION), code)

@@ -102,6 +102,7 @@ class Provenance(msgspec.Struct, frozen=True):
     arguments: str | None = None  # of a measured function: types, shapes, and values of numbers
     bytes: int | None = None  # that one call of a function has to move, as its user states
     flops: int | None = None  # that one call of a function has to do, as its user states
+    cautions: list[str] = []  # what to know before believing the figures of a measured function
 
 
 @decodable

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.causes.evidence.blame import charge
@@ -71,6 +72,15 @@ def test_every_sample_is_charged_to_one_instruction(waits):
     total = sum((Counter(reasons) for reasons in waits.values()), Counter())
     charged = charged_places(*LINES, waits=waits).values()
     assert sum((Counter(found) for found in charged), Counter()) == total
+
+
+COPIES = ("LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR", "DEPBAR.LE SB0, 0x1", "EXIT")
+
+
+@pytest.mark.parametrize("waiting", [1, 2])
+def test_who_waits_for_a_group_of_copies_waits_for_the_copies_and_not_for_what_ends_the_group(waiting):
+    waits = {waiting: {"long_scoreboard": 9}}
+    assert charged_places(*COPIES, waits=waits) == {0: {"long_scoreboard": 9}}
 
 
 GROUP = (

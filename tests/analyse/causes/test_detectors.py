@@ -17,6 +17,7 @@ from profiler.analyse.causes.detectors import (
     lanes,
     launch,
     loops,
+    narrow_accesses,
     number_types,
     redundant_accesses,
     shared_memory,
@@ -27,7 +28,7 @@ from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
+from made_evidence import BUSY, evidence_of
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
@@ -302,7 +303,7 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
 @pytest.mark.parametrize(("counted", "found"), [(True, []), (False, ["narrow-accesses"])])
 def test_estimated_sectors_are_those_of_all_lanes(counted, found):
     evidence = replace(load_with(4.0, acting=14.0), has_costs=counted)
-    assert names(global_memory.detect_narrow, evidence) == found
+    assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,7 @@ def test_estimated_sectors_are_those_of_all_lanes(counted, found):
     ],
 )
 def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
-    assert names(global_memory.detect_narrow, load_with(sectors, opcode)) == found
+    assert names(narrow_accesses.detect_narrow, load_with(sectors, opcode)) == found
 
 
 @pytest.mark.parametrize(
@@ -336,9 +337,65 @@ def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them
 ):
     contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
     wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
-    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
     assert candidate.sentence.endswith(accesses)
     assert elements in candidate.advice
+
+
+@pytest.mark.parametrize(("stored", "found"), [(100.0, ["narrow-accesses"]), (10.0, [])])
+def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
+    """The store of a sum is narrow, and next to nothing of what moves."""
+    facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
+    facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
+    lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
+    assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
+
+
+@pytest.mark.parametrize(
+    ("load", "each", "found"),
+    [
+        ("LDG.E.U16", 2, ["narrow-accesses"]),
+        ("LDG.E.U16", 1, []),  # the thread has no neighbouring element that it could take along
+        ("LDG.E.U8", 4, ["narrow-accesses"]),
+        ("LDG.E.U8", 3, []),
+        ("LDG.E", 2, []),  # wide enough to be copied asynchronously
+    ],
+)
+def test_tiles_are_loaded_too_narrowly_if_wider_pieces_could_be_copied_asynchronously(load, each, found):
+    rows = [(f"{load} R{4 + row}, [R{20 + 2 * row}.64]", 100.0) for row in range(each)]
+    stores = [(f"STS.U16 [R{40 + row}], R{4 + row}", 100.0) for row in range(each)]
+    evidence = evidence_of("NOP", *rows, *stores, LOOP)
+    for site in evidence.of("global load"):
+        object.__setattr__(site.instruction, "line", 7)  # of one statement
+    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
+
+
+@pytest.mark.parametrize(("loop", "found"), [(LOOP, ["narrow-accesses"]), ("EXIT", [])])
+def test_narrow_tiles_are_those_of_a_loop_whose_next_turn_could_be_loaded_ahead(loop, found):
+    lines = (
+        "NOP",
+        "LDG.E.U16 R4, [R2.64]",
+        "LDG.E.U16 R5, [R8.64]",
+        "STS.U16 [R6], R4",
+        "STS.U16 [R7], R5",
+        loop,
+    )
+    evidence = evidence_of(*lines)
+    for site in evidence.of("global load"):
+        object.__setattr__(site.instruction, "line", 7)
+    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
+
+
+def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
+    loads = [f"LDG.E.U16 R{row}, [R2.64]" for row in range(4, 8)]
+    stores = [f"STS.U16 [R9], R{row}" for row in range(4, 8)]
+    other = "IMAD R30, R20, R21, R22"
+    evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP)
+    for site in evidence.of("global load"):
+        object.__setattr__(site.instruction, "line", 7)
+    (candidate,) = narrow_accesses.detect_narrow_tiles(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx((4 * 0.75 + 4) / 8)
+    assert candidate.effect.resources["fma_heavy"] == pytest.approx(0.75 / 2)
 
 
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
@@ -348,9 +405,9 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
     neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
     assert candidate.effect.waits["lg_throttle"] == 0
-    (candidate,) = global_memory.detect_narrow(
+    (candidate,) = narrow_accesses.detect_narrow(
         evidence_of(LOAD, "STG.E [R8.64], R4", facts={0: neighbours, 1: neighbours | {"waits": {"lg_throttle": 90}}})
     )  # fmt: skip
     assert candidate.effect.waits["lg_throttle"] == 0.75
@@ -372,7 +429,7 @@ def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_bein
     facts = {0: neighbours, 1: neighbours | {"sectors": sectors}, 2: {"waits": {"long_scoreboard": 90}}}
     lines = (LOAD, "STG.E [R8.64], R9", "FADD R5, R5, R4")
     evidence = evidence_of(*lines, facts=facts, places=Places({"long_scoreboard": latency}))
-    (candidate,) = global_memory.detect_narrow(evidence)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
 
 
@@ -384,7 +441,7 @@ def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address,
     """A thread that takes 16 bytes at once has those beside each of them, too."""
     facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
     evidence = evidence_of("LDG.E.U16 R4, [R2.64]", f"LDG.E.U16 R5, {address}", facts=facts)
-    (candidate,) = global_memory.detect_narrow(evidence)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
@@ -397,7 +454,7 @@ def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_onc
     facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
     lines = (LOAD, *(f"LDG.E R5, {address}" for address in addresses))
     evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 12800.0})
-    assert names(global_memory.detect_narrow, evidence) == found
+    assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
 @pytest.mark.parametrize(("lines", "launched"), [((LOAD,), 0.75), ((LOAD, LOOP), 0.0)])
@@ -405,14 +462,14 @@ def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks
     lines, launched
 ):
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == launched
 
 
 def test_a_wider_access_saves_addresses_and_no_arithmetic():
     facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
-    (few,) = global_memory.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
-    (most,) = global_memory.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
+    (few,) = narrow_accesses.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
+    (most,) = narrow_accesses.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
     assert few.effect.resources["issue"] == 0.75
     assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
 
@@ -435,6 +492,27 @@ def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(deli
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
     (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("sectors", "again"),
+    [
+        (3200.0, 0.0),  # each lane another struct: L1 serves its second word, which nobody has loaded before
+        (500.0, 7 / 16),  # a stencil: the word of the next lane
+    ],
+)
+def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
+    """Two words of 4 bytes; half of what is looked up hits L1."""
+    facts = {place: {"sectors": sectors, "ideal_sectors": 400.0} for place in (0, 1)}
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]",
+        "LDG.E R5, [R2.64+0x4]",
+        "EXIT",
+        facts=facts,
+        figures={"dram_bytes_read": 100.0, "l1_hit_pct": 50.0},
+    )
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(again)
 
 
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
@@ -494,10 +572,21 @@ def test_the_next_tile_at_least_doubles_the_reuse(fmas, part):
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
 
-@pytest.mark.parametrize(("loads", "found"), [(2, ["too-little-reuse"]), (3, [])])
-def test_a_product_loads_at_most_two_values_for_each_multiply_add(loads, found):
-    lines = [("MOV R9, RZ", 1), *[("LDS R4, [R2]", 100)] * loads, ("FFMA R6, R4, R5, R6", 100), (LOOP, 100)]
-    assert names(shared_memory.detect_too_little_reuse, evidence_of(*lines)) == found
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ((), ["too-little-reuse"]),
+        (("LDS R7, [R3]", "FADD R5, R5, R7"), []),  # a sum over neighbours, multiplied once
+        (("LDS R7, [R3]", "IADD3 R2, R2, R7, RZ"), ["too-little-reuse"]),  # where the next tile begins
+    ],
+)
+def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found):
+    """Differences that are squared are products as well. What else the loop loads does not count."""
+    body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
+    lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
+    candidates = list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))
+    assert [one.name for one in candidates] == found
+    assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
 
 
 def test_an_accumulator_in_shared_memory_could_be_a_register():
@@ -749,6 +838,49 @@ def test_arithmetic_that_not_one_lane_of_a_warp_takes_is_for_rare_values(acting,
     assert any(site.kind == "fp32" for site in _idle(evidence)) == found
 
 
+@pytest.mark.parametrize(("registers", "found"), [(None, 1), (127.0, 1), (128.0, 0)])
+def test_a_second_chain_needs_as_many_registers_again(registers, found):
+    facts = {1: {"waits": {"wait": 50}}}
+    figures = {} if registers is None else {"registers": registers}
+    evidence = evidence_of("FMUL R4, R4, R6", "FADD R4, R4, R5", facts=facts, figures=figures)
+    assert len(list(waiting.detect_dependent_chain(evidence))) == found
+
+
+@pytest.mark.parametrize(("is_retried", "found"), [(False, ["idle-lanes"]), (True, [])])
+def test_who_waits_for_a_lock_gains_nothing_from_work_for_the_others(is_retried, found):
+    evidence = evidence_of("@P0 STS [R2], R4", facts={0: {"lanes": 32.0, "acting": 1.0}})
+    if is_retried:
+        evidence = replace(evidence, retried=frozenset(evidence.sites))
+    assert names(lanes.detect_idle_lanes, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("product", "narrowed", "found"),
+    [
+        ("HMMA.16816.F32 R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", []),
+        ("HMMA.16816.F32 R12, R8, R10, R12", "I2F.S8 R8, R4", ["type-conversions"]),
+        ("FFMA R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", ["type-conversions"]),
+    ],
+)
+def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
+    evidence = evidence_of("NOP", narrowed, product, LOOP)
+    assert names(number_types.detect_conversions, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("converted", "said", "advised"),
+    [
+        ("F2F.F64.F32 R4, R6", True, "Write literals as floats"),
+        ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
+    ],
+)
+def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, advised):
+    """A sine of doubles converts to an integer and back."""
+    (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
+    assert ("Values are converted from float" in candidate.sentence) == said
+    assert candidate.advice.startswith(advised)
+
+
 def _idle(evidence):
     return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
 
@@ -767,6 +899,12 @@ def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_
 ):
     facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(len(lines))}
     assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
+
+
+@pytest.mark.parametrize(("predicate", "found"), [("P0", {"LDS"}), ("!PT", set())])
+def test_what_the_compiler_pads_copies_with_acts_for_no_lane_whatever_the_code_is(predicate, found):
+    facts = {0: {"lanes": 32.0, "acting": 0.0}}
+    assert {site.opcode for site in _idle(evidence_of(f"@{predicate} LDS RZ, [RZ]", facts=facts))} == found
 
 
 def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp():
@@ -1079,6 +1217,51 @@ def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     assert names(launch.detect_small_grid, evidence) == found
 
 
+NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waiting", "found"),
+    [
+        ([NEXT, STORED, FORWARD], [], 2, []),
+        ([NEXT, STORED, FORWARD], ["FADD R9, R9, R7", "EXIT"], 7, ["grid-too-small"]),  # warps wait elsewhere
+        ([NEXT, FORWARD], [STORED], 2, ["grid-too-small"]),  # a sum, whose parts add up
+        ([NEXT, STORED], [], 2, ["grid-too-small"]),  # only the last one stays
+        (["FFMA R7, R4, R9, R8", STORED, FORWARD], [], 2, ["grid-too-small"]),  # each turn by itself
+        ([STORED, FORWARD], [], 2, ["grid-too-small"]),
+    ],
+)
+def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
+    inside, after, waiting, found
+):
+    lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
+    evidence = evidence_of(
+        *lines,
+        facts={waiting: {"waits": {"wait": 90}}},
+        grid=64,
+        figures={"waves": 0.5, "launch__sm_count": 132.0},
+    )
+    assert names(launch.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waves", "warps"),
+    [
+        ([NEXT, STORED, FORWARD], [], 0.5, 0.125),
+        ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
+        ([NEXT, FORWARD], [STORED], 0.5, 1.0),
+    ],
+)
+def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turns_follow_from_each_other(
+    inside, after, waves, warps
+):
+    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
+    facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
+    evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert candidate.effect.warps == warps
+
+
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
 def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
     evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "launch__sm_count": 132.0})
@@ -1105,6 +1288,33 @@ def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves,
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 
+@pytest.mark.parametrize(("latency", "worth"), [(0.0, 0.2), (0.5, 0.6), (1.0, 1.0)])
+def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, worth):
+    evidence = evidence_of(
+        LOAD,
+        figures={"waves": 20.0},
+        waits={"long_scoreboard": 0.8, "wait": 0.2},
+        places=Places(unloaded={"long_scoreboard": latency}),
+    )
+    (candidate,) = launch.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
+
+
+@pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])
+def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
+    """Blocks loop, so that they are not short-lived. The GPU launches all that it can, in this part of the time."""
+    figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    evidence = evidence_of(
+        (LOAD, 1e9),
+        figures=figures,
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        places=Places(launching=launching),
+    )
+    found = list(launch.detect_imbalance(evidence))
+    assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
+
+
 @pytest.mark.parametrize(
     ("waves", "found"), [(1.0, []), (1.01, ["uneven-last-wave"]), (2.0, []), (9.9, ["uneven-last-wave"])]
 )  # fmt: skip
@@ -1116,6 +1326,22 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
     (candidate,) = launch.detect_last_wave(evidence_of(LOAD, figures=figures))
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(
+    ("executed", "saved"),
+    [
+        (
+            8 * 1000.0,
+            0.0,
+        ),  # each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds
+        (8 * 5000.0, 0.2 / 11),
+    ],
+)
+def test_warps_that_are_missing_between_short_blocks_are_not_missing_in_the_last_round(executed, saved):
+    figures = {"waves": 10.8, "occupancy_pct": 60.0, "occupancy_limit_pct": 100.0}
+    evidence = evidence_of((LOAD, executed), figures=figures, grid=1000, block=256)
+    assert launch.find_unfilled(evidence) == pytest.approx(saved)
 
 
 def test_sms_that_work_equally_long_are_in_balance():

@@ -122,3 +122,16 @@ def test_a_second_pass_costs_device_memory_what_it_delivers_beyond_the_first(mov
     assert candidate.effect.resources["dram"] == pytest.approx(saved)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(1 / 2)
     assert candidate.evidence == {"read_before_pct": 50.0}
+
+
+@pytest.mark.parametrize(
+    ("address", "saved"), [("R12", (192_000 - 128_000 - 64_000 / 50) / 192_000), ("R8", 0.0)]
+)
+def test_what_all_blocks_load_alike_needs_one_trip_and_leaves_the_rest_to_the_second_pass(address, saved):
+    """Between the loops, each block loads the same 1,280 bytes, such as weights, or its own."""
+    weights = ["IADD3 R12, R4, R1, RZ", f"LDG.E R14, [{address}]"]
+    evidence, _ = passes(SECOND, weights, moved=192_000.0)
+    (site,) = [one for one in evidence.of("global load") if one.instruction.operands[0] == "R14"]
+    site.sectors = site.ideal_sectors = 2000.0
+    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    assert candidate.effect.resources["dram"] == pytest.approx(saved)

@@ -32,7 +32,7 @@ from made_evidence import code_of, sites_of
         ("BRA EXIT CALL.REL.NOINC RET.REL.NODEC BSSY BSYNC", "control"),
         ("BAR.SYNC.DEFER_BLOCKING MEMBAR.SC.GPU", "barrier"),
         ("SHFL.BFLY MATCH.ANY REDUX.SUM S2R S2UR LDC.64", "mio"),
-        ("MOV IMAD.MOV.U32 ULDC R2UR VOTE.ANY NOP", "other"),
+        ("MOV IMAD.MOV.U32 ULDC R2UR VOTE.ANY NOP LDGDEPBAR DEPBAR.LE", "other"),
     ],
 )
 def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):

@@ -61,6 +61,16 @@ def test_a_larger_tile_uses_each_value_more_often(copies, products, uses):
     assert [one.evidence.get("uses_per_staged_value") for one in found] == ([uses] if uses < 64 else [])
 
 
+@pytest.mark.parametrize(("sectors", "uses"), [(None, 16.0), (200.0, 16.0), (100.0, 32.0)])
+def test_copies_whose_predicate_fills_their_place_with_zeros_load_nothing(sectors, uses):
+    """Before the first turn of a loop that is too short, and in its last turns, there is no tile left to copy."""
+    evidence = tile(2, 4)
+    staged = [site for site in evidence.sites if site.instruction.name == "LDGSTS"]
+    for site in staged:
+        site.sectors = site.ideal_sectors = None if sectors is None else 8 * sectors
+    assert count_uses(evidence.of("tensor"), staged) == uses
+
+
 def test_a_small_tile_gains_more_than_a_middling_one():
     small, middling = (
         next(iter(shared_memory.detect_too_little_reuse(one))).effect for one in (tile(2, 4), tile(4, 16))
@@ -71,12 +81,22 @@ def test_a_small_tile_gains_more_than_a_middling_one():
     assert small.resources["tensor"] == 0.0
 
 
-@pytest.mark.parametrize(("computed", "gone"), [("R2", 1 - 16 / 64), ("R30", 0.0)])
-def test_in_a_larger_tile_what_computes_the_addresses_of_copies_goes_with_them(computed, gone):
-    """Arithmetic whose result is no address stays."""
-    lines = (f"IMAD {computed}, R20, R21, R22", COPY, COPY, FRAGMENT, *[MMA] * 4, LOOP)
+@pytest.mark.parametrize(("with_what", "gone"), [("R21", 1 - 16 / 64), ("R12", 0.0)])
+def test_with_larger_tiles_turns_are_fewer_with_all_that_each_does_besides_multiplying(with_what, gone):
+    """What is computed with results, such as R12, is as much for any tile."""
+    lines = (COPY, COPY, FRAGMENT, *[MMA] * 4, f"IMAD R30, R20, {with_what}, R22", LOOP)
     (found,) = shared_memory.detect_too_little_reuse(evidence_of(*lines))
     assert found.effect.resources["fma_heavy"] == pytest.approx(gone)
+
+
+@pytest.mark.parametrize(("inside", "gone"), [(True, 1 - 16 / 64), (False, 0.0)])
+def test_with_larger_tiles_the_block_meets_less_often_in_the_loop_and_as_often_around_it(inside, gone):
+    barrier, wait = "BAR.SYNC 0x0", {"waits": {"barrier": 50}}
+    lines = [COPY, COPY, FRAGMENT, *[MMA] * 4]
+    lines = [*lines, barrier, "NOP", LOOP] if inside else [*lines, LOOP, barrier, "NOP"]
+    evidence = evidence_of(*lines, facts={lines.index("NOP"): wait})
+    (found,) = shared_memory.detect_too_little_reuse(evidence)
+    assert found.effect.waits["barrier"] == pytest.approx(gone)
 
 
 def test_copies_of_unknown_size_leave_the_tile_unknown():

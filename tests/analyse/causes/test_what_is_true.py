@@ -13,6 +13,7 @@ from profiler.analyse.causes.detectors import (
     global_memory,
     instructions,
     lanes,
+    narrow_accesses,
     number_types,
     redundant_accesses,
     shared_memory,
@@ -41,12 +42,12 @@ def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
         1: {"sectors": 16.0 * wide, "ideal_sectors": 16.0 * wide},
     }
     evidence = evidence_of(LOAD, ("LDG.E.128 R8, [R6.64]", float(wide)), facts=facts)
-    assert [one.sentence for one in global_memory.detect_narrow(evidence)] == said
+    assert [one.sentence for one in narrow_accesses.detect_narrow(evidence)] == said
 
 
 def test_neighbours_that_one_wide_access_would_take_count_as_narrow_though_they_are_misaligned():
     facts = {0: FULL | {"waits": {"long_scoreboard": 90}}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts))
     assert candidate.sentence.startswith("100 % of the data")
 
 
@@ -55,7 +56,7 @@ def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
     """A long computation loads three words once: four elements a thread are not worth a change for the loads' sake."""
     facts = {0: FULL | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
     evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
-    assert bool(list(global_memory.detect_narrow(evidence))) == named
+    assert bool(list(narrow_accesses.detect_narrow(evidence))) == named
 
 
 WAITED_FOR = {"waits": {"long_scoreboard": 90}}
@@ -371,7 +372,7 @@ def test_a_sum_that_a_loop_stores_in_shared_memory_again_and_again_is_overwritte
 def test_literals_make_floats_double_where_floats_are_converted(conversion, mixed):
     (candidate,) = number_types.detect_fp64(evidence_of(conversion, "DMUL R4, R2, R8", "EXIT"))
     assert ("converted from float" in candidate.sentence) == mixed
-    assert candidate.advice.startswith("Write literals" if mixed else "Declare values as floats")
+    assert candidate.advice.startswith("Write literals" if mixed else "Compute in float")
 
 
 BACK = "@P0 BRA 0x0"

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from profiler.analyse.causes.detectors import instructions, lanes, waiting
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import IN_TRITON
+from profiler.analyse.causes.wording import IN_TRITON, advise
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "data" / "causes"))
 import track_record
+from made_evidence import evidence_of
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
 
@@ -24,6 +28,8 @@ def runs():
         "softmax_apart",
         "norm_one_warp",
         "matmul_one_stage",
+        "columns_few",
+        "embed_rows",
         "options_literals",
         "add_transposed",
         "tile_square",
@@ -36,14 +42,27 @@ def advice(runs, name):
     return {one.cause: one.try_ for one in diagnose(profile_kernel(run, track_record.kernel_of(run))).causes}
 
 
-@pytest.mark.parametrize("name", ["softmax_apart", "norm_one_warp", "matmul_one_stage"])
+@pytest.mark.parametrize(
+    "name", ["softmax_apart", "norm_one_warp", "matmul_one_stage", "columns_few", "embed_rows"]
+)
 def test_a_kernel_of_triton_is_advised_in_words_of_triton(runs, name):
     found = advice(runs, name)
     assert found
-    assert {cause: text for cause, text in found.items() if cause in IN_TRITON} == {
-        cause: IN_TRITON[cause] for cause in found if cause in IN_TRITON
-    }
+    of_causes = {cause: text for cause, text in found.items() if cause in IN_TRITON}
+    assert of_causes == {cause: IN_TRITON[cause] for cause in of_causes}
     assert not any(word in text for text in found.values() for word in OF_CUDA)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("matmul_one_stage", "Triton copies the next ones while this one is multiplied"),
+        ("columns_few", "`tl.range(…, num_stages=3)` for the loop"),
+        ("norm_one_warp", "a BLOCK that gives each thread several of them"),
+    ],
+)
+def test_how_to_load_ahead_depends_on_where_the_loads_are(runs, name, words):
+    assert words in advice(runs, name)["loads-not-overlapped"]
 
 
 @pytest.mark.parametrize("name", ["options_literals", "add_transposed", "tile_square"])
@@ -56,9 +75,85 @@ def test_kernels_of_numba_cupy_and_cuda_are_not(runs, name):
 def test_no_remedy_in_words_of_cuda_is_left_without_one_in_words_of_triton():
     left = [one.name for one in BY_NAME.values() if any(word in one.remedy for word in OF_CUDA)]
     assert "spelled-out-instructions" in left
-    assert set(left) <= {*IN_TRITON, "redundant-shared-accesses"}, "its advice is without the word"
+    assert set(left) - set(IN_TRITON) == {"redundant-global-loads"}, "each of its detectors has its own"
+
+
+def test_what_a_detector_says_itself_comes_first():
+    general, own = (
+        Candidate("narrow-accesses", "", "float4", in_triton=text) for text in ("", "a larger BLOCK")
+    )
+    of_triton, of_cuda = (evidence_of("LDG.E R4, [R2.64]", file=file) for file in ("made.py", "made.cu"))
+    assert [advise(of_triton, one) for one in (general, own)] == [
+        IN_TRITON["narrow-accesses"],
+        "a larger BLOCK",
+    ]
+    assert {advise(of_cuda, one) for one in (general, own)} == {"float4"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["BAR.SYNC 0x0", "FADD R1, R1, R1"], "Reduce less often"),
+        (["BAR.SYNC 0x0", "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56"], "a larger BLOCK_K"),
+    ],
+)
+def test_what_to_do_about_barriers_depends_on_whether_they_guard_tiles(lines, words):
+    evidence = evidence_of(*lines, "BRA 0x0", facts={1: {"waits": {"barrier": 9}}}, file="made.py")
+    (candidate,) = waiting.detect_barriers(evidence)
+    assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [("LDG.E R5, [R2.64]", "Give each thread an element"), ("FADD R5, R5, R4", "values pass between warps")],
+)
+def test_lanes_without_an_element_are_not_those_that_only_pass_a_sum_on(access, words):
+    facts = {place: {"lanes": 32.0, "acting": 4.0} for place in range(2)}
+    evidence = evidence_of(f"@P0 {access}", "@P0 STS [R2], R4", facts=facts, file="made.py")
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert words in advise(evidence, candidate)
 
 
 def test_each_text_is_of_a_cause():
     assert set(IN_TRITON) <= set(BY_NAME)
     assert not any(word in text for text in IN_TRITON.values() for word in OF_CUDA)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["I2F.RP R9, R8", "IMAD R2, R9, R21, R22"], "Take // and %"),
+        (["IADD3 R8, R8, R9, RZ", "IMAD R2, R8, R21, R22"], "Compute offsets once"),
+    ],
+)
+def test_what_to_do_about_addresses_depends_on_whether_their_line_divides(lines, words):
+    evidence = evidence_of(*lines, *["IMAD R2, R2, R21, R22"] * 30, "LDG.E R4, [R2.64]", file="made.py")
+    for site in evidence.sites:
+        object.__setattr__(site.instruction, "line", 7)
+    (candidate,) = instructions.detect_integer_overhead(evidence)
+    assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(
+    ("groups", "left", "words"),
+    [
+        (2, "0x4", "with `num_stages` of 4"),
+        (2, "0x2", "with `num_stages` of 3"),
+        (2, "0x0", "with `num_stages` of 2"),
+        (1, "0x2", "with `num_stages` of 4"),
+        (0, "0x2", "are copied ahead already: try"),  # another wait, for no group of copies
+    ],
+)
+def test_the_stages_of_a_loop_are_those_that_its_wait_leaves_under_way(groups, left, words):
+    """Copies of two operands make two groups for each tile."""
+    copies = ["LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR"] * groups or ["LDGSTS.E [R4], [R2.64]"]
+    lines = (
+        "NOP",
+        f"DEPBAR.LE SB0, {left}",
+        "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56",
+        *copies,
+        "@P0 BRA 0x10",
+    )
+    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 9}}}, file="made.py")
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    assert words in advise(evidence, candidate)

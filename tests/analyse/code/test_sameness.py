@@ -7,8 +7,8 @@ import re
 import pytest
 
 import profiler
-from profiler.analyse.code.alignment import check_code
 from profiler.analyse.code.code import Instruction, read_code
+from profiler.analyse.code.sameness import check_code
 
 
 def code(text):

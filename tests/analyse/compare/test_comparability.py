@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import profiler
-from profiler.analyse.compare.comparable import peaks_text
 from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.two_gpus import peaks_text
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.errors import NotComparable

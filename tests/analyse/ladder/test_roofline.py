@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.recording.work import find_arithmetic, find_unlike_arithmetic
+from profiler.analyse.recording.arithmetic import find_arithmetic, find_unlike_arithmetic
 from profiler.ask.ladder import find_ceilings, find_climb, roofline_under
 from profiler.catalog.ladders.ladder_file import read_ladder
 

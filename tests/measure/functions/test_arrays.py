@@ -63,3 +63,26 @@ def test_types_that_numpy_lacks_count_as_what_they_take_on_the_host(monkeypatch)
 
     monkeypatch.setattr("profiler.measure.functions.arrays.MOST_KEPT_BYTES", 31)
     assert KeptArguments([Narrow()]).left_out == 32
+
+
+class OnGpu:
+    """An array as CuPy has them: `get` copies it to the host."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.__cuda_array_interface__ = {"version": 3}
+        self.values, self.shape, self.dtype, self.nbytes = values, values.shape, values.dtype, values.nbytes
+
+    def get(self) -> np.ndarray:
+        return self.values.copy()
+
+
+def test_an_array_of_the_gpu_is_copied_to_the_host_once():
+    array = OnGpu(np.ones(LARGE, np.float32))
+    tracemalloc.start()
+    kept = KeptArguments([array])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    array.values[:] = 7
+    kept.find_written()
+    assert most < 1.5 * array.nbytes
+    assert kept.left_out == array.nbytes  # its change is seen; this stand-in cannot be copied or written

@@ -121,7 +121,7 @@ def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
 
 def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
     found = measuring.run(
-        f"a = prof.measure(double, x, kernel='fill', profile=False, {BRIEF})\n"
+        f"a = prof.measure(double, x, kernel_name='fill', profile=False, {BRIEF})\n"
         "print([(one.name, one.launches, one.ns) for one in a.launched], a.cautions)\n"
     )
     assert found.stdout.splitlines()[1:] == [
@@ -257,6 +257,24 @@ def test_if_counters_are_refused_the_times_remain(measuring):
     assert (run.manifest.name, run.manifest.origin, run.manifest.is_profiled) == ("fast", "timed", False)
 
 
+@pytest.mark.parametrize("profile", [False, True])
+def test_what_to_doubt_is_said_of_the_stored_run_too(measuring, profile):
+    options = f"profile={profile}, {BRIEF}"
+    found = measuring.run(f"""
+prof.measure(fast, x, {options})
+prof.measure(double, x, {options})
+print(prof.show("fast"))
+print(prof.show("fast")._repr_html_().count("was not verified"))
+print(prof.read("fast")._repr_html_().count("was not verified"))
+print(prof.measure(fast, x, {options})._repr_html_().count("was not verified"))
+print([one for one in prof.compare("fast", "double").comparable.warnings if "verified" in one])
+""")
+    *shown, one, other, third, compared = found.stdout.splitlines()
+    assert "the result was not verified: there is no reference" in "\n".join(shown), found.stderr
+    assert (one, other, third) == ("1", "1", "1")
+    assert compared == "['both sides: the result was not verified: there is no reference']"
+
+
 def test_the_work_that_was_stated_becomes_bandwidth_everywhere(measuring):
     text = f"""
 a = prof.measure(fast, x, bytes=8000, flops=1000, profile=False, {BRIEF})
@@ -329,7 +347,7 @@ print(sorted(found.chart().to_dict()["encoding"]))
             "'fast' cannot be measured: it raised TypeError after 0 s",
         ),
         (
-            "fast, x, kernel='triple'",
+            "fast, x, kernel_name='triple'",
             "KernelNotFound: 'fast' launches no kernel that matches 'triple'; it launches:",
         ),
     ],
@@ -353,9 +371,9 @@ REFUSED = {
     "over={'n': 5}": "TypeError: over={'n': 5} must give whole numbers for each name, such as ",
     "bytes='8'": "TypeError: bytes is '8', and must be a number; a function of values needs over={...}",
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
-    "kernel=fast": "TypeError: kernel is <function fast at ",
+    "kernel_name=fast": "TypeError: kernel_name is <function fast at ",
     "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there is default",
-    "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel_name, kernel, reference, bytes, flops, name, ",
+    "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel_name, reference, bytes, flops, name, ",
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 import profiler
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.catalog.metrics import DURATION
-from profiler.measure.functions.measure import profiled_configurations, unlike_configurations
+from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import RunId

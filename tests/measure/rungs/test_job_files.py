@@ -18,8 +18,8 @@ from profiler.measure.rungs.job_files import (
     write_job_files,
 )
 from profiler.measure.rungs.program import RungJob, program_command
-from profiler.measure.tools.ncu import Transcript
 from profiler.measure.tools.process import run
+from profiler.measure.tools.transcript import Transcript
 
 LADDER = """
 title = "Made"

@@ -18,8 +18,9 @@ from profiler.errors import (
     ShapeRefused,
     ToolNotFound,
 )
-from profiler.measure.rungs.program import check_kernel, fresh_seed, parse_check, program_command
+from profiler.measure.rungs.program import fresh_seed, program_command
 from profiler.measure.rungs.timing import TimedRepeat, parse_timings, time_kernel, with_facts
+from profiler.measure.rungs.verify import check_kernel, parse_check
 from profiler.measure.tools.process import Finished
 from profiler.store.reports.request import ClockSample
 from profiler.store.runs.manifest import Clocks, Provenance, Spread

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.measure.tools.toolchain import sampled_clocks
+from profiler.measure.tools.clocks import sampled_clocks
 
 LOOP = 'echo "$@" > "{log}"; while :; do {prints}; sleep 0.01; done'
 

@@ -123,7 +123,7 @@ def test_a_guard_that_was_killed_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_program_ends_well_though_its_guard_was_killed(tmp_path: Path) -> None:
-    code = "from profiler.measure.tools.process import release\nrelease(1)\nprint('well')"
+    code = "from profiler.measure.tools.leash import release\nrelease(1)\nprint('well')"
     prof = start(str(tmp_path), KILL_GUARD + code)
 
     assert prof.communicate(timeout=60)[0] == "well\n"

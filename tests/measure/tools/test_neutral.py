@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.measure.tools.process import bring_binary, neutral_folder, relative_words, run
+from profiler.measure.tools.neutral import bring_binary, neutral_folder, relative_words
+from profiler.measure.tools.process import run
 
 
 def test_it_is_empty_ones_own_and_gone_afterwards() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from profiler import errors
-from profiler.measure.tools.ncu import Transcript, recording_error
 from profiler.measure.tools.process import Finished
+from profiler.measure.tools.transcript import Transcript, recording_error
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts"
 NAMES = sorted(path.stem for path in TRANSCRIPTS.glob("*.json"))

@@ -8,7 +8,7 @@ import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import DefaultsNotFound
-from profiler.measure.tune.points import read_defaults, with_defaults, without_defaults
+from profiler.measure.tune.defaults import read_defaults, with_defaults, without_defaults
 
 SOURCE = """\
 // #define TILE 1 would be too small

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import ReportDamaged, ReportNotFound
-from profiler.store.ingest import queue as reading
+from profiler.store.ingest import worker as reading
 from profiler.store.ingest.ingest import IngestOptions, request_for
-from profiler.store.ingest.queue import Batch, ReadTask, read_batch, write_files
+from profiler.store.ingest.worker import Batch, ReadTask, read_batch, write_files
 from profiler.store.reports.locate import RemoteReport
 from profiler.store.reports.request import AlreadyStored
 from profiler.store.runs.manifest import Manifest

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
-from profiler.store.packs.plan import Limits, alone, compact, plan_packs, stored_files
+from profiler.store.packs.plan import Limits, alone, compact, plan_packs
+from profiler.store.packs.publish import stored_files
 from profiler.store.packs.write import read_footer
 from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import Manifest, StoredReport, sealed, write_manifest

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import ReportError
-from profiler.store.reports.identity import find_home_directories, pack_report
+from profiler.store.reports.identity import pack_report
+from profiler.store.reports.privacy import find_home_directories
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profiler.store.reports.identity import find_home_directories
+from profiler.store.reports.privacy import find_home_directories
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted([*ROOT.glob("tests/data/reports/*.ncu-rep"), *ROOT.glob("runs/*/report*.ncu-rep.zst")])

@@ -19,6 +19,8 @@ FOUR_CHAINS = 3 / 4
 # results a cycle and SM).
 CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
+# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+MOST_REGISTERS = 255
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 
@@ -39,6 +41,7 @@ class Candidate:
     saves: float | None = None
     at_most: float | None = None
     resource: str = ""  # that is at its ceiling
+    in_triton: str = ""  # the advice in words of Triton, where the cause has several
 
     @property
     def nothing_to_gain(self) -> bool:

@@ -19,7 +19,7 @@ _CEILINGS = (
     ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
     ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
     ("at-fma-rate", "fma_heavy", _AT_PIPE, "The half of the FMA pipe that multiplies integers", "Do less arithmetic with integers, or pack several narrow values into one word."),
-    ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe", "Do less arithmetic with integers, or pack several narrow values into one word."),
+    ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe", "Compute less with integers, compare and choose less, or pack several narrow values into one word."),
     ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit", "Evaluate fewer functions, look values up, or let FMAs compute a part of them."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip

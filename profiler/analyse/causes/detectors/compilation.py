@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import MOST_REGISTERS, Candidate
 from profiler.analyse.causes.evidence.dataflow import address_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -14,15 +14,16 @@ from profiler.catalog.causes import UNOPTIMISED
 # An optimiser removes what changes nothing. Of every kernel in runs/ and tests/data, a move of a register onto itself is 0.2 % of the
 # instructions at most, and in all but one of them there is none; compiled for debugging, they are a fifth or more.
 _MOST_IDLE_MOVES = 0.02
-# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-_MOST_REGISTERS = 255
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
 _STACK = frozenset({"R1"})  # its pointer, from which spilled registers have constant distances
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
-    """Names code with moves from a register to the same register, which a compiler removes when it optimises."""
+    """Names code with moves from a register to the same register, which a compiler removes when it optimises.
+
+    Its other causes say nothing about the optimised code.
+    """
     code = evidence.profile.code
     written = [one for one in code.instructions if one.name != "NOP"] if code else []
     idle = [one for one in written if _changes_nothing(one)]
@@ -70,7 +71,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         "register-spills",
         f"{share:.1f} % of the executed instructions load and store local memory"
         + (with_registers if spilled else ", where the compiler keeps an array that is indexed at run time."),
-        (_WITH_MOST_REGISTERS if (registers or 0.0) >= _MOST_REGISTERS else _WITH_MORE_REGISTERS)
+        (_WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
         if spilled
         else "Index local arrays by constants (unroll the loop around them), so that they fit into registers; let a table that never changes "
         "lie in shared or global memory.",

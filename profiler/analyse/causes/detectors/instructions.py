@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work
@@ -33,9 +33,8 @@ _PARTS_TOO_MANY = 2
 # The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
 # once, so that the second has nothing else by which to know it.
 _POLYNOMIAL = "0.0013887"
-_OF_A_FUNCTION = (
-    12  # instructions on either side of a function's signature that scale its argument and its result
-)
+# Instructions on either side of a function's signature that scale its argument and its result.
+_OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
@@ -48,9 +47,8 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
     accesses = sum(site.executed for site in evidence.of(*ACCESSES))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
-    finding = [
-        site for site in evidence.sites if site in wanted
-    ]  # in the order of the code, as sets are in none
+    # In the order of the code: sets are in none.
+    finding = [site for site in evidence.sites if site in wanted]
     dividing = find_dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
@@ -74,6 +72,11 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(fractions),
         spared,
         {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
+        in_triton="Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
+        "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
+        if _costs_most(spared, dividing)
+        else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
+        "masks that are always true, and use 32-bit offsets where they suffice.",
     )
 
 
@@ -85,6 +88,14 @@ _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it 
     (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
     "indices.",
 }  # fmt: skip
+
+
+def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
+    """Returns whether the line that spares most is one of these."""
+    lines: dict[object, float] = {}
+    for site, part in spared.items():
+        lines[site.instruction.place] = lines.get(site.instruction.place, 0.0) + part
+    return max(lines, key=lambda line: lines[line]) in {site.instruction.place for site in some}
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
@@ -124,16 +135,18 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
     repeated = dict.fromkeys(_invariant(evidence), 1.0)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
-    for fractions, sentence, advice in (
+    for fractions, sentence, advice, in_triton in (
         (
             repeated,
             "A loop computes the same value in every iteration from inputs that do not change.",
             "Compute it once before the loop.",
+            "",
         ),
         (
             unfused,
             "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
             "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`.",
+            "Let the compiler fuse them (`enable_fp_fusion`, as it is by default), or write `tl.fma(a, b, c)`.",
         ),
     ):
         if fractions:
@@ -143,6 +156,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
                 advice,
                 evidence.without(fractions),
                 {site: site.executed for site in fractions},
+                in_triton=in_triton,
             )
 
 

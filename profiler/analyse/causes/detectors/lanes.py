@@ -21,6 +21,10 @@ _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not f
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _VALUES_OF_A_STEP = 2.0  # that a lane of a tree combines
+_EXCHANGE_IN_TRITON = (
+    "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
+    "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
+)
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -34,9 +38,10 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     unconcerned = _find_unconcerned(evidence)
     for site in evidence.sites:
         entered.setdefault(site.function, of_block or site.lanes)
-        if site.lanes is None or site.idle_share < _LANES_MISSING:
+        if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
             continue
-        if site in unconcerned:
+        # One lane waits for a lock, and whatever the others do is as long.
+        if site in unconcerned or site in evidence.retried:
             continue
         if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
             continue
@@ -78,7 +83,14 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
                 {site: part * site.executed for site, part in fractions.items()},
                 {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
                 alone if alone > evidence.model.saved(effect) else None,
+                in_triton=_EXCHANGE_IN_TRITON if name == "idle-lanes" and _only_exchange(fractions) else "",
             )
+
+
+def _only_exchange(idle: Collection[Site]) -> bool:
+    """Returns whether lanes are idle where few of them pass results to other warps, and not where elements are loaded."""
+    kinds = {site.kind for site in idle}
+    return "shared store" in kinds and "global load" not in kinds
 
 
 def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:

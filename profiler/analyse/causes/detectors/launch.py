@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_lonely_loads
-from profiler.analyse.causes.evidence.dataflow import find_block_independent, find_repeated_loads
+from profiler.analyse.causes.evidence.block_sharing import find_block_independent
+from profiler.analyse.causes.evidence.dataflow import find_repeated_loads, follows_itself
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -49,7 +50,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
     blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
-    if not blocks or not sms or waves is None or waves >= 1.0:
+    if not blocks or not sms or waves is None or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
@@ -80,8 +81,8 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
-    waves = evidence.find("waves")
-    if waves and waves > 1.0 and not _is_held_back(evidence) and (idle := 1 - waves / math.ceil(waves)) > 0:
+    waves, idle = evidence.find("waves"), _idle_in_last_round(evidence)
+    if waves and idle > 0 and not _is_held_back(evidence):
         yield Candidate(
             "uneven-last-wave",
             f"The grid fills the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
@@ -96,26 +97,23 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
-    waves = evidence.find("waves")
-    if not waves or waves <= 1.0 or _is_held_back(evidence):
+    # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
+    if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
-    idle = 1 - waves / math.ceil(waves)
+    # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
-    return min(idle * _spread(evidence), evidence.model.exposed)
+    return min(_idle_in_last_round(evidence), _missing_warps(evidence), evidence.model.exposed)
 
 
-def _spread(evidence: Evidence) -> float:
-    """Returns the part of an uneven last round that costs time: little, where blocks end at different times and others follow at once."""
-    missing = _missing_warps(evidence)
-    waves = evidence.find("waves") or 1.0
-    idle = 1 - waves / math.ceil(waves)
-    return min(1.0, missing / idle) if idle else 0.0
+def _idle_in_last_round(evidence: Evidence) -> float:
+    """Returns the part of the places of all rounds of blocks that the last one leaves empty; none for a grid of one round."""
+    waves = evidence.find("waves") or 0.0
+    return 1 - waves / math.ceil(waves) if waves > 1.0 else 0.0
 
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     """Names work that keeps some SMs, or some warps, busy for longer than the others."""
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
-    waves = evidence.find("waves") or 0.0
     short_lived = _is_short_lived(evidence)
     missing = _missing_warps(evidence) if not short_lived else 0.0
     if least is not None and mean and most:
@@ -128,10 +126,11 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         active = {"scheduler_empty_pct": 100 * between}
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
-    last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - blocks / sms)
-    unexplained = max(0.0, missing - last_wave)
+    no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
+    # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
+    unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (
-        between - last_wave,
+        between - no_block,
         unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
     )
     saves = max(of_sms, of_warps)
@@ -161,9 +160,12 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         for site in find_block_independent(evidence)
         if site.kind not in ("barrier", "control") and site not in repeated
     ]
-    # Warps that fill the places between blocks wait for memory as the others do, and its queue grows with them: in five kernels on an
+    # Warps that fill the places between blocks queue for memory as the others do, and its queue grows with them: in five kernels on an
     # H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
-    worth = max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
+    # Its latency they hide.
+    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    queued = evidence.model.life_share(*_FOR_MEMORY) - latency * evidence.model.life_share("long_scoreboard")
+    worth = max(0.0, 1 - queued)
     # Blocks can do more each until the GPU is filled twice only.
     fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
     yield Candidate(

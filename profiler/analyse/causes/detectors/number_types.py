@@ -27,6 +27,9 @@ from profiler.catalog.metrics import LANES
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_INTEGER = ("I2F.", "I2FP.")
+# From single precision. Functions of doubles convert to integers and back by themselves.
+_WIDENED = "F2F.F64.F32"
+_NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
@@ -46,10 +49,14 @@ _REGISTERS, _GRANULARITY = 65_536, 8
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     """Names conversions between types, except those that are a part of dividing integers, or of a sine or cosine."""
     dividing = find_dividing(evidence)
+    # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
+    products = {evidence.innermost_loop(site) for site in evidence.of("tensor")} - {None}
     sites = [
         site
         for site in evidence.of("conversion")
-        if site not in dividing and not _is_of_angle(evidence, site)
+        if site not in dividing
+        and not _is_of_angle(evidence, site)
+        and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
     ]
     if sites:
         share, waiting = 100 * evidence.share_executed(sites), 100 * evidence.time_of(sites)
@@ -158,13 +165,14 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
-    is_mixed = any(site.opcode.startswith("F2F") for site in converting)
+    widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
+    mixed = " Values are converted from float for it." if widened else ""
     yield Candidate(
         "fp64-arithmetic",
-        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time."
-        + (" Values are converted from float and back for it." if is_mixed else ""),
-        ("Write" if is_mixed else "Declare values as floats, write")
-        + " literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
+        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
+        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
+        if widened
+        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),

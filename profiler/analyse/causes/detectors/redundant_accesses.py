@@ -66,6 +66,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             else "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
             _without_loads(evidence, fixed | stored),
             {site: site.executed for site in fixed},
+            in_triton="Load the value once, before the loop, and keep it in a variable.",
         )
     if (times := count_times_requested(evidence)) > OFTEN:
         # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
@@ -77,6 +78,8 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             _without_hits(evidence, loads, 1 - 1 / min(times, _MOST_REUSE)),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
+            in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
+            "columns, and a row that is read several times kept as one block.",
         )
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
@@ -97,7 +100,8 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
 def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     """Yields the loads of a second pass over the same data, and of later ones.
 
-    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it.
+    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it; what all blocks load
+    alike, such as the weights of a layer, needs one.
     """
     if not (later := find_later_passes(evidence)):
         return
@@ -107,8 +111,13 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         * SECTOR_BYTES
         for is_later in (True, False)
     )
+    different = sum(
+        (site.ideal_sectors or 0.0) * SECTOR_BYTES / count_blocks_alike(evidence, site)
+        for site in evidence.of("global load")
+        if site not in later
+    )
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = min(again, max(0.0, read - others))
+    delivered = min(again, max(0.0, read - different))
     yield Candidate(
         "redundant-global-loads",
         f"Blocks read the same data in several loops, one after the other: {100 * again / (again + others):.0f} % of what loads request was read before"
@@ -126,6 +135,8 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         ),
         {site: site.sectors or 0.0 for site in later},
         {"read_before_pct": 100 * again / (again + others)},
+        in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
+        "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
     )
 
 
@@ -159,9 +170,8 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
     delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
-    if delivered <= max(
-        OFTEN * different, read / 2
-    ):  # less than most of it is within what others may have fetched twice
+    # Less than most of it is within what others may have fetched twice.
+    if delivered <= max(OFTEN * different, read / 2):
         return
     blocks = sum(shared.values()) / len(shared)
     # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
@@ -178,6 +188,8 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         Effect({**fewer.resources, "dram": (1 - 1 / again) * delivered / (read + written)}, fewer.waits),
         {site: site.sectors or 0.0 for site in shared},
         {"delivered_again": again, "blocks_alike": blocks},
+        in_triton="Let programs that load the same data run at the same time, so that L2 still holds it (tiles in groups, by `tl.program_id`), or "
+        "let each compute more of what the data serves (a larger BLOCK_M or BLOCK_N).",
     )
 
 
@@ -187,7 +199,7 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
     Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
-    hits = (evidence.find("l1_hit_pct") or 0.0) / 100
+    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - _hits_of_neighbours(evidence))
     fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
@@ -201,6 +213,27 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
         },
         lighter={"long_scoreboard": queued},
     )
+
+
+def _hits_of_neighbours(evidence: Evidence) -> float:
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, as of a struct.
+
+    Nothing of that is loaded again. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    """
+    loads = evidence.of("global load")
+    apart: dict[object, list[Site]] = {}
+    for site in loads:
+        if site.excess_sectors > site.executed:  # neighbours touch one sector too many at most
+            place = base_of(site), evidence.innermost_loop(site), site.executed
+            apart.setdefault(place, []).append(site)
+    held = 0.0
+    for words in apart.values():
+        different = len({offset_of(site) // SECTOR_BYTES for site in words})
+        touched = sum(site.sectors or 0.0 for site in words)
+        unused = sum(site.excess_sectors for site in words)
+        held += min(unused, (1 - different / len(words)) * touched)
+    looked_up = sum(site.sectors or 0.0 for site in loads)
+    return held / looked_up if looked_up else 0.0
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:

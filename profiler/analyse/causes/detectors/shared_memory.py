@@ -8,17 +8,16 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import base_of, part_overwritten
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
-    find_address_work,
     find_processing,
     has_fixed_address,
+    makers_of_value,
     sources_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -32,6 +31,7 @@ _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
+_OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
@@ -110,7 +110,10 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed few multiplications each."""
-    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
+    multiplied = _find_multiplied(evidence)
+    loads = [
+        site for site in evidence.of("shared load") if site in multiplied and evidence.innermost_loop(site)
+    ]
     loops = {evidence.innermost_loop(site) for site in loads}
     adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
     fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in adding)
@@ -148,6 +151,22 @@ def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
     return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
 
 
+def _find_multiplied(evidence: Evidence) -> set[Site]:
+    """Returns the loads from shared memory whose values take part in multiply-adds, also through other arithmetic, such as a difference.
+
+    What else a loop loads, such as its bounds or where a tile begins, is as much for each thread however large its tile of results is.
+    """
+    wanted = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
+    seen = set(wanted)
+    while wanted:
+        for source in sources_of(evidence, wanted.pop()):
+            if source not in seen:
+                seen.add(source)
+                if source.kind not in ACCESSES:
+                    wanted.append(source)
+    return {site for site in seen if site.kind == "shared load"}
+
+
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     """Yields tiles for the tensor cores that use each staged value seldom."""
     tensor = evidence.of("tensor")
@@ -166,10 +185,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    # What computes the addresses goes with the loads that need them.
-    inside = {evidence.innermost_loop(site) for site in staged}
-    addresses = [site for site in find_address_work(evidence) if evidence.innermost_loop(site) in inside]
-    moving = dict.fromkeys([*staged, *stores, *loads, *addresses], part)
+    moving = dict.fromkeys([*staged, *stores, *loads, *_of_a_turn(evidence, staged)], part)
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
@@ -189,6 +205,21 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )
+
+
+def _of_a_turn(evidence: Evidence, staged: Sequence[Site]) -> list[Site]:
+    """Returns what a turn of the loops that stage tiles does besides, however large the tile is: with larger ones, turns are fewer.
+
+    It computes addresses, tests bounds, counts turns and meets at barriers. What computes with results is as much for any tile.
+    """
+    loops = {evidence.innermost_loop(site) for site in staged}
+    computing = find_processing(evidence)
+    return [
+        site
+        for loop in loops
+        for site in (evidence.inside(loop) if loop else ())
+        if site.kind in _OF_A_TURN and site not in computing
+    ]
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
@@ -302,10 +333,7 @@ def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
     """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
-    value = store.instruction.operands[-1]
-    wanted = [
-        one for one in sources_of(evidence, store) if register_of(value) in written_registers(one.instruction)
-    ]
+    wanted = makers_of_value(evidence, store)
     seen: set[Site] = set()
     while wanted:
         one = wanted.pop()

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import (
+    CYCLES,
+    EIGHTFOLD,
+    FOUR_CHAINS,
+    MOST_REGISTERS,
+    WIDEST_BITS,
+    Candidate,
+)
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
@@ -43,6 +51,33 @@ _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
+# How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
+# copies of tiles; loads in another loop; or in none.
+_AHEAD = {
+    "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
+    "memory.",
+    "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
+    "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "": "Let each thread take several elements, and issue all of their loads before the first use.",
+}
+_AHEAD_IN_TRITON = {
+    "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
+    "4 bytes a thread or more.",
+    "copies": "Tiles are copied ahead already{stages}: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
+    "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
+    "each turn), or more programs and `num_warps`.",
+    "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
+    "more programs and `num_warps`.",
+}
+_LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
+_FEWER_REDUCTIONS_IN_TRITON = (
+    "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
+    "others, and one warp for none."
+)
+_FEWER_TURNS_IN_TRITON = (
+    "Let each turn of the loop do more between its barriers (a larger BLOCK_K, or a larger tile), or have several programs on an SM, of which "
+    "others multiply while one waits (fewer `num_stages`, a smaller tile)."
+)
 # A part of the time that is not worth a change. Values that are exchanged between barriers at which nobody waits are no reason to
 # name the barriers.
 _SEEN_TO_WAIT = 0.03
@@ -76,42 +111,55 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
     )
+    where = _most_waited_for(evidence, loads, turns)
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        _advice_on_loads(evidence, loads, turns),
+        _AHEAD[where],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
                 **evidence.waiting_for(fractions, "long_scoreboard"),
-                **evidence.waiting_for(_waiting_for_tiles(evidence, turns), "barrier"),
+                **evidence.waiting_for(find_waiting_for_tiles(evidence, turns), "barrier"),
             },
         ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
+        in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
     )
 
 
-def _advice_on_loads(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
-    """Returns how to have more loads under way, for those that warps wait for most: of tiles, in other loops, or in no loop."""
+def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
+    """Returns where the loads are that warps wait for most, as `_AHEAD` names it."""
+    waiting = dict.fromkeys(_AHEAD, 0.0)
+    for site in loads:
+        copied = "copies" if feeds_shared_memory(evidence, site) else "loop"
+        where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
+        waiting[where] += evidence.charged[site]["long_scoreboard"]
+    return max(waiting, key=lambda where: waiting[where])
 
-    def waits_most_for(some: Collection[Site]) -> bool:
-        waiting = [(site in some, evidence.charged[site]["long_scoreboard"]) for site in loads]
-        return 2 * sum(wait for is_one, wait in waiting if is_one) >= sum(wait for _, wait in waiting)
 
-    if waits_most_for(turns):
-        return (
-            "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second "
-            "buffer in shared memory."
-        )
-    if waits_most_for({site for site in loads if evidence.innermost_loop(site)}):
-        return (
-            "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this "
-            "one computes."
-        )
-    return "Let each thread take several elements, and issue all of their loads before the first use."
+def _stages_text(evidence: Evidence) -> str:
+    stages = _find_stages(evidence)
+    return f", with `num_stages` of {stages}" if stages else ""
+
+
+def _find_stages(evidence: Evidence) -> int | None:
+    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None without such a loop.
+
+    A turn waits until no more groups of copies are under way than belong to the tiles after its own, and then copies one more tile.
+    """
+    for site in evidence.sites:
+        if site.instruction.name != "DEPBAR" or not (loop := evidence.innermost_loop(site)):
+            continue
+        inside = [one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop]
+        groups = sum(one.instruction.name == "LDGDEPBAR" for one in inside)
+        left = _LEFT_UNDER_WAY.search(site.instruction.text)
+        if groups and left:
+            return int(left[1], 16) // groups + 2
+    return None
 
 
 def _overlapped(evidence: Evidence, under_way: int) -> float:
@@ -173,7 +221,8 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
     following = _waiting_for_results(evidence, results)
     waiting = 100 * (evidence.time_of(following, "wait") + evidence.time_of(results, "short_scoreboard"))
-    if waiting:
+    # Where one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
+    if waiting and (evidence.find("registers") or 0.0) <= MOST_REGISTERS / 2:
         yield Candidate(
             "dependent-chain",
             f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
@@ -243,14 +292,23 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
     fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
+    weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
     yield Candidate(
         "barriers",
         f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
         fewer,
-        {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
+        weights,
         {"waiting_pct": 100 * waiting},
+        in_triton=_FEWER_TURNS_IN_TRITON if _are_of_tiles(evidence, weights) else _FEWER_REDUCTIONS_IN_TRITON,
     )
+
+
+def _are_of_tiles(evidence: Evidence, waiting: Mapping[Site, float]) -> bool:
+    """Returns whether warps wait for each other mostly in loops that multiply tiles, where barriers guard the tiles."""
+    of_tiles = {loop for site in evidence.of("tensor") if (loop := evidence.innermost_loop(site))}
+    there = sum(part for site, part in waiting.items() if evidence.innermost_loop(site) in of_tiles)
+    return there > sum(waiting.values()) / 2
 
 
 def _exchanging(evidence: Evidence) -> dict[Site, float]:
@@ -280,7 +338,7 @@ def _meets_in_banks(site: Site) -> bool:
     return (site.passes or 0.0) > _CONFLICTING * (site.ideal_passes or 0.0)
 
 
-def _waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
+def find_waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
     """Returns the part of the waiting at each barrier in which other warps of the block wait for the tile that they stage."""
     own = find_own_part(evidence)
     return {

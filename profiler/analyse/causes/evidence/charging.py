@@ -7,7 +7,6 @@ Without samples, the waiting by reason is divided among the instructions that ma
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits, charge
@@ -77,12 +76,11 @@ def charge_waits(
 def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Waits]:
     """Divides the waiting among the instructions that may cause it, by how often they ran: without samples, no more is known."""
     ran = {site: site.executed * _part_of_warps(site) for site in sites}
-    executed: Counter[str] = Counter()
+    executed: dict[str, float] = {}
     for site in sites:
-        executed[site.kind] += ran[site]  # type: ignore[assignment]
-    each: dict[str, dict[str, float]] = {
-        kind: {} for kind in executed
-    }  # of one execution, by kind and reason
+        executed[site.kind] = executed.get(site.kind, 0.0) + ran[site]
+    # Of one execution, by kind and reason.
+    each: dict[str, dict[str, float]] = {kind: {} for kind in executed}
     for reason, share in stalls.items():
         kinds = [
             kind for kind, count in executed.items() if count and kind in _SUSPECTED.get(reason, executed)

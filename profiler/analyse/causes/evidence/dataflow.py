@@ -12,17 +12,24 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import follow_loop, only_written, read_registers, written_registers
+from profiler.analyse.code.registers import (
+    REGISTER,
+    follow_loop,
+    only_written,
+    read_registers,
+    register_of,
+    written_registers,
+)
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
-_REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
-_CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
+_RESULTS = ("fp32", "fp64")
 _REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
 
 
@@ -52,7 +59,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
             one for one in loop.body if one.offset < site.instruction.offset
         ]
     for instruction in following:
-        if instruction.name in ("STS", "STSM") and held & set(_REGISTER.findall(instruction.operands[-1])):
+        if instruction.name in ("STS", "STSM") and held & set(REGISTER.findall(instruction.operands[-1])):
             return True
         sources = read_registers(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
@@ -137,6 +144,21 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
     return position in seen
 
 
+def follows_itself(evidence: Evidence) -> bool:
+    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
+
+    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
+    """
+    loops = set()
+    for store in evidence.of("global store"):
+        loop = evidence.innermost_loop(store)
+        if loop and has_fixed_address(evidence, store) == 0:
+            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
+            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
+    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
+    return inside > sum(evidence.waits_by_reason.values()) / 2
+
+
 def is_gathered(evidence: Evidence, site: Site) -> bool:
     """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
 
@@ -149,7 +171,7 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
         operands = writer.instruction.operands
         place, factor = scaled_by.get(writer.instruction.name, (0, ""))
         if writer.position < site.position and len(operands) > 3 and operands[place] == factor:
-            index = set(_REGISTER.findall(operands[-3]))
+            index = set(REGISTER.findall(operands[-3]))
             if any(
                 one.kind == "global load" and index & set(written_registers(one.instruction))
                 for one in sources_of(evidence, writer)
@@ -186,7 +208,7 @@ def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
 def address_registers(instruction: Instruction) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(instruction.text):
-        found |= set(_REGISTER.findall(address))
+        found |= set(REGISTER.findall(address))
     if ".64]" in instruction.text:
         found |= {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
     return frozenset(found)
@@ -260,26 +282,10 @@ def find_processing(evidence: Evidence) -> set[Site]:
     return found
 
 
-def find_block_independent(evidence: Evidence) -> list[Site]:
-    """Returns the code that every block runs on the same data, because it does not depend on the block.
-
-    An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
-    any does is the block's own work, with its counters.
-    """
-    alike: list[Site] = []
-    for sites in evidence.by_function.values():
-        loops = evidence.loops.get(sites[0].function, [])
-        depending = _depending_on_block(sites, loops)
-        own = [evidence.inside(loop) for loop in loops]
-        in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
-        alike += [site for site in sites if site not in depending and site not in in_loops]
-    return alike
-
-
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
-    writers, here = _nearest_writers(tuple(sites)), sites.index(site)
+    writers, here = _nearest_writers(tuple(sites)), place_of(sites, site)
     read = read_registers(site.instruction) - only_written(site.instruction)
     found = {writers(here, register) for register in read}
     return [
@@ -290,7 +296,7 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
 
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
-    address = set(_REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
+    address = set(REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
     wanted = [
         one
         for one in sources_of(evidence, site)
@@ -309,13 +315,10 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     return frozenset(found)
 
 
-def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    """Returns the instructions that depend on the block's index."""
-
-    def depends(site: Site, reads_dependent: bool) -> bool:
-        return reads_dependent or site.kind in _CHANGED_BY_OTHERS or "SR_CTAID" in site.instruction.text
-
-    return follow_results(sites, loops, depends)
+def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
+    """Returns the instructions whose result is stored."""
+    value = register_of(store.instruction.operands[-1])
+    return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
 
 
 def follow_results(

@@ -43,9 +43,8 @@ class Evidence:
     lookups_apart: tuple[Site, ...] = ()  # of constants, where the lanes of a warp look at different ones
     # Of loops that repeat an atomic until it succeeds: they end with the contention, and nothing else shortens them.
     retried: frozenset[Site] = frozenset()
-    wasted_dram: float = (
-        0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
-    )
+    # The part of device memory's traffic that no access needs, if each made its own trip to it.
+    wasted_dram: float = 0.0
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -176,21 +175,20 @@ class Evidence:
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
-        arriving = sum(self._arriving(site) for site in self.sites)
         held = sum((site.sectors or 0.0) - self._arriving(site) for site in sites)
-        return held / arriving if arriving else 0.0
+        return held / self._all_arriving if self._all_arriving else 0.0
 
     def _part_of_l2(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
-        arriving = sum(self._arriving(site) for site in self.sites)
-        return (
-            sum(part * self._arriving(site) for site, part in fractions.items()) / arriving
-            if arriving
-            else 0.0
-        )
+        arriving = sum(part * self._arriving(site) for site, part in fractions.items())
+        return arriving / self._all_arriving if self._all_arriving else 0.0
 
     def _arriving(self, site: Site) -> float:
         return (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
+
+    @cached_property
+    def _all_arriving(self) -> float:
+        return sum(map(self._arriving, self.sites))
 
     @cached_property
     def missing_l1(self) -> float:

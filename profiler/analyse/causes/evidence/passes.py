@@ -15,15 +15,13 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import written_registers
+from profiler.analyse.code.registers import REGISTER, is_predicate, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _BITS = 32
 _WORD = 1 << _BITS
 # Not the descriptor before it.
 _ADDRESS = re.compile(r"\[(U?R\d+)(?:\.64|\.U32)?(?:\+(-?0x[0-9a-f]+))?\](?!\[)")
-_NAMED = re.compile(r"U?R\d+")
-_PREDICATE = re.compile(r"!?U?P(T|\d+)")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
 _APART = 2**16
 _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
@@ -123,8 +121,8 @@ def _made_up(name: str) -> int:
 def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int] | None:
     """Returns the words that an instruction writes; None where it is none that addresses are made of."""
     name, *modifiers = instruction.opcode.removeprefix("U").split(".")
-    operands = [one for one in instruction.operands if not _PREDICATE.fullmatch(one)][1:]
-    if name in ("S2R", "S2UR", "LDC") and not _NAMED.search(operands[0]):
+    operands = [one for one in instruction.operands if not is_predicate(one)][1:]
+    if name in ("S2R", "S2UR", "LDC") and not REGISTER.search(operands[0]):
         return [_made_up(operands[0]), _made_up(f"{operands[0]} upper")]
     if name == "CS2R":
         return [0, 0] if operands[0] == "SRZ" else None
@@ -143,7 +141,7 @@ def _value(operand: str, registers: Mapping[str, int]) -> int | None:
     )
     if operand in ("RZ", "URZ"):
         return 0
-    if _NAMED.fullmatch(operand):
+    if REGISTER.fullmatch(operand):
         known = registers.get(operand)
         return None if known is None else sign * known
     if operand.startswith("c["):

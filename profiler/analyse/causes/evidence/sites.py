@@ -11,17 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from profiler.analyse.code.code import Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.metrics import LANES, STALLS_AS_SAMPLED
+from profiler.catalog.metrics import LANES, READY, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of, rows_labelled
-
-if TYPE_CHECKING:
-    pass
 
 Kind = Literal[
     "global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic", "tensor",
@@ -34,7 +31,7 @@ ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 _KINDS: tuple[tuple[str, Kind], ...] = (
-    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
+    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
     (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
     (r"LDS(\.|$)|LDSM", "shared load"),
     (r"STS(\.|$)|STSM|STAS", "shared store"),
@@ -91,7 +88,6 @@ _LOCAL_SECTORS = "memory_l2_theoretical_sectors_local"
 _COUNTED = frozenset(
     {_THREADS, _ACTING, _SECTORS, _IDEAL_SECTORS, _PASSES, _IDEAL_PASSES, _LOCAL_SECTORS}
 )  # fmt: skip
-_NOT_WAITING = ("selected", "not_selected")
 
 
 @dataclass(frozen=True)
@@ -269,6 +265,6 @@ def _described(
                 found[place] = (text, Counter())
             waits = found[place][1]
             for reason, count in stalls or ():
-                if reason not in _NOT_WAITING:
+                if reason not in READY:
                     waits[STALLS_AS_SAMPLED.get(reason, reason)] += count
     return found

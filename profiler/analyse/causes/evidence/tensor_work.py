@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.catalog.metrics import LANES
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # What one warp multiplies, as its opcode writes it; four warps execute a `wgmma` together, a quarter of its rows each.
 _OF_A_WARP = {
@@ -51,10 +51,14 @@ def count_uses(tensor: Iterable[Site], staged: Iterable[Site]) -> float | None:
     if not total or any(site.instruction.name in _UNCOUNTED for site in staged):
         return None
     size = sum(operand_bytes(site.opcode) * part for site, part in work.items()) / total
-    loaded = sum(
-        site.executed * (LANES if site.acting is None else site.acting) * site.width / 8 for site in staged
-    )
+    loaded = sum(map(_loaded_bytes, staged))
     return total / (loaded / size) if loaded else None
+
+
+def _loaded_bytes(site: Site) -> float:
+    """Returns what a load moves: less than its lanes ask for where a predicate of a copy fills their place with zeros."""
+    asked = site.executed * (LANES if site.acting is None else site.acting) * site.width / 8
+    return asked if site.ideal_sectors is None else min(asked, site.ideal_sectors * SECTOR_BYTES)
 
 
 def avoidable_part(tensor: Iterable[Site], capability: str | None) -> float:

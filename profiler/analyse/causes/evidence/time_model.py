@@ -57,9 +57,8 @@ class TimeModel:
 
     busy: Mapping[str, float]
     waits: Mapping[str, float]
-    avoidable: Mapping[str, float] = field(
-        default_factory=dict
-    )  # parts that no code needs, whatever causes them
+    # Parts that no code needs, whatever causes them.
+    avoidable: Mapping[str, float] = field(default_factory=dict)
     issuing: float = 0.0
     ready: float = 0.0
     starting: float = 0.0

@@ -22,12 +22,13 @@ from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
 from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.analyse.recording.triage import Triage
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
-from profiler.ask.show import show
+from profiler.ask.show import show, show_several
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import Failure, failure_json
@@ -45,16 +46,17 @@ share of the time, or by its change. Ask for one with its `kernel_name`. Each of
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot decide it, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
-which may be a hundred times as much. The remedy of an error may name an option of the command line: `--kernel-name` is \
+which may be a hundred times as much, and `brief` only the headline with what to doubt. The remedy of an error may name an option of the command line: `--kernel-name` is \
 the argument `kernel_name`."""
 
 _PARSER_EXIT_CODE = 2
+_MOST_SHOWN = 200  # recordings in one call
 
 LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
 Reference = Annotated[
     LongestText | int,
     Meta(
-        description="A kernel number of the ladder, a run's name or run_id, or the path of a .ncu-rep file as `list` gives it.",
+        description="Kernel number of the ladder, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.",
         examples=[6, "gemm-6", "before.ncu-rep"],
     ),
 ]
@@ -68,22 +70,22 @@ Nvtx = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Only the launches in NVTX ranges that match, as for kernel_name.",
+        description="Only launches in NVTX ranges that match.",
     ),
 ]
 RunSize = Annotated[
     LongestText | int,
-    Meta(
-        description="Use the newest run of this size, such as 2048 or 512x4096x1024; without it, the newest of any size."
-    ),
+    Meta(description="The newest run of this size, such as 2048 or 512x4096x1024, instead of any size."),
 ]
-LadderName = Annotated[
-    LongestText, Meta(description="The ladder that kernel numbers refer to; by default that of the server.")
+LadderName = Annotated[LongestText, Meta(description="The ladder of kernel numbers, if not the server's.")]
+GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU: a part of its name, such as h200.")]
+Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
+
+
+Brief = Annotated[
+    bool,
+    Meta(description="Return the headline alone, with what to doubt: 1 KB."),
 ]
-GpuName = Annotated[
-    LongestText, Meta(description="Use only runs recorded on this GPU, by a part of its name such as h200.")
-]
-Full = Annotated[bool, Meta(description="Return everything, instead of the most important 8 KB.")]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -106,6 +108,7 @@ class CompareInput(Input, frozen=True):
     force: Annotated[
         bool, Meta(description="Compare even recordings that were measured differently; the warnings stay.")
     ] = False
+    brief: Brief = False
 
 
 class LadderInput(Input, frozen=True):
@@ -134,13 +137,15 @@ class LadderInput(Input, frozen=True):
             description="Return instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds."
         ),
     ] = False
+    brief: Brief = False
 
 
 class ShowInput(Input, frozen=True):
-    source: Reference
+    source: Reference | Annotated[list[LongestText | int], Meta(min_length=2, max_length=_MOST_SHOWN)]
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
+    brief: Brief = False
 
 
 class SassInput(Input, frozen=True, kw_only=True):
@@ -171,6 +176,7 @@ class CheckInput(Input, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    brief: Brief = False
 
 
 class ListInput(Input, frozen=True):
@@ -203,15 +209,21 @@ def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
         size=given.size,
         other_kernel=given.other_kernel,
     )
-    return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric)
+    return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric, alone=given.brief)
 
 
 def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
     climb = climb_ladder(settings, given.size, given.set_param, given.view)
-    return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full)
+    return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full, alone=given.brief)
 
 
 def _show(given: ShowInput, settings: options.VerbSettings) -> str:
+    if isinstance(given.source, list):
+        sources = list(map(str, given.source))
+        found = show_several(
+            sources, settings, kernel_name=given.kernel_name, nvtx=given.nvtx, size=given.size
+        )
+        return json_answer(found, given.full, alone=given.brief)
     recording = show(
         str(given.source),
         settings,
@@ -221,7 +233,7 @@ def _show(given: ShowInput, settings: options.VerbSettings) -> str:
         timed=given.kernel_name is None,
         size=given.size,
     )
-    return json_answer(recording.finding, given.full)
+    return json_answer(recording.finding, given.full, alone=given.brief)
 
 
 def _sass(given: SassInput, settings: options.VerbSettings) -> str:
@@ -253,7 +265,7 @@ def _check(given: CheckInput, settings: options.VerbSettings) -> str:
         every=given.all,
         max_slower_pct=given.max_slower_pct,
     )
-    return json_answer(finding, given.full)
+    return json_answer(finding, given.full, alone=given.brief)
 
 
 @dataclass(frozen=True)
@@ -305,12 +317,10 @@ TOOLS = (
     Tool(
         "compare",
         "Compare two kernels",
-        "Says what changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
-        "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to "
-        "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second; executed "
-        "instructions by opcode; the changed loads of the hot loop. For runs that were only timed, gives the speedup, "
-        "and how close each comes to the reference. Use it for every question about a difference, and instead of two calls "
-        "of `show`.",
+        "Says what changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval, "
+        "split into instructions, issue rate, stalls and clock, or bytes moved; the metrics that changed, each with interval and "
+        "verdict; what binds the second; the instructions and loads that changed. Of runs that were only timed, the speedup, and "
+        "how close each comes to the reference. Use it for every question about a difference, instead of two calls of `show`.",
         CompareInput,
         (ComparisonFinding, Comparisons),
         _compare,
@@ -320,7 +330,7 @@ TOOLS = (
         "Every rung of a ladder",
         "Shows a series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
         "counters, the change from the rung it follows with its verdict, and what binds each. `missing` lists the rungs that "
-        "the answer lacks, and why. Use it for an overview, and to find the step to look into with `compare`.",
+        "the answer lacks, and why. Use it to find the step to look into with `compare`.",
         LadderInput,
         (LadderFinding, IdeasFinding),
         _ladder,
@@ -329,10 +339,10 @@ TOOLS = (
         "show",
         "One recording",
         "Shows one recording: where it comes from and how it was measured, its metrics with their spread, what binds "
-        "it with the figures that say so, and Nsight Compute's own findings; for a run of timings, its times. Use it when "
-        "there is nothing to compare with.",
+        "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Of a list of "
+        "recordings, shows all kernels, the longest first, with cause and likely saving: where to begin.",
         ShowInput,
-        (Sheets, TimingSheet),
+        (Sheets, TimingSheet, Triage),
         _show,
     ),
     Tool(
@@ -340,7 +350,7 @@ TOOLS = (
         "Machine code of hot loops",
         "Shows the machine code of a kernel's hot loop, or of two: instructions and FMAs per iteration, opcodes with counts, "
         "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
-        "instructions or stalls changed and the question is how the code differs.",
+        "instructions or stalls changed.",
         SassInput,
         (MachineCode,),
         _sass,

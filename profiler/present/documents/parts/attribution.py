@@ -199,6 +199,7 @@ def attribution_title(attribution: findings.Attribution) -> str:
 
 
 def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
+    """Returns what a reader must know of the factors: what some of them mean, and what could not be known."""
     missing = comparison.attribution_missing
     notes = [_closure(attribution), _MEANING]
     if any(factor.name == "instructions" for factor in attribution.factors):

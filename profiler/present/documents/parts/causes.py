@@ -37,9 +37,8 @@ _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SAVING_WIDTH = len("limit")
 _SAID_ABOVE = "Why and what to try stand above."
-_Bound = tuple[
-    int, str
-]  # the most that is saved in percent, and the resource that needs the rest of the time
+# The most that is saved in percent, and the resource that needs the rest of the time.
+_Bound = tuple[int, str]
 
 
 def headline_blocks(headline: Headline | None) -> Section:
@@ -113,9 +112,8 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
     undecided = comparison.causes_undecided
-    if not (
-        kept or comparison.causes_gone or comparison.causes_new or undecided
-    ):  # none, or not known on one side
+    # Neither side has a cause, or which causes one of them has is not known.
+    if not (kept or comparison.causes_gone or comparison.causes_new or undecided):
         return cause_blocks(causes, unseen, said, full=full, what=of_it)
     rows = [
         ("gone", comparison.causes_gone),

@@ -190,10 +190,8 @@ def _records(
 
 
 _WORTH_A_REASON = 1.0  # percent of the samples
-_ROOMS = {
-    1: (72, 4),
-    2: (48, 2),
-}  # characters of a source line and opcodes of it, of one kernel and of each of two
+# Characters of a source line and opcodes of it, of one kernel and of each of two.
+_ROOMS = {1: (72, 4), 2: (48, 2)}
 _COLUMNS = (
     CodeColumn("samples", is_right=True, gives_way=1),
     CodeColumn("line", is_right=True),

@@ -1,0 +1,48 @@
+"""Surveys a function in a fresh process: it is called until it is settled, timed and verified, and its kernels are listed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profiler.errors import ResultWrong
+from profiler.measure.functions.activity import LaunchedKernel
+from profiler.measure.functions.here import FunctionDevice
+from profiler.measure.functions.plan import FunctionPlan
+from profiler.measure.rungs import program
+from profiler.measure.rungs.timing import Timed, parse_timings
+from profiler.measure.rungs.verify import parse_check
+from profiler.measure.tools.clocks import sampled_clocks
+from profiler.measure.tools.exit_codes import EXIT_WRONG
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that are not put back."""
+
+    calls: int
+    kernels: tuple[LaunchedKernel, ...]
+    relative_error: float | None
+    timed: Timed
+    left_out: int
+
+
+def survey_function(device: FunctionDevice, job: program.RungJob, plan: FunctionPlan) -> Survey:
+    """Lets compilation and autotuning end, times the function, and refuses a wrong result."""
+    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
+        finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
+    line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
+    if line is None:
+        raise program.output_invalid(job, finished, "no line about its kernels")
+    checked = parse_check(job, finished)
+    if checked.error is not None and plan.verify:
+        raise ResultWrong(
+            f"{job.label} computes a wrong result: relative error {checked.relative_error:.1e}, at most "
+            f"{checked.threshold:.1e} allowed, seed {job.seed}"
+            if checked.relative_error is not None and checked.threshold is not None
+            else f"{job.label} computes a wrong result, seed {job.seed}",
+            remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
+        )
+    kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
+    return Survey(
+        line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks), line["left_out"]
+    )

@@ -1,0 +1,31 @@
+"""The meaning of the exit codes of a rung's program, as `kernels/README.md` defines them.
+
+0: done; 3: a shape that the rung cannot run; 4: a wrong result; 6: out of device memory. Every other code is a failure.
+"""
+
+from __future__ import annotations
+
+import re
+
+from profiler.errors import DeviceMemoryFull, GpuNotFound, ProfError, ProgramFailed, ResultWrong, ShapeRefused
+
+EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
+NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
+_NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
+
+
+def program_failure(label: str, exit_code: int | None, how: str, details: list[str]) -> ProfError:
+    """Returns the error that an exit code stands for; `exit_code` is None for a program without such codes.
+
+    `details` holds the command and the last lines that it printed.
+    """
+    printed = "\n".join(details[1:])
+    if exit_code == EXIT_MEMORY or NO_MEMORY.search(printed):
+        return DeviceMemoryFull(f"{label}: out of device memory", details=details)
+    if exit_code == EXIT_SHAPE:
+        return ShapeRefused(f"{label}: the program refuses this shape", details=details)
+    if exit_code == EXIT_WRONG:
+        return ResultWrong(f"{label}: the program says that its result is wrong", details=details)
+    if _NO_DEVICE.search(printed):
+        return GpuNotFound(f"{label}: the program sees no GPU", details=details)
+    return ProgramFailed(f"{label} failed ({how})", details=details)

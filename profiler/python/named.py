@@ -1,0 +1,50 @@
+"""What a caller of the Python interface may give for a recording, its runs or a ladder, and what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from profiler.analyse.ladder.climb import Climb
+from profiler.ask.ladder import find_climb
+from profiler.ask.named.ladders import open_ladder
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.python.recordings import open_existing
+from profiler.store.runs.run_store import Run, RunStore
+
+
+def store_of(runs: RunStore | str | Path) -> RunStore:
+    """Returns the store, or the one in this folder or at this URL, which must exist."""
+    return runs if isinstance(runs, RunStore) else open_existing(runs)
+
+
+def run_of(recording: Run | str | int | Path) -> Run:
+    """Returns the run, or the one that this name, number, id or path means."""
+    if isinstance(recording, (str, int, Path)):
+        return open_named([str(recording)], Settings(), timed=True)[0]
+    if not isinstance(recording, Run):
+        raise TypeError(
+            f"{recording!r} is no recording: give the path of a report, the name, number or id of a run, or what "
+            "`profiler.measure` or `profiler.read` returned"
+        )
+    return recording
+
+
+def reference_of(recording: Run | RunStore | str | int | Path) -> str:
+    """Returns how a command would name the recording, or the folder of runs."""
+    if isinstance(recording, RunStore):
+        return str(recording.root)
+    return str(recording if isinstance(recording, (str, int, Path)) else run_of(recording).path)
+
+
+def climb_of(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:
+    """Returns the runs of a ladder's rungs at one workload and on one GPU."""
+    settings = replace(settings_of(name, runs), gpu=gpu)
+    return find_climb(runs, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
+
+
+def settings_of(ladder: str, runs: RunStore) -> Settings:
+    """Returns the settings of a question about this ladder."""
+    return Settings(runs=runs.root, ladder=ladder, ladder_given=True)

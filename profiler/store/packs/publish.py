@@ -1,0 +1,151 @@
+"""Puts finished packs in place and removes what they replace: by renames in a folder, by requests on an object store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from profiler.errors import StoreNotWritable
+from profiler.store.packs.layout import PACK_FILE, REPORTS_FOLDER, is_pack
+from profiler.store.packs.write import PackWriter
+from profiler.store.remote.objects import ObjectPlace
+from profiler.store.remote.places import Place
+from profiler.store.runs.commit import Staging, flush
+from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.runs.run_id import RunId, id_time
+
+# For so long, a reader that listed the folder just before the pack appeared still finds the runs.
+_GRACE_S = 0.1
+_AT_ONCE = 16  # files that are uploaded or copied at once
+_UNFINISHED_DAYS = 1  # after so long without a `pack.json`, nobody writes a pack any more
+
+
+class FolderPublisher:
+    """Publishes in a folder. `Staging` has removed what a killed call left."""
+
+    def __init__(self, place: Place, staging: Staging) -> None:
+        self._root = place.local
+        self._staging = staging
+
+    def has(self, name: str) -> bool:
+        """Returns whether the place has a file with this name."""
+        return (self._root / name).exists()
+
+    def tidy(self, packed: Iterable[str]) -> None:
+        pass
+
+    def publish(self, writer: PackWriter) -> str:
+        """Puts the pack in place, whole, and returns its name."""
+        folder = writer.folder
+        if writer.reports:
+            (folder / REPORTS_FOLDER).mkdir()
+        for name, source in writer.reports.items():
+            _link(self._root / source, folder / name)
+        if writer.reports:
+            flush(folder / REPORTS_FOLDER)
+        name = writer.close()
+        self._staging.add(folder, name)
+        time.sleep(_GRACE_S)
+        return name
+
+    def remove(self, folders: Sequence[str]) -> None:
+        """Removes runs and packs. Each disappears from listings at once, and from the disk after that."""
+        self._staging.take_away(folders)
+
+
+class ObjectPublisher:
+    """Publishes on an object store: `pack.json` goes last when a pack is added, and first when it is removed."""
+
+    def __init__(self, place: ObjectPlace, staging: Staging) -> None:
+        self._place = place
+        self._staging = staging
+        self._files = place.files()
+
+    def has(self, name: str) -> bool:
+        return name in self._files
+
+    def tidy(self, packed: Iterable[str]) -> None:
+        """Removes what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
+        oldest = id_time(datetime.now(UTC) - timedelta(days=_UNFINISHED_DAYS))
+        held = set(packed)
+        left: list[str] = []
+        for folder, names in self._folders().items():
+            if is_pack(folder) and f"{folder}/{PACK_FILE}" not in names:
+                left += names if folder.split("-")[1] < oldest else []
+            elif folder in held and f"{folder}/{MANIFEST_FILE}" not in names:
+                left += names
+        self._place.remove(left)
+
+    def publish(self, writer: PackWriter) -> str:
+        name = writer.close()
+        files = [path for path in writer.folder.iterdir() if path.name != PACK_FILE]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(lambda path: self._place.put_file(f"{name}/{path.name}", path), files))
+            copies = writer.reports.items()
+            list(threads.map(lambda copy: self._place.copy(copy[1], f"{name}/{copy[0]}"), copies))
+        self._place.put(f"{name}/{PACK_FILE}", (writer.folder / PACK_FILE).read_bytes())
+        there = self._place.files(f"{name}/")
+        wanted = {f"{name}/{path.name}": path.stat().st_size for path in files}
+        wanted |= {f"{name}/{report}": self._files[source] for report, source in copies}
+        if any(there.get(one) != size for one, size in wanted.items()):
+            raise StoreNotWritable(f"{self._place.shown(name)}: not all of its files are there as written")
+        self._staging.discard(writer.folder)
+        self._files |= there
+        return name
+
+    def remove(self, folders: Sequence[str]) -> None:
+        first = [f"{folder}/{PACK_FILE if is_pack(folder) else MANIFEST_FILE}" for folder in folders]
+        self._place.remove(first)
+        gone, by_folder = set(first), self._folders()
+        self._place.remove(
+            [name for folder in folders for name in by_folder.get(folder, ()) if name not in gone]
+        )
+
+    def _folders(self) -> dict[str, list[str]]:
+        folders: dict[str, list[str]] = {}
+        for name in self._files:
+            folders.setdefault(name.partition("/")[0], []).append(name)
+        return folders
+
+
+PackPublisher = FolderPublisher | ObjectPublisher
+
+
+def publisher_for(place: Place, staging: Staging) -> PackPublisher:
+    return (
+        ObjectPublisher(place, staging) if isinstance(place, ObjectPlace) else FolderPublisher(place, staging)
+    )
+
+
+def stored_files(place: Place) -> dict[str, int]:
+    """Returns every file of runs and packs, with its size in bytes."""
+    if isinstance(place, ObjectPlace):
+        return place.files()
+    found: dict[str, int] = {}
+    for folder in place.names():
+        if RunId.parse(folder) is None and not is_pack(folder):
+            continue
+        for parent, _, names in os.walk(place.local / folder):
+            for name in names:
+                path = os.path.join(parent, name)
+                found[os.path.relpath(path, place.local)] = os.path.getsize(path)
+    return found
+
+
+def _link(source: Path, target: Path) -> None:
+    """Gives a file a second name, which costs nothing; copies it where it is a link, or the file system has no such names."""
+    try:
+        if not source.is_symlink():  # from another folder, a relative one would lead elsewhere
+            os.link(source, target)
+            return
+    except FileExistsError:
+        return
+    except OSError:
+        pass
+    shutil.copyfile(source, target)
+    flush(target)
