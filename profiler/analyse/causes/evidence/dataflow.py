@@ -27,7 +27,7 @@ COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _RESULTS = ("fp32", "fp64")
-_REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
+_REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
 
 
 _staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
