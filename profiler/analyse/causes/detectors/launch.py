@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_lonely_loads
-from profiler.analyse.causes.evidence.dataflow import (
-    find_block_independent,
-    find_repeated_loads,
-    follows_itself,
-)
+from profiler.analyse.causes.evidence.block_sharing import find_block_independent
+from profiler.analyse.causes.evidence.dataflow import find_repeated_loads, follows_itself
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -100,7 +97,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
-    if _is_held_back(evidence):
+    # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
+    if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.

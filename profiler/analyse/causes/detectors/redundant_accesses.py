@@ -92,7 +92,7 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
         site: part
         for site in evidence.of("global store")
         if (_place(site), evidence.innermost_loop(site)) in places
-        and (part := _overwritten(evidence, site)) > 0
+        and (part := part_overwritten(evidence, site)) > 0
         and not _is_read_past_barrier(evidence, site)
     }
 
@@ -275,7 +275,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         site: part
         for site in evidence.of("global store")
         if ".STRONG" not in site.opcode
-        and (part := _overwritten(evidence, site)) > 0
+        and (part := part_overwritten(evidence, site)) > 0
         and not _is_read_meanwhile(evidence, site)
     }
     if repeated:
@@ -313,7 +313,7 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     return held
 
 
-def _overwritten(evidence: Evidence, store: Site) -> float:
+def part_overwritten(evidence: Evidence, store: Site) -> float:
     """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
 
     The compiler may have unrolled some of the turns, or all.
@@ -329,7 +329,7 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
     copies: list[Site] = []
     for site in evidence.around(store):
         if (
-            site.kind == "global store"
+            site.kind == store.kind
             and _place(site) == _place(store)
             and site.instruction.predicate == store.instruction.predicate
         ):
