@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import redundant_accesses
+from profiler.analyse.causes.detectors import global_memory
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -77,5 +77,5 @@ def test_loads_that_l2_serves_to_several_blocks_are_made_once_by_one_that_comput
         "l2_sectors": 160 * l1_misses,
     }
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures=figures, grid=64)
-    found = [one for one in redundant_accesses.detect_redundant_loads(evidence) if "blocks load" in one.sentence]  # fmt: skip
+    found = list(global_memory.detect_served_by_l2(evidence))
     assert [one.effect.waits["long_scoreboard"] for one in found] == ([] if saved is None else [pytest.approx(saved)])  # fmt: skip

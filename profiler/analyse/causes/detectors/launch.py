@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
-from profiler.analyse.causes.evidence.dataflow import (
-    find_block_independent,
-    find_repeated_loads,
-    follows_itself,
-)
+from profiler.analyse.causes.evidence.block_sharing import find_block_independent
+from profiler.analyse.causes.evidence.dataflow import find_repeated_loads, follows_itself
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -102,7 +99,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
-    if _is_held_back(evidence):
+    # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
+    if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
@@ -131,7 +129,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    unexplained = max(0.0, missing - no_block)
+    # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
+    unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (
         between - no_block,
         unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
@@ -200,16 +199,18 @@ def _find_idle_warps(evidence: Evidence) -> float:
 def _worth_of_places(evidence: Evidence) -> float:
     """Returns the part of the time between blocks that is saved where threads go on instead.
 
-    Warps that fill the places between blocks wait for memory as the others do, and its queue grows with them: in five kernels on an
+    Warps that fill the places between blocks queue for memory as the others do, and its queue grows with them: in five kernels on an
     H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
-    In these, places are empty only for as long as it takes to fill one. Where blocks also queue to be launched, memory is not what
-    they wait for, and with fewer blocks the queue is gone.
+    Its latency they hide. In these kernels, places are empty only for as long as it takes to fill one. Where blocks also queue to be
+    launched, memory is not what they wait for, and with fewer blocks that queue is gone.
     """
-    places = evidence.model.places
-    queued = places.launching * max(0.0, places.empty - places.refilling)
-    filled = places.refilling * max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
-    empty = queued + places.refilling
-    return (queued + filled) / empty if empty else max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
+    model = evidence.model
+    latency = model.places.unloaded.get("long_scoreboard", 0.0)
+    for_memory = model.life_share(*_FOR_MEMORY) - latency * model.life_share("long_scoreboard")
+    worth = max(0.0, 1 - for_memory)
+    for_launch = model.places.launching * max(0.0, model.places.empty - model.places.refilling)
+    empty = for_launch + model.places.refilling
+    return (for_launch + worth * model.places.refilling) / empty if empty else worth
 
 
 def _is_short_lived(evidence: Evidence) -> bool:

@@ -33,7 +33,7 @@ _ADDED = re.compile(r"\+(-?0x[0-9a-f]+)\]")
 _OFFSET = re.compile(r"\+-?0x|\](?!\[)|$")  # of an address, after its registers, or their end
 OFTEN = 2.0  # each byte is loaded at least twice
 _UNROLLED = 4.0  # turns of a loop by the compiler
-_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # A sector holds eight words: the stores of a warp that fill more than one go to several addresses.
 _SEVERAL_SECTORS = 1.5
 _NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
@@ -64,7 +64,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             "Keep the value in a register while the loop runs, and store it once, after the loop."
             if is_kept
             else "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            _without_loads(evidence, fixed | stored),
+            without_loads(evidence, fixed | stored),
             {site: site.executed for site in fixed},
             in_triton="Load the value once, before the loop, and keep it in a variable.",
         )
@@ -75,13 +75,12 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
             "several results from it.",
-            _without_hits(evidence, loads, 1 - 1 / min(times, _MOST_REUSE)),
+            _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE)),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
             in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
             "columns, and a row that is read several times kept as one block.",
         )
-        yield from _find_served_by_l2(evidence, loads)
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
 
@@ -93,7 +92,7 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
         site: part
         for site in evidence.of("global store")
         if (_place(site), evidence.innermost_loop(site)) in places
-        and (part := _overwritten(evidence, site)) > 0
+        and (part := part_overwritten(evidence, site)) > 0
         and not _is_read_past_barrier(evidence, site)
     }
 
@@ -106,7 +105,7 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     """
     if not (later := find_later_passes(evidence)):
         return
-    fewer = _without_loads(evidence, dict.fromkeys(later, 1.0))
+    fewer = without_loads(evidence, dict.fromkeys(later, 1.0))
     again, others = (
         sum(site.ideal_sectors or 0.0 for site in evidence.of("global load") if (site in later) == is_later)
         * SECTOR_BYTES
@@ -141,7 +140,7 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of no longer executing these parts of the loads.
 
     Loads that are issued together are waited for once. While others of them stay, so does the latency, and only queues get shorter.
@@ -178,7 +177,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
     again = min(delivered / different, blocks) if different else blocks
     fewer = _without_repeated(
-        evidence, {site: 1 - 1 / min(count, _MOST_REUSE) for site, count in shared.items()}
+        evidence, {site: 1 - 1 / min(count, MOST_REUSE) for site, count in shared.items()}
     )
     yield Candidate(
         "redundant-global-loads",
@@ -194,39 +193,14 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     )
 
 
-def _find_served_by_l2(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
-    """Yields loads that several blocks repeat and that L2 serves to each, such as the keys of a group of heads.
-
-    A block that computes for several of these blocks loads their data once. What L1 holds is not counted: one block uses it again.
-    """
-    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site, True)) > 1}
-    requested, of_shared = (sum(site.sectors or 0.0 for site in sites) for sites in (loads, shared))
-    # What few of the loads ask for is found in L2 beside what the others wait for.
-    if not shared or 2 * of_shared < requested:
-        return
-    missing = evidence.missing_l1
-    blocks = sum((site.sectors or 0.0) * count for site, count in shared.items()) / of_shared
-    again = {site: missing * (1 - 1 / min(count, _MOST_REUSE)) for site, count in shared.items()}
-    yield Candidate(
-        "redundant-global-loads",
-        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block: L2 serves "
-        f"{100 * missing * of_shared / requested:.0f} % of what loads request, to one block after the other.",
-        "Let a block compute for several of the blocks that load the same data, such as all heads of a group, and load it once for all.",
-        _without_loads(evidence, again),
-        {site: site.sectors or 0.0 for site in shared},
-        {"blocks_alike": blocks},
-        in_triton="Let a program compute for several of the programs that load the same data, such as all heads of a group, and load it once for "
-        "all (another dimension of its block, which `tl.dot` can multiply).",
-    )
-
-
 def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1.
 
     Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
-    hits = (evidence.find("l1_hit_pct") or 0.0) / 100
+    held = _held_for_neighbours(evidence)
+    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held)
     fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
@@ -240,6 +214,27 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
         },
         lighter={"long_scoreboard": queued},
     )
+
+
+def _held_for_neighbours(evidence: Evidence) -> float:
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, as of a struct.
+
+    That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    """
+    loads = evidence.of("global load")
+    apart: dict[object, list[Site]] = {}
+    for site in loads:
+        if site.excess_sectors > site.executed:  # neighbours touch one sector too many at most
+            place = base_of(site), evidence.innermost_loop(site), site.executed
+            apart.setdefault(place, []).append(site)
+    held = 0.0
+    for words in apart.values():
+        different = len({offset_of(site) // SECTOR_BYTES for site in words})
+        touched = sum(site.sectors or 0.0 for site in words)
+        unused = sum(site.excess_sectors for site in words)
+        held += min(unused, (1 - different / len(words)) * touched)
+    looked_up = sum(site.sectors or 0.0 for site in loads)
+    return held / looked_up if looked_up else 0.0
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
@@ -280,7 +275,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         site: part
         for site in evidence.of("global store")
         if ".STRONG" not in site.opcode
-        and (part := _overwritten(evidence, site)) > 0
+        and (part := part_overwritten(evidence, site)) > 0
         and not _is_read_meanwhile(evidence, site)
     }
     if repeated:
@@ -318,7 +313,7 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     return held
 
 
-def _overwritten(evidence: Evidence, store: Site) -> float:
+def part_overwritten(evidence: Evidence, store: Site) -> float:
     """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
 
     The compiler may have unrolled some of the turns, or all.
@@ -334,7 +329,7 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
     copies: list[Site] = []
     for site in evidence.around(store):
         if (
-            site.kind == "global store"
+            site.kind == store.kind
             and _place(site) == _place(store)
             and site.instruction.predicate == store.instruction.predicate
         ):

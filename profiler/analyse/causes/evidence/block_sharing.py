@@ -1,7 +1,6 @@
-"""Finds what several blocks load: the same data, or parts of the same sectors.
+"""Finds what several blocks repeat or share: loads of the same data, parts of the same sectors, and code on the same data.
 
-The same data is where addresses do not depend on every dimension of the grid.
-
+Addresses of the same data do not depend on every dimension of the grid.
 In a product, the rows of A depend on one index of the block and the columns of B on the other, so that all blocks along the
 other dimension load the same. So do blocks whose index is divided, such as the heads of a group that share keys and values.
 """
@@ -10,12 +9,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.evidence.dataflow import COMPUTED, address_registers, find_writers, place_of
+from profiler.analyse.causes.evidence.dataflow import (
+    CHANGED_BY_OTHERS,
+    COMPUTED,
+    address_registers,
+    find_writers,
+    follow_results,
+    place_of,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
@@ -153,3 +160,28 @@ def _exchanges(evidence: Evidence) -> list[Site]:
     barriers = evidence.of("barrier")
     shuffles = [site for site in evidence.of("mio") if site.instruction.name == "SHFL"]
     return [*barriers, *shuffles, *evidence.of(*SHARED)] if barriers else []
+
+
+def find_block_independent(evidence: Evidence) -> list[Site]:
+    """Returns the code that every block runs on the same data, because it does not depend on the block.
+
+    An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
+    any does is the block's own work, with its counters.
+    """
+    alike: list[Site] = []
+    for sites in evidence.by_function.values():
+        loops = evidence.loops.get(sites[0].function, [])
+        depending = _depending_on_block(sites, loops)
+        own = [evidence.inside(loop) for loop in loops]
+        in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
+        alike += [site for site in sites if site not in depending and site not in in_loops]
+    return alike
+
+
+def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
+    """Returns the instructions that depend on the block's index."""
+
+    def depends(site: Site, reads_dependent: bool) -> bool:
+        return reads_dependent or site.kind in CHANGED_BY_OTHERS or "SR_CTAID" in site.instruction.text
+
+    return follow_results(sites, loops, depends)
