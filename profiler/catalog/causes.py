@@ -84,7 +84,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-global-loads",
             "The same data is loaded from global memory many times, and served by the caches.",
             "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
-            "a load whose address does not change in the loop that repeats it; or a loop that reads, from the same address on, what a loop before it has read.",
+            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; or addresses that several blocks compute alike.",
             "A naive matrix product loads each element of A once for each column of the result.",
             "Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
             ("dram", "fma", "tensor", "fp64"),
@@ -116,7 +116,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "atomic-contention",
             "Many threads update the same few addresses atomically, and wait for each other.",
-            "Share of the waiting that atomics are blamed for, and the passes that each needs.",
+            "Share of the waiting that atomics and the fences around them are blamed for, and the passes that each needs.",
             "A histogram in global memory with few bins.",
             "Add up inside the warp or block first (shuffles, a histogram in shared memory, several copies), then update once.",
             ("dram", "tensor"),
@@ -307,7 +307,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "too-little-work-a-thread",
             "Each thread does so little that starting it, its block and its addresses is most of the work.",
-            "Instructions for each warp, and the part that only prepares.",
+            "Instructions for each warp, the part that only prepares, warps that store nothing, and how long blocks queue to be launched.",
             "One addition a thread over a large array.",
             "Let each thread take several elements (a grid-stride loop or wider accesses).",
             ("dram", "tensor", "fp64"),
