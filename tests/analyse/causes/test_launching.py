@@ -61,6 +61,4 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
     (candidate,) = launch.detect_little_work(evidence)
     assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
-    assert launch._find_idle_warps(evidence) == pytest.approx(
-        idle
-    )  # private: its effect is beside that of larger blocks
+    assert launch.find_idle_warps(evidence) == pytest.approx(idle)

@@ -163,7 +163,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         if site.kind not in ("barrier", "control") and site not in repeated
     ]
     # Blocks can do more each until the GPU is filled twice only.
-    idle = _find_idle_warps(evidence)
+    idle = find_idle_warps(evidence)
     kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
     kept |= dict.fromkeys(alike, (1 - idle) * _SOME_WAVES / waves)
     fewer = evidence.without({site: 1 - part for site, part in kept.items()})
@@ -180,7 +180,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _find_idle_warps(evidence: Evidence) -> float:
+def find_idle_warps(evidence: Evidence) -> float:
     """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
 
     Triton gives such warps the elements of others, where a block has fewer elements than threads.
