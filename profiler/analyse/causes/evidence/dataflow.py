@@ -215,7 +215,7 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
 
 
 def place_of(sites: Sequence[Site], site: Site) -> int:
-    """Returns the position of an instruction among those of its function that ran."""
+    """Returns the position of an instruction among those of its function, or of a loop, that ran."""
     return bisect_left(sites, site.position, key=lambda one: one.position)
 
 
