@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     find_address_work,
+    find_writers,
     is_carried,
     is_chased,
+    place_of,
     predicates_in,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import read_registers, written_registers
 
 _COMPUTING: tuple[Kind, ...] = (
@@ -32,16 +36,21 @@ _COMPUTING: tuple[Kind, ...] = (
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
-_TESTS = ("ISETP", "UISETP")
+_TESTS = ("ISETP", "UISETP", "PLOP3")
+_LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
+_PREPARING: tuple[Kind, ...] = ("integer", "other")
+# A loop of fewer turns ends more often than it goes back, such as behind the copies that the compiler made of it: no loop to unroll.
+_FEW_TURNS = 2.0
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names the innermost loops that execute most, if counting and branching are an eighth of them or more."""
-    inside = _hot_loops(evidence)
+    nests = find_nests(evidence)
+    inside = _hot_loops(evidence, nests)
     if not inside:
         return
     addresses = find_address_work(evidence)
-    keeping = [site for loop in inside for site in _keeping(loop)]
+    keeping = [site for loop in inside for site in nests.get(loop[0]) or _keeping(loop)]
     known = set(keeping)
     sites = [site for loop in inside for site in loop]
     keeping += [
@@ -59,27 +68,129 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     of_turns = evidence.waiting_for(turns | dict.fromkeys(keeping, EIGHTFOLD), "wait", "short_scoreboard")
     waits = {reason: max(of_turns.get(reason, 0.0), waits.get(reason, 0.0)) for reason in of_turns | waits}
     size, longest = min(map(len, inside)), max(map(len, inside))
+    few = any(loop[0] in nests for loop in inside)
     yield Candidate(
         "loop-overhead",
         f"{share:.0f} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
-        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address.",
-        "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
+        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
+        + " A loop inside it makes few turns each time that it begins."
+        * few,
+        "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
+        "needs no tests and no indices."
+        if few
+        else "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
         Effect(fewer.resources, {**fewer.waits, **waits}),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
+        in_triton="Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it."
+        if few
+        else "",
     )
 
 
-def _hot_loops(evidence: Evidence) -> list[list[Site]]:
+def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list[list[Site]]:
     """Returns the innermost loops that spend an eighth on themselves, or more than after unrolling them, if together they are more than half of
-    what is executed."""
+    what is executed. A nest, by its first instruction, is as one loop, of which others are parts."""
+    whole = [evidence.around(site) for site in nests]
+    parts = {site for nest in whole for site in nest}
     short = [
         inside
         for inside in find_innermost_loops(evidence)
-        if len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
+        if parts.isdisjoint(inside) and len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
     ]
+    short += [nest for nest in whole if len(nests[nest[0]]) >= (1 - EIGHTFOLD) * len(nest)]
     executed = sum(site.executed for inside in short for site in inside)
     return short if executed > evidence.executed / 2 else []
+
+
+def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
+    """Returns loops whose inner loops hardly go back, by their first instruction: what keeps all of these going.
+
+    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, it tests before each and after
+    its copies what is left, and computes where each begins, as often as the outer loop goes round. A number of turns that comes from
+    loaded data, or that the outer loop counts up, is another in each turn of it.
+    """
+    found = {}
+    for loops in evidence.loops.values():
+        for outer in loops:
+            inner = [one for one in _within(outer, loops) if evidence.inside(one)]
+            # An outer loop that begins where an inner one does would prepare nothing.
+            if not inner or any(_within(one, inner) or one.start == outer.start for one in inner):
+                continue
+            inside = evidence.inside(outer)
+            of_data = _of_data(inside)
+            if all(_is_short(evidence, evidence.inside(one), inside, of_data) for one in inner):
+                found[inside[0]] = _keeping_nest(evidence, inside, of_data)
+    return found
+
+
+def _within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
+    return [one for one in loops if one is not outer and outer.start <= one.start and one.end <= outer.end]
+
+
+def _is_short(evidence: Evidence, inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]) -> bool:
+    """Returns whether an inner loop makes few turns, and as many in each turn of the loop around it."""
+    if inner[-1].executed >= _FEW_TURNS * nest[0].executed:
+        return False
+    leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
+    read = frozenset().union(*(sources_read(site) for site in leading))
+    counted_up = any(
+        is_carried(evidence, site) and not read.isdisjoint(written_registers(site.instruction))
+        for site in set(nest).difference(inner)
+    )
+    return leading.isdisjoint(of_data) and not counted_up
+
+
+def _keeping_nest(evidence: Evidence, nest: Sequence[Site], of_data: Set[Site]) -> list[Site]:
+    """Returns the branches of a nest, their tests, what looks constants up by an index, and all that is computed for these.
+
+    With a known number of turns, constants are operands of the arithmetic.
+    """
+    by_data = frozenset().union(*(_predicates(site) for site in of_data))
+    branches = [
+        site
+        for site in nest
+        if site.instruction.name == "BRA" and by_data.isdisjoint(predicates_in(site.instruction.text))
+    ]
+    lookups = [site for site in nest if site not in of_data and _LOOKED_UP.search(site.instruction.text)]
+    computed = _lead_to(evidence, [*_tests_of(nest, branches), *lookups], nest)
+    kept = {*branches, *(site for site in computed if site not in of_data)}
+    return [site for site in nest if site in kept]
+
+
+def _tests_of(inside: Sequence[Site], branches: Sequence[Site]) -> list[Site]:
+    """Returns the tests on which these branches depend, also by way of other tests."""
+    tests = []
+    wanted: frozenset[str] = frozenset()
+    for site in reversed(inside):
+        if site in branches:
+            wanted |= predicates_in(site.instruction.text)
+        elif site.instruction.name in _TESTS and not wanted.isdisjoint(_predicates(site)):
+            wanted -= _predicates(site)
+            wanted |= predicates_in(", ".join(site.instruction.operands[2:]))
+            tests.append(site)
+    return tests
+
+
+def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) -> set[Site]:
+    """Returns these instructions and those of the nest that compute what they read."""
+    within = set(nest)
+    found, wanted = set(sites), list(sites)
+    while wanted:
+        site = wanted.pop()
+        code = evidence.by_function[site.function]
+        for register in sources_read(site):
+            for writer in find_writers(evidence, code, place_of(code, site), register):
+                source = code[writer]
+                if source in within and source not in found and source.kind in _PREPARING:
+                    found.add(source)
+                    wanted.append(source)
+    return found
+
+
+def _predicates(site: Site) -> frozenset[str]:
+    """Returns the predicates that an instruction writes."""
+    return predicates_in(", ".join(site.instruction.operands[:2]))
 
 
 def _joined(sites: Sequence[Site]) -> dict[Site, float]:
