@@ -1399,6 +1399,39 @@ def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
     assert names(launch.detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 100.0})) == []  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [
+        (["FFMA R8, R2, R3, R8", "FFMA R9, R2, R4, R9", "FFMA R10, R2, R5, R10"], []),
+        (["FFMA R8, R2, R3, R8", "FFMA R9, R2, R4, R9", "FFMA R11, R2, R5, R10"], ["registers-limit-occupancy"]),
+        (["FFMA R8, R2, R3, R8"] * 3, ["registers-limit-occupancy"]),  # one sum
+        (["HMMA.16816.F32 R8, R4, R2, R8"], []),  # four of them
+    ],
+)  # fmt: skip
+def test_registers_that_hold_the_sums_of_a_tile_cannot_be_fewer(inside, found):
+    figures = {"blocks_by_registers": 2.0, "occupancy_limit_pct": 25.0, "registers": 5.0}
+    assert names(launch.detect_occupancy, evidence_of(LOAD, *inside, LOOP, figures=figures)) == found
+
+
+def test_sums_of_no_loop_are_over_when_they_are_made():
+    figures = {"blocks_by_registers": 2.0, "occupancy_limit_pct": 25.0, "registers": 5.0}
+    sums = evidence_of(LOAD, "HMMA.16816.F32 R8, R4, R2, R8", figures=figures)
+    assert names(launch.detect_occupancy, sums) == ["registers-limit-occupancy"]
+
+
+def test_a_small_grid_is_described_by_what_it_costs():
+    lines = [LOAD, "FADD R9, R9, R4"]
+    figures = {"waves": 0.1, "launch__sm_count": 132.0}
+
+    def sentence(blocks, **facts):
+        evidence = evidence_of(*lines, grid=blocks, facts={1: facts}, figures=figures)
+        (candidate,) = launch.detect_small_grid(evidence)
+        return candidate.sentence
+
+    assert sentence(66).endswith("50 % of the SMs have nothing to do.")
+    assert sentence(131, waits={"long_scoreboard": 90}).endswith("90 % of their places are empty.")
+
+
 def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
     """The effect of lifting the smallest limit, in blocks an SM, on blocks of so many threads."""
     figures = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": limit_pct, "waves": waves}

@@ -14,6 +14,8 @@ from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import only_written, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -63,7 +65,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         f"{counted(round(blocks), 'block', 'blocks')} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
         + (
             f"{100 * idle:.0f} % of the SMs have nothing to do."
-            if idle
+            if idle > latency
             else f"{100 * (1 - waves):.0f} % of their places are empty."
         ),
         "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
@@ -253,6 +255,8 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     if not known:
         return
     name = min(known, key=lambda one: known[one])
+    if name == "registers-limit-occupancy" and _holds_sums(evidence):
+        return
     yield Candidate(
         name,
         f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
@@ -260,6 +264,19 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
     )
+
+
+def _holds_sums(evidence: Evidence) -> bool:
+    """Returns whether over half of a thread's registers hold sums that loops go on adding to, such as of a tile.
+
+    Such a thread cannot use fewer registers: with a smaller tile, more threads would load each value.
+    """
+    sums: dict[Loop, set[str]] = {}
+    for site in evidence.of("fp32", "fp64", "tensor"):
+        loop = evidence.innermost_loop(site)
+        if loop and not only_written(site.instruction):
+            sums.setdefault(loop, set()).update(written_registers(site.instruction))
+    return 2 * max(map(len, sums.values()), default=0) > (evidence.find("registers") or 0.0)
 
 
 def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:

@@ -135,7 +135,7 @@ def _is_short(evidence: Evidence, inner: Sequence[Site], nest: Sequence[Site], o
     leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
     read = frozenset().union(*(sources_read(site) for site in leading))
     counted_up = any(
-        is_carried(evidence, site) and not read.isdisjoint(written_registers(site.instruction))
+        not read.isdisjoint(written_registers(site.instruction)) and is_carried(evidence, site)
         for site in set(nest).difference(inner)
     )
     return leading.isdisjoint(of_data) and not counted_up

@@ -18,6 +18,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_loads_kept_apart,
     is_chased,
+    place_of,
     predicates_read,
     results_of,
 )
@@ -250,7 +251,7 @@ def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Si
 def _follows_at_once(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction reads the result of one of those just before it, which has a latency of as many cycles."""
     around = evidence.around(site)
-    here = around.index(site)
+    here = place_of(around, site)
     first = here - _LATENCY
     before = around[max(0, first) : here]
     if first < 0 and evidence.innermost_loop(site):

@@ -100,7 +100,7 @@ def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
 def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> list[Site]:
     repeated = []
     for sites in evidence.by_function.values():
-        writers = _nearest_writers(tuple(sites))
+        writers = _writers_in(evidence, sites[0].function)
         seen: set[object] = set()
         for index, site in enumerate(sites):
             if unless_stored and site.stores_in_shared:
@@ -215,13 +215,13 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
 
 
 def place_of(sites: Sequence[Site], site: Site) -> int:
-    """Returns the position of an instruction among those of its function that ran."""
+    """Returns the position of an instruction among those of its function, or of a loop, that ran."""
     return bisect_left(sites, site.position, key=lambda one: one.position)
 
 
 def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
     """Returns the instructions whose result a register may hold: the last ones before, and those of the turn before in a loop around."""
-    nearest = _nearest_writers(tuple(sites))
+    nearest = _writers_in(evidence, sites[index].function)
     loop = evidence.innermost_loop(sites[index])
     inside = evidence.inside(loop) if loop else []
     first, last = (place_of(sites, inside[0]), place_of(sites, inside[-1])) if inside else (index, index)
@@ -245,7 +245,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results become addresses: work that finds data, and does not process it."""
     found: set[Site] = set()
     for sites in evidence.by_function.values():
-        writers = _nearest_writers(tuple(sites))
+        writers = _writers_in(evidence, sites[0].function)
         wanted = [
             (index, register)
             for index, site in enumerate(sites)
@@ -285,7 +285,7 @@ def find_processing(evidence: Evidence) -> set[Site]:
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
-    writers, here = _nearest_writers(tuple(sites)), place_of(sites, site)
+    writers, here = _writers_in(evidence, site.function), place_of(sites, site)
     read = read_registers(site.instruction) - only_written(site.instruction)
     found = {writers(here, register) for register in read}
     return [
@@ -364,8 +364,18 @@ def predicates_in(text: str) -> frozenset[str]:
     return frozenset(_PREDICATE.findall(text))
 
 
-@lru_cache(maxsize=8)
-def _nearest_writers(sites: tuple[Site, ...]) -> Callable[[int, str], int | None]:
+_writers: WeakKeyDictionary[Evidence, dict[int, Callable[[int, str], int | None]]] = WeakKeyDictionary()
+
+
+def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
+    """Returns what finds the last writer of a register in a function: it is asked for often, and takes long to prepare."""
+    known = _writers.setdefault(evidence, {})
+    if function not in known:
+        known[function] = _nearest_writers(evidence.by_function[function])
+    return known[function]
+
+
+def _nearest_writers(sites: Sequence[Site]) -> Callable[[int, str], int | None]:
     """Returns a function that finds the instruction that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(sites):
