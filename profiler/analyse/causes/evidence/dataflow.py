@@ -135,12 +135,12 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         return False
     position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
-    wanted = set(sources[position])
-    seen: set[int] = set()
-    while wanted - seen:
-        one = (wanted - seen).pop()
-        seen.add(one)
-        wanted |= sources[one]
+    seen = set(sources[position])
+    following = list(seen)
+    while following:
+        new = sources[following.pop()] - seen
+        seen |= new
+        following += new
     return position in seen
 
 
@@ -301,13 +301,18 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
-    writers, here = _nearest_writers(tuple(sites)), sites.index(site)
+    writers, here = _writers_of(evidence, site.function), place_of(sites, site)
     read = read_registers(site.instruction) - only_written(site.instruction)
     found = {writers(here, register) for register in read}
     return [
         sites[index]
         for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
     ]
+
+
+@lru_cache(maxsize=4)  # each keeps an evidence alive, and one function after the other is asked about
+def _writers_of(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
+    return _nearest_writers(tuple(evidence.by_function[function]))
 
 
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
