@@ -25,12 +25,12 @@ from profiler.errors import (
     ThresholdsInvalid,
 )
 from profiler.machine import available_cores, find_shortage
+from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
 from profiler.store.reports.request import Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.scratch import locked
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")

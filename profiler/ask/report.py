@@ -13,7 +13,7 @@ from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.kernel_choice import choose_kernels, match_kernels
-from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.kernel_names import base_name, plain_name, words_of
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile
@@ -71,7 +71,10 @@ def report_named(
         profiles = dict(sorted(profiles.items(), key=lambda item: -(item[1].total_ns or 0.0)))
     anchors = _anchors(rungs, profiles)
     titles = [_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]
-    matches = [_matches(*pair, kernel_name) for pair in pairwise(runs)]
+    is_asked = len(runs) == 2 or kernel_name is not None or force  # for these comparisons
+    matches = [
+        _matches(*pair, kernel_name) if is_asked or _may_be_versions(*pair) else [] for pair in pairwise(runs)
+    ]
     return PageFindings(
         title=title or _title_of_all(titles, " → " if all(matches) else ", "),
         kernels=_named(runs, rungs, profiles, anchors, settings),
@@ -160,6 +163,27 @@ def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, st
         return match_kernels(before, after, pattern, every=True)
     except KernelAmbiguous:
         return []
+
+
+def _may_be_versions(before: Run, after: Run) -> bool:
+    """Returns whether two of many recordings may be versions of one kernel, and not just lie in the same folder.
+
+    A recorded workload decides it when they are compared. Without one, two single kernels must share a word, in their
+    names or in those of their recordings.
+    """
+    if not (_is_single(before) and _is_single(after)) or (
+        before.manifest.workload and after.manifest.workload
+    ):
+        return True
+    one, other = (
+        {word for name in (_title(run, None), *map(base_name, _kernels(run))) for word in words_of(name)}
+        for run in (before, after)
+    )
+    return not one.isdisjoint(other)
+
+
+def _kernels(run: Run) -> list[str]:
+    return [kernel.name for kernel in run.manifest.kernels]
 
 
 def _pairs(

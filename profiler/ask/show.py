@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from profiler.analyse.ladder.climb import derive_stalls
-from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels
+from profiler.analyse.recording.kernel_choice import (
+    choose_kernel,
+    choose_kernels,
+    matching_kernels,
+    nearest_words,
+)
 from profiler.analyse.recording.overview import (
     RecordingOverview,
     SheetFinding,
@@ -15,13 +23,16 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
+from profiler.analyse.recording.triage import Triage, triage
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import RunUnusable
+from profiler.errors import KernelNotFound, RunUnusable
+from profiler.store.remote.files import is_url
+from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -40,6 +51,48 @@ def show(
     """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
     (run,) = open_named([source], settings, timed=timed, size=size, nvtx=nvtx)
     return show_run(run, settings, kernel_name, full=full)
+
+
+def show_several(
+    sources: Sequence[str],
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    nvtx: str | None = None,
+    size: str | int | None = None,
+) -> Triage:
+    """Returns the kernels of several recordings by their share of the time. A folder means the reports in it.
+
+    Recordings without a kernel that is asked for are left out.
+    """
+    sources = [one for source in sources for one in reports_meant(source, settings)]
+    runs = open_named(sources, settings, size=size, nvtx=nvtx)
+    meant = [
+        (source, run) for source, run in zip(sources, runs, strict=True) if matching_kernels(run, kernel_name)
+    ]
+    if not meant:
+        near = nearest_words(kernel_name or "", [one.name for run in runs for one in run.manifest.kernels])
+        raise KernelNotFound(f"no kernel in these {len(runs)} recordings matches '{kernel_name}'{near}")
+    quiet = replace(settings, progress=lambda _: None)
+    sheets: list[tuple[str, SheetFinding]] = []
+    for place, (source, run) in enumerate(meant, start=1):
+        settings.progress(f"examining {place} of {len(meant)} recordings")
+        sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name).sheets]
+    settings.progress("")
+    return triage(sheets, has_counters=all(run.manifest.has_counters for _, run in meant))
+
+
+def reports_meant(source: str, settings: Settings) -> list[str]:
+    """Returns the reports in a folder; any other source as it is."""
+    if "\0" in source or source.isdecimal() or source.endswith(REPORT_SUFFIXES) or is_url(source):
+        return [source]
+    if settings.reach is not None:
+        settings.reach.check(source := settings.reach.locate(source))
+    folder = Path(source)
+    held = files_in(folder) if folder.is_dir() and not (folder / "run.json").exists() else []
+    if held and "/" not in source and any(one.name == source for one in settings.open_store().ids()):
+        return [source]  # a run of that name, as ever
+    return [str(folder / file.name) for file in held] or [source]
 
 
 def show_run(

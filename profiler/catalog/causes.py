@@ -48,7 +48,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "uncoalesced-loads",
             "Neighbouring threads load addresses that lie apart, so that one load of a warp touches many sectors of 32 bytes.",
-            "Sectors that each load requested, against those that its bytes would fill: over one sector too many a request.",
+            "Sectors that each load requested, against those that its bytes would fill: over one sector too many for each row of the block that a "
+            "warp accesses.",
             "x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
             "Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
             _LOCAL,
@@ -73,7 +74,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "misaligned-accesses",
             "The addresses of a warp are neighbours, but start inside a sector, so that each request touches one sector more.",
-            "At most one sector too many for each request, where the lanes are neighbours.",
+            "At most one sector too many for each row that a request holds, where the lanes are neighbours. Of neighbours that are loaded beside aligned "
+            "elements, as by a stencil, none is named: no shift aligns them all.",
             "x[i + 1] of a float array, or rows whose length is not a multiple of 8 floats.",
             "Pad rows to 32 bytes, or shift the index so that the first lane starts at a multiple of 32 bytes.",
             _LOCAL,
@@ -108,7 +110,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "The compiler keeps values in local memory because registers do not suffice, or because an array is indexed at run time.",
             "Executed loads and stores of local memory, and what waits for them.",
             "`__launch_bounds__(1024)` for a kernel that needs 90 registers.",
-            "Allow more registers, keep fewer values alive at once, or make the indices of local arrays constants.",
+            "Allow more registers, keep fewer values alive at once, make the indices of local arrays constants, or put a table into shared or global memory.",
             ("dram", "fma", "tensor", "fp64"),
         ),
         (
@@ -133,7 +135,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "too-little-reuse",
             "Each value that is loaded from shared memory takes part in few multiplications.",
-            "Multiply-adds for each shared load in the hot loop, while shared memory or its queue holds the kernel up.",
+            "Multiply-adds for each shared load of a loop whose value they take, while shared memory or its queue holds the kernel up.",
             "A tiled product with one result a thread: two loads for each multiply-add.",
             "Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
             ("dram", "fma", "tensor", "fp64"),
@@ -141,7 +143,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-shared-accesses",
             "Values go through shared memory that a register or a shuffle could carry.",
-            "A shared access whose address does not change in the loop that repeats it; loads repeated without a store between; or a loop that takes "
+            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between; or a loop that takes "
             "every value through shared memory in each turn, for one or two operations.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
@@ -187,7 +189,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "loop-overhead",
             "Counting, comparing and branching take a large part of a loop.",
             "Share of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, and counters. Tests of "
-            "the data, such as those of bounds, do not count.",
+            "the data, such as those of bounds, do not count. Around a loop of few turns, what prepares it counts too.",
             "A loop of one multiply-add with `#pragma unroll 1`.",
             "Unroll the loop, so that one test and branch serve several elements.",
             ("dram", "fma", "tensor", "fp64"),

@@ -91,7 +91,7 @@ SMALLEST_RELATIVE_EFFECT = 0.01
 # So does a change of a part below 0.1 % of its whole, and a change of a percentage below 0.1 points.
 SMALLEST_SHARE_OF_WHOLE = 0.001
 
-_DRAM_BYTES = ("dram_bytes_read", "dram_bytes_written")
+DRAM_BYTES = ("dram_bytes_read", "dram_bytes_written")
 
 
 def _stall(reason: str, ncu_reason: str, doc: str, better: Direction | None = "lower") -> Metric:
@@ -162,9 +162,9 @@ _MEMORY = [
     Metric("dram_bytes_per_s", ("dram__bytes.sum.per_second",), "byte/s", "memory",
            "Memory Throughput: bytes moved to and from device memory per second."),
     Metric("dram_bytes_read", ("dram__bytes_read.sum",), "byte", "memory",
-           "Bytes read from device memory.", "lower", part_of=_DRAM_BYTES),
+           "Bytes read from device memory.", "lower", part_of=DRAM_BYTES),
     Metric("dram_bytes_written", ("dram__bytes_write.sum",), "byte", "memory",
-           "Bytes written to device memory.", "lower", part_of=_DRAM_BYTES),
+           "Bytes written to device memory.", "lower", part_of=DRAM_BYTES),
     Metric("dram_throughput_pct", ("gpu__dram_throughput" + ELAPSED, "dram__throughput" + ELAPSED), "%", "memory",
            "Device memory throughput, of its peak."),
     Metric("mem_busy_pct", ("gpu__compute_memory_access_throughput" + ELAPSED,), "%", "memory",

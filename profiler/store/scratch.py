@@ -5,7 +5,6 @@ The process that made a folder holds a lock on it until it removes it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -14,87 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from profiler.errors import StoreLocked
-from profiler.text import shortened
-
-# Locks files and folders against other processes, by `flock`: the system drops a lock when its process ends.
-
-LOCK_S = 60.0  # a commit holds the lock for milliseconds, and on a slow network for seconds
-_POLL_S = 0.01
-_COMMAND_WIDTH = 60
-
-
-def try_lock(path: Path) -> int | None:
-    """Takes the lock on a file or a folder, and returns it open.
-
-    None when another process holds it, or the file is another user's, who may be at work.
-    """
-    try:
-        descriptor = _open_lock(path)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return None
-    try:
-        is_ours = _taken(descriptor)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    if not is_ours:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-@contextmanager
-def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
-    """Holds the lock; waits for another process or thread that has it, but not for ever. The file stays."""
-    descriptor, deadline = _open_lock(path), time.monotonic() + limit_s
-    try:
-        while not _taken(descriptor):
-            if time.monotonic() >= deadline:
-                raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s")
-            time.sleep(_POLL_S)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _taken(descriptor: int) -> bool:
-    """Takes the lock if nobody has it. Hides the system's error (EAGAIN), which would read as a lack of processes."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _holder(descriptor: int) -> str:
-    """Returns the process that holds the lock, as far as the system knows it."""
-    inode = str(os.fstat(descriptor).st_ino)
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/locks").read_text().splitlines():
-            _, kind, _, _, process, file, *_ = line.split()
-            if kind == "FLOCK" and file.rpartition(":")[2] == inode and int(process) > 0:
-                command = (
-                    Path(f"/proc/{process}/cmdline")
-                    .read_bytes()
-                    .replace(b"\0", b" ")
-                    .decode(errors="replace")
-                )
-                return f"process {process} ({shortened(command.strip(), _COMMAND_WIDTH)})"
-    return "another process"
-
-
-def _open_lock(path: Path) -> int:
-    """Opens what is to be locked: read access is enough for another user's file, and for a folder.
-
-    A link is an error: it could make a file anywhere.
-    """
-    flags = os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
-    except (PermissionError, IsADirectoryError):
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)
-
+from profiler.store.locks import try_lock
 
 _PREFIX, _LOCKED = "prof-", "-locked"
 _NEW_S = 10  # whoever makes a folder may not have its lock yet

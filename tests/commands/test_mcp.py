@@ -222,6 +222,16 @@ def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_recorded, comma
     assert "--full" in command or len(printed) <= 8000
 
 
+def test_a_list_of_recordings_is_answered_with_all_their_kernels(ask):
+    several, outside = ask(
+        ("show", {"source": [5, "gemm-6"]}), ("show", {"source": [5, "/etc/passwd.ncu-rep"]})
+    )
+    found = json.loads(text_of(several))
+    assert [one["source"] for one in found["index"]] == ["5", "gemm-6"]
+    assert found["headline"]["what"].startswith("2 kernels of 2 recordings take ")
+    assert failure_of(outside)["exit_code"] == 87
+
+
 def test_a_check_is_short_and_keeps_the_cause_of_a_regression(ask):
     (result,) = ask(("check", {"baseline": 6, "candidate": 5}))
     assert len(text_of(result)) <= 8000

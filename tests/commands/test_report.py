@@ -134,6 +134,30 @@ def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_
     assert f"<h1>{several}, {graph}, {matmul}</h1>" in page  # an arrow stands between what is compared
     assert f"{several} and {graph} have no kernel of the same name, so they are not compared." in page
     assert "At a glance" in page
+    _, page = report(*files)
+    assert f"no kernel of the same name: {several} and {graph}; {graph} and {matmul}. " in page
+
+
+def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_strangers(report, reports):
+    """Neighbours in a folder are no versions: a transpose that ends its list is not 80 times as fast as a product."""
+    files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "gemm_6", "triton_matmul", "several")]
+    result, page = report(*files)
+    assert result.stderr.endswith(": 6 kernels, 1 comparison\n")
+    assert "6 kernels of 4 recordings take " in page
+    assert "In gemm_5, k5 takes " in page
+    assert "gemm_6 is 1.879x as fast as gemm_5" in page, "these two share a word, and are compared"
+    assert not re.search(r"(triton_)?matmul(\.ncu-rep)? is [\d.]+x as fast", page)
+    assert str(reports) not in page, "it is sent to others"
+    rows = re.findall(r"<td class=\"folds\"><a [^>]*>(\w+)\.ncu-rep</a>", page.replace("<wbr>", ""))
+    assert rows == ["gemm_5", "gemm_6", "triton_matmul", *["several"] * 3], (
+        "what takes most of the time first"
+    )
+
+
+def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_asks_for_it(report, reports):
+    files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "triton_matmul", "gemm_6")]
+    result, _ = report(*files, "--force", "--kernel-name", "k[56]|matmul")
+    assert result.stderr.endswith(": 3 kernels, 2 comparisons\n")
 
 
 def test_a_total_is_shown_only_beside_another_time(report, make_run, tmp_path):

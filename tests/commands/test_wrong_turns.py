@@ -21,12 +21,12 @@ import pytest
         ("check before.ncu-rep after.ncu-rep", "prof check --baseline before.ncu-rep after.ncu-rep"),
         ("check 5 6 --format json", "prof check --baseline 5 6 --format json"),
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
-        ("show a.ncu-rep b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
-        (
-            "show a.ncu-rep -k x b.ncu-rep c.ncu-rep",
-            "prof report a.ncu-rep b.ncu-rep c.ncu-rep -o report.html",
-        ),
         ("compare a.ncu-rep b.ncu-rep c.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
+        ("compare a.ncu-rep b.ncu-rep c.ncu-rep", "prof report a.ncu-rep b.ncu-rep c.ncu-rep -o report.html"),
+        (
+            "show a.ncu-rep b.ncu-rep reduce",
+            "name a kernel by an option: prof show a.ncu-rep b.ncu-rep -k reduce",
+        ),
         ("show a.ncu-rep reduce", "prof show a.ncu-rep -k reduce"),
         ("compare a.ncu-rep b.ncu-rep reduce", "prof compare a.ncu-rep b.ncu-rep -k reduce"),
         ("show a.ncu-rep -f json", "--format json"),
@@ -164,14 +164,15 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
 @pytest.mark.parametrize("typed", ["several", "several.ncu-rp", "."])
 def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    assert "several.ncu-rep" in prof("show", typed, cwd=tmp_path).stderr
+    assert "several.ncu-rep" in prof("sass", typed, cwd=tmp_path).stderr
 
 
 def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(prof_here, reports, tmp_path):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    done = prof_here("show", tmp_path)
+    done = prof_here("sass", tmp_path)
     assert done.returncode == 13
     assert f"such as {tmp_path}/several.ncu-rep; `prof ingest {tmp_path}` stores all." in done.stderr
+    assert prof_here("show", tmp_path).stdout == prof_here("show", tmp_path / "several.ncu-rep").stdout
     (tmp_path / "several.ncu-rep").unlink()
     assert "written by `ncu -o NAME ...`" in prof_here("show", tmp_path).stderr
 

@@ -13,15 +13,15 @@ from profiler.analyse.causes.detectors import (
     ceilings,
     compilation,
     global_memory,
+    idioms,
     instructions,
     lanes,
     launch,
     loops,
+    narrow_accesses,
     number_types,
-    random_numbers,
     redundant_accesses,
     shared_memory,
-    spelled_out,
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
@@ -36,10 +36,10 @@ from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
-    global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow, global_memory.detect_narrow_tiles,
+    global_memory.detect_uncoalesced, global_memory.detect_misaligned, narrow_accesses.detect_narrow, narrow_accesses.detect_narrow_tiles,
     redundant_accesses.detect_redundant_loads, redundant_accesses.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
     global_memory.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
-    instructions.detect_integer_overhead, spelled_out.detect_spelled_out, instructions.detect_redundant_instructions, random_numbers.detect_dropped_numbers, loops.detect_loop_overhead,
+    instructions.detect_integer_overhead, idioms.detect_spelled_out, instructions.detect_redundant_instructions, idioms.detect_dropped_numbers, loops.detect_loop_overhead,
     number_types.detect_conversions, number_types.detect_fp64, instructions.detect_special_functions,
     lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from statistics import median
 
@@ -25,6 +26,12 @@ WITHOUT_SOURCE = (
     "No source lines are recorded: compile a kernel of your own with -lineinfo, and change what a kernel of a library is asked for, "
     "such as the shapes, the layout or the type."
 )
+# The compiler of PyTorch names its kernels of Triton so: for elements, sums along rows, templates, and several operations in turn.
+_OF_TORCH = re.compile(r"triton_(?:poi|red|per|tem|for)_fused_")
+WRITTEN_BY_TORCH = (
+    "`torch.compile` wrote this kernel: change what it compiles (shapes, layouts, types, what is fused), let it try others "
+    '(`mode="max-autotune"`), or write the kernel yourself.'
+)
 
 
 def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline:
@@ -41,7 +48,12 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     if not diagnosis.causes and diagnosis.unseen:
         return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", record_it)
     why = why_text(diagnosis.causes) + hidden_text(diagnosis.causes, diagnosis.unseen)
-    return Headline(what, why, next_text(diagnosis.causes))
+    return Headline(what, why, next_text(diagnosis.causes) + _instead_of_editing(profile))
+
+
+def _instead_of_editing(profile: Profile) -> str:
+    """Returns what to do about a kernel whose source `torch.compile` writes anew each time, and nothing for others."""
+    return f" {WRITTEN_BY_TORCH}" if _OF_TORCH.match(short_name(profile.kernel)) else ""
 
 
 def record_it_text(program: str = ANY_PROGRAM) -> str:

@@ -15,10 +15,11 @@ _MANGLED = "_Z"  # C++ and Numba's compiler mangle the names of kernels; Triton'
 
 # What a detector says itself, for each way to find a cause, comes before these.
 IN_TRITON = {
-    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let the last dimension of the offsets have "
-    "stride 1, or load a block of two dimensions (such as 32 x 32) and let Triton exchange them (`tl.trans`, or the order of the store's offsets).",
-    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let the last dimension of the offsets have "
-    "stride 1, or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
+    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or load a block of two dimensions (such as 32 x 32) and let Triton exchange them "
+    "(`tl.trans`, or the order of the store's offsets).",
+    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
     "narrow-accesses": "Let each thread access 16 bytes: a block with at least that much for each of the 32 x `num_warps` threads (a larger "
     "BLOCK, or fewer warps), contiguous, with strides and sizes that are multiples of 16 elements, which Triton must know (arguments, or "
     "`tl.multiple_of`).",
@@ -39,8 +40,8 @@ IN_TRITON = {
     "expression so.",
     "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "
     "`libdevice.pow`, or evaluate once for each row.",
-    "divergent-branches": "Avoid `if` and `while` whose condition differs between the threads of a program: compute both sides and choose with "
-    "`tl.where`, or sort the work by what it needs.",
+    "divergent-branches": "Avoid functions that branch by their argument (`libdevice.tanh`, `libdevice.pow`: write them by `tl.exp`), and `if` and "
+    "`while` whose condition differs between threads: choose with `tl.where`, or sort the work by what it needs.",
     "idle-lanes": "Give each thread an element: a block of at least 32 x `num_warps` elements (fewer warps for short rows, or several rows a "
     "program), few of which are masked off.",
     "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",

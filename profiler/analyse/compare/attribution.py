@@ -24,14 +24,13 @@ from msgspec.structs import replace
 from profiler.analyse.findings import Attribution, AttributionView, Factor, MissingMetric, Part
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import CATALOGUE
+from profiler.catalog.metrics import CATALOGUE, DRAM_BYTES
 
 UNATTRIBUTED = "unattributed"
 
 STALLS = tuple(metric.name for metric in CATALOGUE if metric.name.startswith("stall_"))
 _SURPLUS = "stall_not_selected"
 _WAITS = tuple(name for name in STALLS if name != _SURPLUS)
-_TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
 _SM_ACTIVITY = ("issue_active_pct", "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct")
 MEMORY_BINDS_PCT = 50.0
 _TENSOR_BINDS_PCT = 50.0
@@ -44,7 +43,7 @@ _NOTABLE_GAIN = 0.05  # a logarithm: about 5 %
 _SOURCES: Mapping[str, tuple[str, ...]] = {
     "inst_issued": ("smsp__inst_issued.avg",),
     "cycles": ("sm__cycles_elapsed.avg",),
-    "dram_bytes": _TRAFFIC,
+    "dram_bytes": DRAM_BYTES,
 }
 
 Attributed = tuple[Attribution | None, list[MissingMetric]]
@@ -222,7 +221,7 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Attributed:
     duration, moved = _read(sides, "duration_ns"), _read(sides, "dram_bytes")
     bandwidth = _read(sides, "dram_bytes_per_s")
     if not (duration and moved and bandwidth):
-        return None, _missing(sides, ("duration_ns", *_TRAFFIC, "dram_bytes_per_s"))
+        return None, _missing(sides, ("duration_ns", *DRAM_BYTES, "dram_bytes_per_s"))
     useful = _quantity(*(Readings([side.useful_bytes or 0.0]) for side in sides))
     overhead = moved.per(useful) if useful else moved
     factors: tuple[_Term, ...] = ()
@@ -239,7 +238,7 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Attributed:
     attribution = replace(
         _attribution(bound, duration, terms), bandwidth_from=_under_way(sides, bandwidth.fall)
     )
-    return replace(attribution, traffic=_parts(_means(sides, _TRAFFIC), overhead.fall, whole)), []
+    return replace(attribution, traffic=_parts(_means(sides, DRAM_BYTES), overhead.fall, whole)), []
 
 
 def _under_way(sides: _Sides, fall: float) -> str:

@@ -25,7 +25,7 @@ from profiler.analyse.ladder.ladder import LadderStep, MissingRungs, name_cut
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder
-from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.metrics import DRAM_BYTES, SMALLEST_RELATIVE_EFFECT
 
 Story = Literal["holds", "direction only", "does not hold", "unclear", "not published"]
 Figure = Literal["gflops", "gbytes_per_s", "time_us", "reference_pct"]
@@ -186,7 +186,6 @@ def is_as_claimed(figure: float, claimed: float) -> bool:
 # Two profiles with their causes in; text out, or nothing where there are no counters. A line states what was found before
 # and after, and does not claim that one caused the other.
 
-_TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
 _CHANGED = 1.05  # times
 _MOST_CHANGES = 2
 
@@ -218,9 +217,9 @@ def _bytes_moved(before: Figures, after: Figures) -> str:
     """Reports bytes where device memory is busy; elsewhere, how many bytes it moves decides nothing."""
     sides = (before, after)
     binds = any(figures.get("dram_throughput_pct", 0.0) >= MEMORY_BINDS_PCT for figures in sides)
-    if not binds or not all(name in figures for name in _TRAFFIC for figures in sides):
+    if not binds or not all(name in figures for name in DRAM_BYTES for figures in sides):
         return ""
-    earlier, later = (sum(figures[name] for name in _TRAFFIC) for figures in (before, after))
+    earlier, later = (sum(figures[name] for name in DRAM_BYTES) for figures in (before, after))
     return _times(earlier, later, "DRAM bytes")
 
 

@@ -79,15 +79,27 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
 
 
 def headline_of_index(
-    label: str, index: Sequence[IndexEntry], sheets: Sequence[Indexed], *, has_counters: bool
+    label: str,
+    index: Sequence[IndexEntry],
+    sheets: Sequence[Indexed],
+    *,
+    has_counters: bool,
+    recordings: int = 1,
+    within: Sequence[str] | None = None,
 ) -> Headline | None:
-    """Returns the headline of several kernels: how long they take, why the first does, and what to ask next."""
+    """Returns the headline of several kernels: how long they take, why the first does, and what to ask next.
+
+    Of several `recordings`, `label` is that of the first kernel, and `within` are the kernels that it holds.
+    """
     if not index:
         return None
     timed = [one for one in index if one.share_pct is not None]
     launches = counted(sum(one.launches for one in index), "launch", "launches")
+    kernels = counted(len(index), "kernel", "kernels") + (
+        f" of {recordings} recordings" if recordings > 1 else ""
+    )
     if not timed:
-        what = f"How long the {len(index)} kernels take in their {launches} is not recorded."
+        what = f"How long the {kernels} take in their {launches} is not recorded."
         return Headline(what, NOTHING_RECORDED, record_it_text())
     total_ns = sum(one.total_ns or 0.0 for one in timed)
     longest, reached = 0, 0.0
@@ -97,9 +109,11 @@ def headline_of_index(
     which = "one of them takes" if longest == 1 else f"{longest} of them take"
     take = f"; {which} {reached:.0f} % of it" if longest < len(timed) else ""
     how = "under" if has_counters else "without"
-    what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
-    top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
-    choice = choice_of(top.kernel, [one.kernel for one in index])
+    take_all = "takes" if len(index) == 1 else "take"
+    what = f"{kernels} {take_all} {duration(total_ns)} {how} the profiler in {launches}{take}."
+    top = max(sheets, key=lambda sheet: sheet.total_ns or 0.0)
+    beside = [one.kernel for one in index] if within is None else within
+    choice = f" {choice_of(top.kernel, beside)}" if len(beside) > 1 else ""
     return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
 
 
@@ -114,4 +128,4 @@ def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
 
 def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
-    return f"{try_} `prof show {label} {choice}` shows all about it.".lstrip()
+    return f"{try_} `prof show {label}{choice}` shows all about it.".lstrip()

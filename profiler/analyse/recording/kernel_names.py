@@ -15,6 +15,9 @@ _OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|sho
 # How one compiler and another write a namespace without a name.
 _UNNAMED = r"\(anonymous namespace\)|<unnamed>"
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
+# Words of a name, or a single letter before a version's number, as in `k5`; `_GENERAL` ones say nothing of what is computed.
+_NAMED = re.compile(r"[a-z]{2,}|[a-z](?=\d)")
+_GENERAL = {"kernel", "kernels", "profile", "report", "ncu", "rep"}
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
 _MOST_WORDS = 8  # of a name, in a pattern that chooses it
@@ -53,6 +56,12 @@ def short_names(kernel: str, other: str, width: int = _WIDTH) -> tuple[str, str]
 
 def _unscoped(name: str) -> str:
     return re.sub(rf"(?:\w+|{_UNNAMED})::", "", name)
+
+
+def words_of(name: str) -> set[str]:
+    """Returns the words in a name that may say what is computed: {"transpose", "naive"} for `transposeNaive_kernel`."""
+    apart = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", name).lower()
+    return {*_NAMED.findall(apart)} - _GENERAL
 
 
 def plain_name(kernel: str) -> str:

@@ -13,7 +13,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, raise_failures
 from profiler.commands.shared.output import print_document
 from profiler.errors import GpuNotFound
-from profiler.measure.rungs.build import misfit_text
+from profiler.measure.rungs.resources import misfit_text
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.measure.tune.points import compiled_facts
 from profiler.present.documents.rungs import build_row, built_document

@@ -8,20 +8,26 @@ from typing import Annotated
 import typer
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
-from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
+from profiler.analyse.recording.triage import Triage
+from profiler.ask.show import find_hot_lines, find_other_workloads, reports_meant, show as ask, show_several
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
+from profiler.present.documents.triage import triage_document
 from profiler.store.runs.run_store import Run
 from profiler.text import printable
 
 
 def show(
     context: typer.Context,
-    source: Annotated[
-        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[source]...",
+            help="A kernel number, a run id or name, a .ncu-rep file, or several files or a folder of them.",
+        ),
     ] = None,
     size: options.RunSizeOption = None,
     kernel_name: options.KernelNameOption = None,
@@ -45,7 +51,8 @@ def show(
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
-    If a recording has several kernels, lists all by their share of the time; -k chooses one. For a run of `prof time`, shows its timings.
+    If a recording has several kernels, lists all by their share of the time; -k chooses one. Of several reports, lists the kernels of all of them
+    together. For a run of `prof time`, shows its timings.
 
     Examples:
 
@@ -55,18 +62,30 @@ def show(
 
       prof show mine.ncu-rep --kernel-name 'softmax'
 
+      prof show *.ncu-rep
+
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        print_schema("show", Sheets, TimingSheet)
+        print_schema("show", Sheets, TimingSheet, Triage)
         return
-    if source is None:
+    if not sources:
         raise typer.BadParameter(
             "give a recording to show, for example: prof show 6, or prof show mine.ncu-rep"
         )
 
     picture = chart_file(chart, dark)
     settings = options.settings_of(context, runs, ladder, format, gpu)
+    sources = [one for source in sources for one in reports_meant(source, settings)]
+    if len(sources) > 1:
+        if chart is not None:
+            raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")
+        found = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
+        print_answer(
+            found, lambda: [triage_document(found, full=full)], settings.format, full=full, brief=brief
+        )
+        return
+    (source,) = sources
     timed = kernel_name is None  # a kernel's name is known from a profile alone
     recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))

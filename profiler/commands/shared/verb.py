@@ -19,7 +19,7 @@ class Verb(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except typer.Exit:  # after --help
             raise
         except Exception as raised:
@@ -34,6 +34,9 @@ class Verb(TyperCommand):
                 takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
                 error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
             raise
+        if ctx.info_name == "show" and (hint := self._hint_for_words(ctx, typed)):
+            raise WrongTurn(hint)
+        return rest
 
     def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:
         """Returns the hint if more words were typed than the verb takes, and every option is known and has a value."""
@@ -42,9 +45,12 @@ class Verb(TyperCommand):
             given, extra, _ = self.make_parser(ctx).parse_args(args=list(own))
         except Exception:  # the error that was raised says what is wrong
             return None
+        taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
+        if ctx.info_name == "show":  # takes any number of reports, and one of everything else
+            named = list(taken[0] or ())
+            taken, extra = (named, []) if all(map(_is_file, named)) else (named[:1], named[1:])
         if not extra:
             return None
-        taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
         words = [*taken, *extra]
         options = [one for one in own if not any(one is word for word in words)]
         return hint_for_words(str(ctx.info_name), words, options, len(taken))
@@ -54,6 +60,15 @@ class _Word(str):
     """A typed word, which is told from an equal one by being another object."""
 
     __slots__ = ()
+
+
+def _is_file(word: str) -> bool:
+    """Returns whether a word means a report, or a file or a folder that there is."""
+    from pathlib import Path
+
+    from profiler.store.reports.near import REPORT_SUFFIXES
+
+    return word.endswith(REPORT_SUFFIXES) or ("\0" not in word and Path(word).exists())
 
 
 def _is_near(name: str, typed: str) -> bool:

@@ -162,10 +162,9 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
 
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
     named = _typed(reports)
-    if len(reports) > _TAKES[verb]:
+    if verb == "compare" and len(reports) > _TAKES[verb]:
         pair = f"prof compare {_typed(reports[:2])}"
-        whole = f"prof report {named} -o report.html"
-        return f"prof {verb} takes {'one report' if verb == 'show' else 'two reports'}: compare two with `{pair}`, or look at all with `{whole}`"
+        return f"prof compare takes two reports: compare two with `{pair}`, or look at all with `prof report {named} -o report.html` or `prof show {named}`"
     if all(word.isdecimal() for word in words):
         kernels, first_two = _typed(words), _typed(words[:2])
         takes = "one kernel" if verb == "show" else "two kernels"

@@ -85,7 +85,6 @@ def _row(
 def _lines(
     store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
-
     along = (
         f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
     )

@@ -25,8 +25,8 @@ from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.measure.tools.transcript import Transcript
+from profiler.store.locks import try_lock
 from profiler.store.runs.manifest import prof_version
-from profiler.store.scratch import try_lock
 
 _PROGRESS_S = 0.25
 _LOCK_FILE = "prof.lock"

@@ -20,12 +20,13 @@ from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import lock_folder
-from profiler.measure.functions.activity import LaunchedKernel, choose
+from profiler.measure.functions.activity import Chosen, LaunchedKernel, choose
 from profiler.measure.functions.child import CALLS, FILE, Call
 from profiler.measure.functions.collecting import Collecting, without_profile
 from profiler.measure.functions.here import FunctionDevice
+from profiler.measure.functions.main_source import SENT_MAIN, write_main
 from profiler.measure.functions.plan import FunctionPlan
-from profiler.measure.functions.shipping import SENT_MAIN, pack, write_main
+from profiler.measure.functions.shipping import pack
 from profiler.measure.functions.survey import survey_function
 from profiler.measure.rungs import program
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
@@ -94,20 +95,10 @@ def measure_function(
                 )
             (folder / CALLS).write_text(str(found.calls))
             chosen = choose(job.label, found.kernels, plan.kernel_name)
-            launches = plan.launches * chosen.launches
-            target = Target(
-                name=path_name(plan.name),
-                selection=Selection(chosen.regex, 0, launches, of_window=True),
-                required_launches=launches,
-                job=replace(job, launches=plan.launches),
-                program=_program(function, plan.name),
-            )
-            if not device.ncu.version:
-                target = without_profile(target)
+            target = _target(plan, job, chosen, _program(function, plan.name))
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            run_id = Collecting(plan, call, device, recording, found, cautions, store, sandbox, say).collect(
-                target
-            )
+            collecting = Collecting(plan, call, device, recording, found, cautions, store, sandbox, say)
+            run_id = collecting.collect(target if device.ncu.version else without_profile(target))
     return MeasuredFunction(run_id, found.kernels)
 
 
@@ -162,6 +153,18 @@ def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
     ladder = Ladder("", "", folder / "ladder.toml", Workload(values), (kernel,))
     return program.RungJob(
         ladder, kernel, values, seed=program.fresh_seed(), launches=plan.launches, repeats=plan.repeats
+    )
+
+
+def _target(plan: FunctionPlan, job: program.RungJob, chosen: Chosen, words: tuple[str, ...]) -> Target:
+    """Returns what is profiled: the launches of the kernel that was chosen, in the window that `child.py` opens."""
+    launches = plan.launches * chosen.launches
+    return Target(
+        name=path_name(plan.name),
+        selection=Selection(chosen.regex, 0, launches, of_window=True),
+        required_launches=launches,
+        job=replace(job, launches=plan.launches),
+        program=words,
     )
 
 

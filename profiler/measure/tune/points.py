@@ -20,7 +20,8 @@ from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import COMPILED, SweepPoint, SweepSpace
 from profiler.errors import LadderInvalid, ProfError
-from profiler.measure.rungs.build import Built, build_flags, misfit_text, own_resources
+from profiler.measure.rungs.build import Built, build_flags
+from profiler.measure.rungs.resources import misfit_text, own_resources
 from profiler.measure.tune.defaults import without_defaults
 from profiler.store.remote.places import sha256_of
 from profiler.store.sweeps import SweptPoint

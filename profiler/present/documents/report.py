@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import PurePath
 
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
+from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
-from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.triage import triage
 from profiler.analyse.report import KernelFindings, PairFindings, headline_of_steps
 from profiler.catalog.metrics import DURATION
 from profiler.present import document as doc
@@ -32,6 +35,7 @@ from profiler.present.documents.recording import (
     profiled_facts,
     timing_section,
 )
+from profiler.present.documents.triage import SHARES_MEANING
 from profiler.text import short_gpu, shortened
 
 _NAME_WIDTH = 80
@@ -49,6 +53,9 @@ _RECORDING_COLUMNS = (
     doc.Column("kernel", folds=True),
 )
 _UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
+_ALL_UNRELATED = (
+    "Not compared, since they have no kernel of the same name: {}. `prof compare A B` compares any two."
+)
 _NOT_COMPARED = "{} and {} are not compared: {}."
 _REFUSED = "The two were measured in different ways, so they are not compared."
 
@@ -60,29 +67,43 @@ def recordings_document(
 ) -> doc.Document:
     """Returns the recordings that a user named, each with the step from the one before, and its share of its own recording.
 
-    For one recording, the kernel that takes most of the time comes first. Several are versions to compare, not parts of a whole:
-    the answer is how much faster the last is. Neighbours that are `unrelated` are named, and those refused.
+    For one recording, the kernel that takes most of the time comes first, and for several with neighbours that are
+    `unrelated`, where to begin. Others are versions to compare, not parts of a whole: the answer is how much faster the last
+    is. The unrelated are named, and those refused.
     """
     after = {pair.after: pair for pair in pairs}
     recordings = [list(group) for _, group in groupby(kernels, key=lambda one: id(one.run))]
+    group_of = {id(group[0].run): group for group in recordings}
     many_gpus = len({_gpu(one) for one in kernels}) > 1
     repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     entries: dict[str, IndexEntry] = {}
-    for group in recordings:
+    for group in [kernels] if unrelated else recordings:
         entries |= _shares(group)
     answer: Headline | None = headline_of_steps(kernels, pairs)
-    if len(recordings) == 1 and entries:
-        sheets = [one.sheet for one in _by_time(kernels) if one.sheet]
-        run = kernels[0].run
-        answer = headline_of_index(
-            run.label, index_of(sheets), sheets, has_counters=run.manifest.has_counters
-        )
+    if unrelated or (len(recordings) == 1 and entries):
+        sheets = [(_source(one, recordings), one.sheet) for one in kernels if one.sheet]
+        counted = all(one.run.manifest.has_counters for one in kernels)
+        answer = triage(sheets, has_counters=counted).headline
     rows = [
-        doc.Row(_recording(one, entries.get(one.anchor), _step(after.get(one.anchor)), many_gpus, repeated))
-        for one in (kernels if len(recordings) > 1 else _by_time(kernels))
+        doc.Row(
+            _recording(
+                one,
+                _source(one, recordings)
+                if len(group_of[id(one.run)]) > 1 and len(recordings) > 1
+                else one.name,
+                entries.get(one.anchor),
+                _step(after.get(one.anchor)),
+                many_gpus,
+                repeated,
+            )
+        )
+        for one in (_by_time(kernels) if unrelated or len(recordings) == 1 else kernels)
     ]
     names = {one.anchor: one.name for one in kernels}
-    notes = [_UNRELATED.format(*two) for two in unrelated]
+    notes = [SHARES_MEANING] if unrelated else []
+    notes += [_UNRELATED.format(*two) for two in unrelated[:1]]
+    if len(unrelated) > 1:
+        notes[-1] = _ALL_UNRELATED.format("; ".join(" and ".join(two) for two in unrelated))
     notes += [f"time: {WHICH_MEDIAN}"] if any(map(_is_timed_alone, pairs)) else []
     notes += [
         _NOT_COMPARED.format(names[pair.before], names[pair.after], "; ".join(map(str.strip, pair.refused)))
@@ -94,6 +115,16 @@ def recordings_document(
         opening.append(doc.Chart("spent_chart", pairs[0].comparison))
     table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
     return doc.Document("At a glance", [opening, [table, *map(doc.Text, notes)]])
+
+
+def _source(found: KernelFindings, recordings: Sequence[Sequence[KernelFindings]]) -> str:
+    """Returns what to call a recording: a report by its file's name, unless another of the page has the same."""
+    run = found.run
+    if run.stored:
+        return run.label
+    name = PurePath(run.label).name
+    names = [PurePath(group[0].run.label).name for group in recordings if not group[0].run.stored]
+    return name if names.count(name) == 1 else run.label
 
 
 def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
@@ -122,7 +153,12 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
 
 
 def _recording(
-    found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None, many_gpus: bool, repeated: bool
+    found: KernelFindings,
+    name: str,
+    entry: IndexEntry | None,
+    step: doc.Linked | None,
+    many_gpus: bool,
+    repeated: bool,
 ) -> tuple[str | float | doc.Linked | None, ...]:
     """Returns the row of one recording.
 
@@ -134,7 +170,7 @@ def _recording(
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
     return (
         doc.Linked(found.anchor, found.anchor),
-        doc.Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
+        doc.Linked(shortened(name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
         sheet.total_ns if sheet and repeated else None,
         (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
@@ -143,7 +179,7 @@ def _recording(
         sheet.causes[0].cause if sheet and sheet.causes else "",
         short_gpu(_gpu(found)) if many_gpus else "",
         sheet.launches if sheet else None,
-        kernel if kernel not in (found.name, plain_name(found.name)) else "",
+        kernel if kernel not in (name, plain_name(name)) else "",
     )
 
 
@@ -212,13 +248,27 @@ def pair_document(
         reasons = [doc.Text(one) for one in pair.refused]
         opening = [claim, *why_and_next(pair.headline), *map(doc.Caution, pair.warnings)]
         return doc.Document(title, [opening, reasons, times])
-    document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
+    document = comparison_document(
+        _without_folders(pair.comparison, before, after), drawn=headline, code=pair.code
+    )
     answer, cautions, *others = document.sections
     picture: doc.Section = [doc.Chart("spent_chart", pair.comparison)]
     source = _source_section([before, after], pair.code)
     return replace(
         document, title=title, sections=[answer, cautions, picture, times, *others, source], on_paper=3
     )
+
+
+def _without_folders(
+    comparison: ComparisonFinding, before: KernelFindings, after: KernelFindings
+) -> ComparisonFinding:
+    """Returns the comparison of reports by the names of their files: a page is sent to others."""
+    sides = {
+        side: replace(getattr(comparison, side), label=PurePath(found.run.label).name)
+        for side, found in (("before", before), ("after", after))
+        if not found.run.stored
+    }
+    return replace(comparison, **sides)
 
 
 def _is_timed_alone(pair: PairFindings) -> bool:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged, RunUnusable
+from profiler.store.locks import try_lock
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
@@ -26,7 +27,6 @@ from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId, id_time
 from profiler.store.runs.run_store import RunStore
-from profiler.store.scratch import try_lock
 
 _LOCK_FILE = ".compact"
 FEWEST_RUNS = 8  # fewer runs are not worth a pack

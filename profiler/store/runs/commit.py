@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable
 from profiler.machine import find_shortage
+from profiler.store.locks import locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import StoredTable, read_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId, table_file
-from profiler.store.scratch import locked, try_lock
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from profiler.catalog.metrics import OPCODES
 from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _ADDED = (
     r"^((thread_)?inst_executed(_true)?|sass__(thread_)?inst_executed(_true)?_per_opcode.*|smsp__pcsamp_.*)$"
 )
 _BY_OPCODE = "sass__inst_executed_per_opcode"
-_BY_WHOLE_OPCODE = "sass__inst_executed_per_opcode_with_modifier_all"
 _NAMES_AGREE_SINCE = "2022"  # of ncu: older disassemblers call some opcodes otherwise, such as I2F for I2FP
 _TOLERANCE = 1e-12  # of sums beyond 2^53, where float64 rounds
 
@@ -55,7 +55,7 @@ def _wrong_sums(metrics: pa.Table, instances: pa.Table) -> Iterator[tuple[int, s
 
 def _wrong_opcodes(instances: pa.Table, instructions: pa.Table) -> Iterator[tuple[int, str]]:
     whole = _executed(instructions)
-    for metric, counted in ((_BY_WHOLE_OPCODE, whole), (_BY_OPCODE, _without_modifiers(whole))):
+    for metric, counted in ((OPCODES, whole), (_BY_OPCODE, _without_modifiers(whole))):
         for launch, stated in _named_instances(instances, metric).items():
             executed = counted.get(launch, {})
             # Without counts by address, or without any opcode: NVIDIA's reader cannot disassemble every GPU's code.

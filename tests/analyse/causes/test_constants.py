@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors.global_memory import detect_divergent_constants, detect_narrow
+from profiler.analyse.causes.detectors.global_memory import detect_divergent_constants
+from profiler.analyse.causes.detectors.narrow_accesses import detect_narrow
 from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory, shared_memory
+from profiler.analyse.causes.detectors import narrow_accesses, shared_memory
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import find_loads_kept_apart
 
@@ -47,6 +47,6 @@ def test_a_fetch_of_a_texture_is_made_for_each_element_however_wide_the_stores_a
     contiguous = {"sectors": 400.0, "ideal_sectors": 400.0}
     lines = ("IADD3 R6, R6, 0x1, RZ", fetched, "STG.E [R2.64], R7", "EXIT")
     known = {1: contiguous, 2: contiguous} if fewer_blocks else {2: contiguous}
-    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=known))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=known))
     assert ("launch" in candidate.effect.resources) == fewer_blocks
     assert candidate.effect.resources["lsu"] == pytest.approx(3 / 4 if fewer_blocks else 3 / 8)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from profiler.analyse.causes.evidence.block_sharing import find_block_independent
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
-    find_block_independent,
     find_repeated_loads,
     has_fixed_address,
     is_chased,

@@ -17,6 +17,7 @@ from profiler.analyse.causes.detectors import (
     lanes,
     launch,
     loops,
+    narrow_accesses,
     number_types,
     redundant_accesses,
     shared_memory,
@@ -27,7 +28,7 @@ from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
+from made_evidence import BUSY, evidence_of
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
@@ -302,7 +303,7 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
 @pytest.mark.parametrize(("counted", "found"), [(True, []), (False, ["narrow-accesses"])])
 def test_estimated_sectors_are_those_of_all_lanes(counted, found):
     evidence = replace(load_with(4.0, acting=14.0), has_costs=counted)
-    assert names(global_memory.detect_narrow, evidence) == found
+    assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,7 @@ def test_estimated_sectors_are_those_of_all_lanes(counted, found):
     ],
 )
 def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
-    assert names(global_memory.detect_narrow, load_with(sectors, opcode)) == found
+    assert names(narrow_accesses.detect_narrow, load_with(sectors, opcode)) == found
 
 
 @pytest.mark.parametrize(
@@ -336,7 +337,7 @@ def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them
 ):
     contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
     wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
-    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
     assert candidate.sentence.endswith(accesses)
     assert elements in candidate.advice
 
@@ -347,7 +348,7 @@ def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
     facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
     facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
     lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
-    assert names(global_memory.detect_narrow, evidence_of(*lines, facts=facts)) == found
+    assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
 
 
 @pytest.mark.parametrize(
@@ -366,7 +367,7 @@ def test_tiles_are_loaded_too_narrowly_if_wider_pieces_could_be_copied_asynchron
     evidence = evidence_of("NOP", *rows, *stores, LOOP)
     for site in evidence.of("global load"):
         object.__setattr__(site.instruction, "line", 7)  # of one statement
-    assert names(global_memory.detect_narrow_tiles, evidence) == found
+    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
 
 
 @pytest.mark.parametrize(("loop", "found"), [(LOOP, ["narrow-accesses"]), ("EXIT", [])])
@@ -382,7 +383,7 @@ def test_narrow_tiles_are_those_of_a_loop_whose_next_turn_could_be_loaded_ahead(
     evidence = evidence_of(*lines)
     for site in evidence.of("global load"):
         object.__setattr__(site.instruction, "line", 7)
-    assert names(global_memory.detect_narrow_tiles, evidence) == found
+    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
 
 
 def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
@@ -392,7 +393,7 @@ def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
     evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP)
     for site in evidence.of("global load"):
         object.__setattr__(site.instruction, "line", 7)
-    (candidate,) = global_memory.detect_narrow_tiles(evidence)
+    (candidate,) = narrow_accesses.detect_narrow_tiles(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx((4 * 0.75 + 4) / 8)
     assert candidate.effect.resources["fma_heavy"] == pytest.approx(0.75 / 2)
 
@@ -404,9 +405,9 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
     neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
     assert candidate.effect.waits["lg_throttle"] == 0
-    (candidate,) = global_memory.detect_narrow(
+    (candidate,) = narrow_accesses.detect_narrow(
         evidence_of(LOAD, "STG.E [R8.64], R4", facts={0: neighbours, 1: neighbours | {"waits": {"lg_throttle": 90}}})
     )  # fmt: skip
     assert candidate.effect.waits["lg_throttle"] == 0.75
@@ -428,7 +429,7 @@ def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_bein
     facts = {0: neighbours, 1: neighbours | {"sectors": sectors}, 2: {"waits": {"long_scoreboard": 90}}}
     lines = (LOAD, "STG.E [R8.64], R9", "FADD R5, R5, R4")
     evidence = evidence_of(*lines, facts=facts, places=Places({"long_scoreboard": latency}))
-    (candidate,) = global_memory.detect_narrow(evidence)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
 
 
@@ -440,7 +441,7 @@ def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address,
     """A thread that takes 16 bytes at once has those beside each of them, too."""
     facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
     evidence = evidence_of("LDG.E.U16 R4, [R2.64]", f"LDG.E.U16 R5, {address}", facts=facts)
-    (candidate,) = global_memory.detect_narrow(evidence)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
@@ -453,7 +454,7 @@ def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_onc
     facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
     lines = (LOAD, *(f"LDG.E R5, {address}" for address in addresses))
     evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 12800.0})
-    assert names(global_memory.detect_narrow, evidence) == found
+    assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
 @pytest.mark.parametrize(("lines", "launched"), [((LOAD,), 0.75), ((LOAD, LOOP), 0.0)])
@@ -461,14 +462,14 @@ def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks
     lines, launched
 ):
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == launched
 
 
 def test_a_wider_access_saves_addresses_and_no_arithmetic():
     facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
-    (few,) = global_memory.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
-    (most,) = global_memory.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
+    (few,) = narrow_accesses.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
+    (most,) = narrow_accesses.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
     assert few.effect.resources["issue"] == 0.75
     assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
 
@@ -491,6 +492,27 @@ def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(deli
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
     (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("sectors", "again"),
+    [
+        (3200.0, 0.0),  # each lane another struct: L1 serves its second word, which nobody has loaded before
+        (500.0, 7 / 16),  # a stencil: the word of the next lane
+    ],
+)
+def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
+    """Two words of 4 bytes; half of what is looked up hits L1."""
+    facts = {place: {"sectors": sectors, "ideal_sectors": 400.0} for place in (0, 1)}
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]",
+        "LDG.E R5, [R2.64+0x4]",
+        "EXIT",
+        facts=facts,
+        figures={"dram_bytes_read": 100.0, "l1_hit_pct": 50.0},
+    )
+    (candidate,) = redundant_accesses.detect_redundant_loads(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(again)
 
 
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
@@ -550,10 +572,21 @@ def test_the_next_tile_at_least_doubles_the_reuse(fmas, part):
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
 
-@pytest.mark.parametrize(("loads", "found"), [(2, ["too-little-reuse"]), (3, [])])
-def test_a_product_loads_at_most_two_values_for_each_multiply_add(loads, found):
-    lines = [("MOV R9, RZ", 1), *[("LDS R4, [R2]", 100)] * loads, ("FFMA R6, R4, R5, R6", 100), (LOOP, 100)]
-    assert names(shared_memory.detect_too_little_reuse, evidence_of(*lines)) == found
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ((), ["too-little-reuse"]),
+        (("LDS R7, [R3]", "FADD R5, R5, R7"), []),  # a sum over neighbours, multiplied once
+        (("LDS R7, [R3]", "IADD3 R2, R2, R7, RZ"), ["too-little-reuse"]),  # where the next tile begins
+    ],
+)
+def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found):
+    """Differences that are squared are products as well. What else the loop loads does not count."""
+    body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
+    lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
+    candidates = list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))
+    assert [one.name for one in candidates] == found
+    assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
 
 
 def test_an_accumulator_in_shared_memory_could_be_a_register():
@@ -813,6 +846,41 @@ def test_a_second_chain_needs_as_many_registers_again(registers, found):
     assert len(list(waiting.detect_dependent_chain(evidence))) == found
 
 
+@pytest.mark.parametrize(("is_retried", "found"), [(False, ["idle-lanes"]), (True, [])])
+def test_who_waits_for_a_lock_gains_nothing_from_work_for_the_others(is_retried, found):
+    evidence = evidence_of("@P0 STS [R2], R4", facts={0: {"lanes": 32.0, "acting": 1.0}})
+    if is_retried:
+        evidence = replace(evidence, retried=frozenset(evidence.sites))
+    assert names(lanes.detect_idle_lanes, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("product", "narrowed", "found"),
+    [
+        ("HMMA.16816.F32 R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", []),
+        ("HMMA.16816.F32 R12, R8, R10, R12", "I2F.S8 R8, R4", ["type-conversions"]),
+        ("FFMA R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", ["type-conversions"]),
+    ],
+)
+def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
+    evidence = evidence_of("NOP", narrowed, product, LOOP)
+    assert names(number_types.detect_conversions, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("converted", "said", "advised"),
+    [
+        ("F2F.F64.F32 R4, R6", True, "Write literals as floats"),
+        ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
+    ],
+)
+def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, advised):
+    """A sine of doubles converts to an integer and back."""
+    (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
+    assert ("Values are converted from float" in candidate.sentence) == said
+    assert candidate.advice.startswith(advised)
+
+
 def _idle(evidence):
     return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
 
@@ -1055,8 +1123,8 @@ def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_al
 
 
 def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
-    code = ("FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
-    facts = {0: {"waits": {"wait": 10}}, 2: {"waits": {"short_scoreboard": 10}}}
+    code = ("FADD R5, R5, R4", "FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
+    facts = {1: {"waits": {"wait": 10}}, 3: {"waits": {"short_scoreboard": 10}}}
     (candidate,) = waiting.detect_dependent_chain(evidence_of(*code, facts=facts))
     assert candidate.effect.waits == {"wait": 1.0, "short_scoreboard": 0.75}
 
@@ -1073,8 +1141,8 @@ def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_that_exce
     jump, rest, saved
 ):
     """Warps wait at the start of the loop, after its jump; 768 instructions fill the cache."""
-    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10, "wait": 10}}}
-    evidence = evidence_of("FADD R4, R4, R5", jump, *["NOP"] * rest, facts=facts)
+    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10}}, 1: {"waits": {"wait": 10}}}
+    evidence = evidence_of("FADD R4, R4, R5", "FADD R4, R4, R5", jump, *["NOP"] * (rest - 1), facts=facts)
     (candidate,) = waiting.detect_dependent_chain(evidence)
     found = candidate.effect.waits
     assert {
@@ -1190,7 +1258,7 @@ def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turn
     contiguous = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
     evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
-    (candidate,) = global_memory.detect_narrow(evidence)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.warps == warps
 
 
@@ -1220,6 +1288,33 @@ def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves,
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 
+@pytest.mark.parametrize(("latency", "worth"), [(0.0, 0.2), (0.5, 0.6), (1.0, 1.0)])
+def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, worth):
+    evidence = evidence_of(
+        LOAD,
+        figures={"waves": 20.0},
+        waits={"long_scoreboard": 0.8, "wait": 0.2},
+        places=Places(unloaded={"long_scoreboard": latency}),
+    )
+    (candidate,) = launch.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
+
+
+@pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])
+def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
+    """Blocks loop, so that they are not short-lived. The GPU launches all that it can, in this part of the time."""
+    figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    evidence = evidence_of(
+        (LOAD, 1e9),
+        figures=figures,
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        places=Places(launching=launching),
+    )
+    found = list(launch.detect_imbalance(evidence))
+    assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
+
+
 @pytest.mark.parametrize(
     ("waves", "found"), [(1.0, []), (1.01, ["uneven-last-wave"]), (2.0, []), (9.9, ["uneven-last-wave"])]
 )  # fmt: skip
@@ -1231,6 +1326,22 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
     (candidate,) = launch.detect_last_wave(evidence_of(LOAD, figures=figures))
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(
+    ("executed", "saved"),
+    [
+        (
+            8 * 1000.0,
+            0.0,
+        ),  # each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds
+        (8 * 5000.0, 0.2 / 11),
+    ],
+)
+def test_warps_that_are_missing_between_short_blocks_are_not_missing_in_the_last_round(executed, saved):
+    figures = {"waves": 10.8, "occupancy_pct": 60.0, "occupancy_limit_pct": 100.0}
+    evidence = evidence_of((LOAD, executed), figures=figures, grid=1000, block=256)
+    assert launch.find_unfilled(evidence) == pytest.approx(saved)
 
 
 def test_sms_that_work_equally_long_are_in_balance():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.detectors import global_memory, narrow_accesses
 from profiler.analyse.causes.detectors.redundant_accesses import base_of
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -29,7 +29,7 @@ BYTES = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U8 R5, [R2.64+0x1]", "LDG.E.U8 R6, [R2.6
 )
 def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(loads, sectors, named):
     facts = {place: {"sectors": 100.0 * sectors, "ideal_sectors": 100.0} for place in range(len(loads))}
-    found = list(global_memory.detect_narrow(evidence_of(*loads, "EXIT", facts=facts)))
+    found = list(narrow_accesses.detect_narrow(evidence_of(*loads, "EXIT", facts=facts)))
     assert bool(found) == named
     for candidate in found:
         assert candidate.effect.resources["lsu"] == pytest.approx(15 / 16)
@@ -54,7 +54,7 @@ def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored
         "LDS R6, [R9]",
     )
     facts = {0: {"sectors": 100.0, "ideal_sectors": 100.0}, 2: {"acting": acting, "lanes": 32.0}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == pytest.approx(launched)
 
 

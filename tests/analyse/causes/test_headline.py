@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Savings, where_is
-from profiler.analyse.causes.headline import WITHOUT_SOURCE, hidden_text, next_text, saves_text, why_text
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings, where_is
+from profiler.analyse.causes.headline import (
+    WITHOUT_SOURCE,
+    WRITTEN_BY_TORCH,
+    headline_of,
+    hidden_text,
+    next_text,
+    saves_text,
+    why_text,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
 
 
 @pytest.mark.parametrize(("expected", "is_weak"), [(9.4, True), (9.6, False), (10.0, False)])
@@ -57,3 +73,16 @@ def test_a_cause_found_without_instructions_need_not_be_the_main_one(name, unsee
         if is_hidden
         else ""
     )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "is_said"),
+    [("triton_red_fused_mul_sum_0", True), ("triton_poi_fused_add_t_0", True), ("triton_softmax", False)],
+)
+def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(kernel, is_said):
+    evidence = evidence_of("LDG.E R4, [R2.64]")
+    profile = replace(evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None))
+    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
+    said = headline_of(profile, Diagnosis([cause], []), 1).next
+    assert said.startswith("Wait less.")
+    assert said.endswith(WRITTEN_BY_TORCH) == is_said

@@ -99,3 +99,53 @@ def test_loops_that_are_hot_together_are_named_together(other, found):
     candidates = list(loops.detect_loop_overhead(evidence))
     assert len(candidates) == found
     assert all(candidate.evidence["loops"] == 2 for candidate in candidates)
+
+
+# Over rows, and in each over a few columns by an index that the loop computes; the outer loop begins at the second instruction.
+NEST = (
+    "MOV R4, R9",
+    "ISETP.NE.AND P1, PT, R10, RZ, PT",
+    "@!P1 BRA 0xb0",
+    "LDC R7, c[0x3][R4]",
+    "LDS R8, [R6]",
+    "FFMA R5, R7, R8, R5",
+    "IADD3 R4, R4, 0x4, RZ",
+    "ISETP.NE.AND P0, PT, R4, R11, PT",
+    "@P0 BRA 0x40",
+    "STS [R12], R5",
+    "IADD3 R2, R2, 0x1, RZ",
+    "ISETP.NE.AND P2, PT, R2, R3, PT",
+    "@P2 BRA 0x10",
+)
+
+
+def nest_of(turns, *more):
+    """A loop around one that makes so many turns each time."""
+    lines = (*more, *NEST[len(more) :])
+    return evidence_of(
+        BEFORE, *((line, 100 * turns if 3 <= at <= 8 else 100) for at, line in enumerate(lines))
+    )
+
+
+@pytest.mark.parametrize(("turns", "loops_found"), [(1, 1), (7, 1), (8, 0)])
+def test_an_inner_loop_of_few_turns_is_one_with_the_loop_around_it(turns, loops_found):
+    nests = loops.find_nests(nest_of(turns))
+    assert len(nests) == loops_found
+    for kept in nests.values():
+        texts = [site.instruction.text for site in kept]
+        assert texts == [NEST[at] for at in (0, 1, 2, 3, 6, 7, 8, 10, 11, 12)]
+
+
+def test_a_number_of_turns_that_is_known_spares_what_is_computed_for_each_short_loop():
+    (candidate,) = loops.detect_loop_overhead(nest_of(1))
+    assert len(candidate.weights) == 10
+    assert candidate.effect.resources["issue"] == pytest.approx(7 / 8 * 10 / 13, rel=0.01)
+    assert "template parameter" in candidate.advice
+    (alone,) = loops.detect_loop_overhead(nest_of(20))
+    assert "LDC R7, c[0x3][R4]" not in [site.instruction.text for site in alone.weights]
+    assert "pragma unroll" in alone.advice
+
+
+def test_nobody_knows_a_number_of_turns_that_is_loaded():
+    """The length of a row of a sparse matrix."""
+    assert not loops.find_nests(nest_of(1, "LDG.E R11, [R14.64]"))

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from profiler.analyse.causes.detectors import (
-    global_memory,
     instructions,
     lanes,
     launch,
+    narrow_accesses,
     redundant_accesses,
     waiting,
 )
@@ -206,7 +206,7 @@ def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(coun
     )
     whole = {"sectors": 400.0, "ideal_sectors": 400.0}
     facts = {1: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
-    (candidate,) = global_memory.detect_narrow(evidence_of(*lines, facts=facts))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["issue"] == pytest.approx(spared)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors.random_numbers import detect_dropped_numbers
+from profiler.analyse.causes.detectors.idioms import detect_dropped_numbers
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors.spelled_out import detect_spelled_out
+from profiler.analyse.causes.detectors.idioms import detect_spelled_out
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of

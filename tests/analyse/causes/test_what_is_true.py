@@ -13,6 +13,8 @@ from profiler.analyse.causes.detectors import (
     global_memory,
     instructions,
     lanes,
+    narrow_accesses,
+    number_types,
     redundant_accesses,
     shared_memory,
     waiting,
@@ -40,12 +42,12 @@ def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
         1: {"sectors": 16.0 * wide, "ideal_sectors": 16.0 * wide},
     }
     evidence = evidence_of(LOAD, ("LDG.E.128 R8, [R6.64]", float(wide)), facts=facts)
-    assert [one.sentence for one in global_memory.detect_narrow(evidence)] == said
+    assert [one.sentence for one in narrow_accesses.detect_narrow(evidence)] == said
 
 
 def test_neighbours_that_one_wide_access_would_take_count_as_narrow_though_they_are_misaligned():
     facts = {0: FULL | {"waits": {"long_scoreboard": 90}}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
-    (candidate,) = global_memory.detect_narrow(evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts))
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts))
     assert candidate.sentence.startswith("100 % of the data")
 
 
@@ -54,7 +56,7 @@ def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
     """A long computation loads three words once: four elements a thread are not worth a change for the loads' sake."""
     facts = {0: FULL | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
     evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
-    assert bool(list(global_memory.detect_narrow(evidence))) == named
+    assert bool(list(narrow_accesses.detect_narrow(evidence))) == named
 
 
 WAITED_FOR = {"waits": {"long_scoreboard": 90}}
@@ -192,8 +194,11 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 @pytest.mark.parametrize(
     ("lines", "facts", "advised"),
     [
-        ((LOAD,), {0: APART}, "exchange the roles of the indices"),
-        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "exchange the roles of the indices"),
+        ((LOAD,), {0: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "@P0 BRA 0x0"), {0: APART}, "exchange the roles of the indices (such as a warp for each row, instead of a thread)"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "keep the members of a structure in arrays of their own"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]", "@P0 BRA 0x0"), {0: APART, 1: APART}, "such as a warp for each row"),
+        ((LOAD, "LDG.E R5, [R8.64]"), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
         (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
         (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
@@ -339,3 +344,119 @@ def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored,
     candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
     assert candidate.sentence.startswith(said)
     assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("between", "named"),
+    [
+        ("LDS R6, [R10]", True),  # which goes on in each turn
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", False),  # others may read what was stored
+        ("WARPSYNC R6", False),
+        ("LDS R6, [R2+0x80]", False),  # what other lanes of the warp stored
+    ],
+)
+def test_a_sum_that_a_loop_stores_in_shared_memory_again_and_again_is_overwritten(between, named):
+    turn = (between, "FADD R4, R4, R6", "STS [R2], R4", "IADD3 R10, R10, 0x4, RZ", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    found = [
+        one for one in shared_memory.detect_redundant_shared(evidence) if "only what the last" in one.sentence
+    ]
+    assert bool(found) == named
+    assert [one.effect.resources["lsu"] for one in found] == [pytest.approx(7 / 16)] * named
+
+
+@pytest.mark.parametrize(
+    ("conversion", "mixed"),
+    [("F2F.F64.F32 R2, R6", True), ("I2F.F64 R2, R6", False), ("DADD R2, R2, R6", False)],
+)
+def test_literals_make_floats_double_where_floats_are_converted(conversion, mixed):
+    (candidate,) = number_types.detect_fp64(evidence_of(conversion, "DMUL R4, R2, R8", "EXIT"))
+    assert ("converted from float" in candidate.sentence) == mixed
+    assert candidate.advice.startswith("Write literals" if mixed else "Compute in float")
+
+
+BACK = "@P0 BRA 0x0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "outside of the loop"),
+        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", "EXIT"), "where it is stored"),
+        (
+            ("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK),
+            "add and subtract 12582912.0f",
+        ),
+    ],
+)
+def test_conversions_leave_a_loop_unless_they_round(lines, advised):
+    (candidate,) = number_types.detect_conversions(evidence_of(*lines))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("factor", "named"), [("0.63661974668502807617", False), ("7", True)])
+def test_conversions_inside_of_a_sine_are_none_of_the_code(factor, named):
+    lines = (f"FMUL R4, R6, {factor}", "F2I.NTZ R4, R4", "I2FP.F32.S32 R5, R4", "EXIT")
+    assert bool(list(number_types.detect_conversions(evidence_of(*lines)))) == named
+
+
+@pytest.mark.parametrize(
+    ("sums", "chained"),
+    [
+        (1, True),  # each turn adds to the sum of the turn before
+        (3, True),
+        (16, False),  # a tile of sums, each of which has its result long since
+    ],
+)
+def test_a_tile_of_sums_is_no_chain_however_long_the_compiler_spaces_it_out(sums, chained):
+    turn = [f"FFMA R{16 + one}, R8, R9, R{16 + one}" for one in range(sums)]
+    facts = {one: {"waits": {"wait": 5}} for one in range(sums)}
+    evidence = evidence_of(*turn, "@P0 BRA 0x0", "EXIT", facts=facts)
+    assert bool(list(waiting.detect_dependent_chain(evidence))) == chained
+
+
+@pytest.mark.parametrize(("others", "filled"), [(1, 1.0), (9, 10 / 55)])
+def test_other_values_fill_every_gap_of_code_that_mostly_waits_for_its_chain(others, filled):
+    """Ten samples wait for the sum before, and five for each of the others, which have nothing to do with each other."""
+    lines = (
+        "FADD R4, R4, R5",
+        "FADD R4, R4, R5",
+        *[f"IADD3 R{16 + one}, R8, R9, RZ" for one in range(others)],
+    )
+    facts = {1: {"waits": {"wait": 10}}} | {2 + one: {"waits": {"wait": 5}} for one in range(others)}
+    (candidate,) = waiting.detect_dependent_chain(evidence_of(*lines, "EXIT", facts=facts))
+    assert candidate.effect.waits["wait"] == pytest.approx(filled)
+
+
+def test_a_predicate_that_was_just_tested_is_waited_for_as_a_result_is():
+    lines = ("ISETP.GT.AND P2, PT, R4, R5, PT", "SEL R6, R7, R8, P2", "EXIT")
+    evidence = evidence_of(*lines, facts={1: {"waits": {"wait": 10}}})
+    assert list(waiting.detect_dependent_chain(evidence))
+    assert not list(
+        waiting.detect_dependent_chain(
+            evidence_of(lines[0].replace("P2", "P3"), *lines[1:], facts={1: {"waits": {"wait": 10}}})
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "factor", "said", "advised"),
+    [
+        ("LDS R6, [R9]", "R6", "1.0 multiply-adds a thread; with a tile of 8 x 8", "a larger tile"),
+        ("FADD R6, R6, R7", "UR6", "1.0 multiply-adds a thread.", "neighbours of a filter"),
+    ],
+)
+def test_a_filter_is_told_of_neighbours_and_a_product_of_tiles(second, factor, said, advised):
+    adding = [f"FFMA R{20 + one}, R4, {factor}, R{20 + one}" for one in range(2 if factor == "R6" else 1)]
+    turn = ("LDS R4, [R8]", second, *adding, "@P0 BRA 0x0")
+    (candidate,) = shared_memory.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
+    assert said in candidate.sentence
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("place", "named"), [("inside", True), ("after", False)])
+def test_arithmetic_after_a_loop_is_not_fed_by_its_loads(place, named):
+    """As the exponentials of a softmax are not, whose sum went through shared memory."""
+    fma = "FFMA R5, R4, R6, R5"
+    lines = ("LDS R4, [R8]", *[fma] * (place == "inside"), "@P0 BRA 0x0", *[fma] * (place == "after"), "EXIT")
+    assert bool(list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))) == named

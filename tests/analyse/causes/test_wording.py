@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import lanes, waiting
+from profiler.analyse.causes.detectors import instructions, lanes, waiting
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.wording import IN_TRITON, advise
@@ -117,3 +117,43 @@ def test_lanes_without_an_element_are_not_those_that_only_pass_a_sum_on(access, 
 def test_each_text_is_of_a_cause():
     assert set(IN_TRITON) <= set(BY_NAME)
     assert not any(word in text for text in IN_TRITON.values() for word in OF_CUDA)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["I2F.RP R9, R8", "IMAD R2, R9, R21, R22"], "Take // and %"),
+        (["IADD3 R8, R8, R9, RZ", "IMAD R2, R8, R21, R22"], "Compute offsets once"),
+    ],
+)
+def test_what_to_do_about_addresses_depends_on_whether_their_line_divides(lines, words):
+    evidence = evidence_of(*lines, *["IMAD R2, R2, R21, R22"] * 30, "LDG.E R4, [R2.64]", file="made.py")
+    for site in evidence.sites:
+        object.__setattr__(site.instruction, "line", 7)
+    (candidate,) = instructions.detect_integer_overhead(evidence)
+    assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(
+    ("groups", "left", "words"),
+    [
+        (2, "0x4", "with `num_stages` of 4"),
+        (2, "0x2", "with `num_stages` of 3"),
+        (2, "0x0", "with `num_stages` of 2"),
+        (1, "0x2", "with `num_stages` of 4"),
+        (0, "0x2", "are copied ahead already: try"),  # another wait, for no group of copies
+    ],
+)
+def test_the_stages_of_a_loop_are_those_that_its_wait_leaves_under_way(groups, left, words):
+    """Copies of two operands make two groups for each tile."""
+    copies = ["LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR"] * groups or ["LDGSTS.E [R4], [R2.64]"]
+    lines = (
+        "NOP",
+        f"DEPBAR.LE SB0, {left}",
+        "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56",
+        *copies,
+        "@P0 BRA 0x10",
+    )
+    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 9}}}, file="made.py")
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    assert words in advise(evidence, candidate)

@@ -21,6 +21,7 @@ from profiler.analyse.recording.kernel_names import (
     plain_name,
     short_name,
     short_names,
+    words_of,
 )
 from profiler.errors import KernelAmbiguous, KernelNotFound
 
@@ -228,3 +229,10 @@ def test_a_kernel_whose_name_another_contains_is_chosen_by_its_whole_name(run_of
     run = run_of(*kernels)
     for kernel in kernels:
         assert [one.name for one in matching_kernels(run, pattern_of(kernel, kernels))] == [kernel]
+
+
+def test_the_words_of_a_name_are_those_that_may_say_what_is_computed():
+    assert words_of("transposeNaive_kernel") == {"transpose", "naive"}
+    assert words_of("k5") == words_of("k6") == {"k"}
+    assert words_of("d_boxfilter_y_global") == {"boxfilter", "global"}
+    assert words_of("kernel_12.ncu-rep") == set()

@@ -12,8 +12,8 @@ import pytest
 from profiler.errors import WorkerLacks
 from profiler.measure.devices.device import Order, device_for_gpu, lock_folder
 from profiler.measure.devices.worker_tasks import GpuOccupied, ReportBytes, WorkerTask, run_task
+from profiler.store.locks import try_lock
 from profiler.store.reports.identity import identify_report
-from profiler.store.scratch import try_lock
 
 
 @pytest.fixture

@@ -15,13 +15,7 @@ import pytest
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut
-from profiler.measure.rungs.build import (
-    Built,
-    build_command,
-    build_folder,
-    build_kernels,
-    read_record,
-)
+from profiler.measure.rungs.build import Built, build_command, build_folder, build_kernels, read_record
 from profiler.measure.tools.ptxas import parse_resources
 from profiler.measure.tools.toolchain import Library, Toolchain, find_toolchain
 from profiler.store.remote.places import sha256_of

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
+from profiler.store.locks import try_lock
 from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs import unfinished as module
 from profiler.store.runs.unfinished import (
@@ -21,7 +22,6 @@ from profiler.store.runs.unfinished import (
     UnfinishedCollection,
     discard_unfinished,
 )
-from profiler.store.scratch import try_lock
 
 KEY = "0123456789abcdef" * 4
 PLAN = CollectionPlan("gemm-6", 7)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import find_address_work
@@ -74,7 +74,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
         in_triton="Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
         "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
-        if divides
+        if _costs_most(spared, dividing)
         else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
         "masks that are always true, and use 32-bit offsets where they suffice.",
     )
@@ -88,6 +88,14 @@ _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it 
     (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
     "indices.",
 }  # fmt: skip
+
+
+def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
+    """Returns whether the line that spares most is one of these."""
+    lines: dict[object, float] = {}
+    for site, part in spared.items():
+        lines[site.instruction.place] = lines.get(site.instruction.place, 0.0) + part
+    return max(lines, key=lambda line: lines[line]) in {site.instruction.place for site in some}
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:

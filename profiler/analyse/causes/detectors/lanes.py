@@ -40,7 +40,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         entered.setdefault(site.function, of_block or site.lanes)
         if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
             continue
-        if site in unconcerned:
+        # One lane waits for a lock, and whatever the others do is as long.
+        if site in unconcerned or site in evidence.retried:
             continue
         if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
             continue

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_lonely_loads
-from profiler.analyse.causes.evidence.dataflow import (
-    find_block_independent,
-    find_repeated_loads,
-    follows_itself,
-)
+from profiler.analyse.causes.evidence.block_sharing import find_block_independent
+from profiler.analyse.causes.evidence.dataflow import find_repeated_loads, follows_itself
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -100,7 +97,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
-    if _is_held_back(evidence):
+    # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
+    if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
@@ -129,7 +127,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    unexplained = max(0.0, missing - no_block)
+    # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
+    unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (
         between - no_block,
         unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
@@ -161,9 +160,12 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         for site in find_block_independent(evidence)
         if site.kind not in ("barrier", "control") and site not in repeated
     ]
-    # Warps that fill the places between blocks wait for memory as the others do, and its queue grows with them: in five kernels on an
+    # Warps that fill the places between blocks queue for memory as the others do, and its queue grows with them: in five kernels on an
     # H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
-    worth = max(0.0, 1 - evidence.model.life_share(*_FOR_MEMORY))
+    # Its latency they hide.
+    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    queued = evidence.model.life_share(*_FOR_MEMORY) - latency * evidence.model.life_share("long_scoreboard")
+    worth = max(0.0, 1 - queued)
     # Blocks can do more each until the GPU is filled twice only.
     fewer = evidence.without(dict.fromkeys(alike, 1 - _SOME_WAVES / waves))
     yield Candidate(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
@@ -12,6 +13,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     is_carried,
     is_chased,
     predicates_in,
+    sources_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -33,15 +35,20 @@ _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _TESTS = ("ISETP", "UISETP")
+_LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
+_PREPARING: tuple[Kind, ...] = ("integer", "other")
+# A loop of fewer turns is over when it is unrolled as often as is advised.
+_FEW_TURNS = 1 / (1 - EIGHTFOLD)
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names the innermost loops that execute most, if counting and branching are an eighth of them or more."""
-    inside = _hot_loops(evidence)
+    nests = find_nests(evidence)
+    inside = _hot_loops(evidence, nests)
     if not inside:
         return
     addresses = find_address_work(evidence)
-    keeping = [site for loop in inside for site in _keeping(loop)]
+    keeping = [site for loop in inside for site in nests.get(loop[0]) or _keeping(loop)]
     known = set(keeping)
     sites = [site for loop in inside for site in loop]
     keeping += [
@@ -59,27 +66,118 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     of_turns = evidence.waiting_for(turns | dict.fromkeys(keeping, EIGHTFOLD), "wait", "short_scoreboard")
     waits = {reason: max(of_turns.get(reason, 0.0), waits.get(reason, 0.0)) for reason in of_turns | waits}
     size, longest = min(map(len, inside)), max(map(len, inside))
+    few = any(loop[0] in nests for loop in inside)
     yield Candidate(
         "loop-overhead",
         f"{share:.0f} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
-        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address.",
-        "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
+        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
+        + " A loop inside it makes few turns each time that it begins."
+        * few,
+        "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
+        "needs no tests and no indices."
+        if few
+        else "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
         Effect(fewer.resources, {**fewer.waits, **waits}),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
+        in_triton="Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it."
+        if few
+        else "",
     )
 
 
-def _hot_loops(evidence: Evidence) -> list[list[Site]]:
+def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list[list[Site]]:
     """Returns the innermost loops that spend an eighth on themselves, or more than after unrolling them, if together they are more than half of
-    what is executed."""
+    what is executed. A nest, by its first instruction, is as one loop, of which others are parts."""
+    whole = [evidence.around(site) for site in nests]
+    parts = {site for nest in whole for site in nest}
     short = [
         inside
         for inside in find_innermost_loops(evidence)
-        if len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
+        if parts.isdisjoint(inside) and len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
     ]
+    short += [nest for nest in whole if len(nests[nest[0]]) >= (1 - EIGHTFOLD) * len(nest)]
     executed = sum(site.executed for inside in short for site in inside)
     return short if executed > evidence.executed / 2 else []
+
+
+def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
+    """Returns loops whose inner loops make few turns, by their first instruction: what keeps all of these going.
+
+    A compiler that knew the number of turns would unroll the inner loops whole. As it does not, it tests before each and after
+    its copies what is left, and computes where each begins, as often as the outer loop goes round. A number of turns that comes from
+    loaded data cannot be known.
+    """
+    found = {}
+    for loops in evidence.loops.values():
+        for outer in loops:
+            inside = evidence.inside(outer)
+            inner = [
+                one
+                for one in loops
+                if one is not outer
+                and outer.start <= one.start
+                and one.end <= outer.end
+                and evidence.inside(one)
+            ]
+            nested = any(
+                one is not other and one.start <= other.start and other.end <= one.end
+                for one in inner
+                for other in inner
+            )
+            # An outer loop that begins where an inner one does would prepare nothing.
+            if not inner or nested or any(one.start == outer.start for one in inner):
+                continue
+            of_data = _of_data(inside)
+            tests = _predicates_of(of_data)
+            ends = [evidence.inside(one)[-1] for one in inner]
+            if all(
+                end.executed < _FEW_TURNS * inside[0].executed
+                and tests.isdisjoint(predicates_in(end.instruction.text))
+                for end in ends
+            ):
+                found[inside[0]] = _keeping_nest(evidence, inside, of_data, tests)
+    return found
+
+
+def _keeping_nest(
+    evidence: Evidence, inside: Sequence[Site], of_data: Set[Site], of_data_tests: Set[str]
+) -> list[Site]:
+    """Returns the branches of a nest, their tests, what looks constants up by an index, and all that is computed for these.
+
+    With a known number of turns, constants are operands of the arithmetic.
+    """
+    branches = [
+        site
+        for site in inside
+        if site.instruction.name == "BRA" and of_data_tests.isdisjoint(predicates_in(site.instruction.text))
+    ]
+    tested = frozenset().union(*(predicates_in(site.instruction.text) for site in branches))
+    wanted = [
+        site
+        for site in inside
+        if site not in of_data
+        and (
+            _LOOKED_UP.search(site.instruction.text)
+            or (
+                site.instruction.name in _TESTS
+                and not tested.isdisjoint(predicates_in(site.instruction.operands[0]))
+            )
+        )
+    ]
+    kept = {*branches, *wanted}
+    while wanted:
+        for source in sources_of(evidence, wanted.pop()):
+            if source in kept or source in of_data or source.kind not in _PREPARING or source not in inside:
+                continue
+            kept.add(source)
+            wanted.append(source)
+    return [site for site in inside if site in kept]
+
+
+def _predicates_of(sites: Iterable[Site]) -> frozenset[str]:
+    """Returns the predicates that instructions write."""
+    return frozenset().union(*(predicates_in(", ".join(site.instruction.operands[:2])) for site in sites))
 
 
 def _joined(sites: Sequence[Site]) -> dict[Site, float]:

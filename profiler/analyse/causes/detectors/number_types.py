@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions import (
@@ -18,16 +18,18 @@ from profiler.analyse.causes.detectors.instructions import (
     sources_read,
 )
 from profiler.analyse.causes.detectors.launch import find_occupancy_limits
+from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
+_QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_INTEGER = ("I2F.", "I2FP.")
-_WIDENED = (
-    "F2F.F64.F32"  # from single precision; functions of doubles convert to integers and back by themselves
-)
+# From single precision. Functions of doubles convert to integers and back by themselves.
+_WIDENED = "F2F.F64.F32"
+_NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
@@ -45,9 +47,17 @@ _REGISTERS, _GRANULARITY = 65_536, 8
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names conversions between types, except those that are a part of dividing integers."""
+    """Names conversions between types, except those that are a part of dividing integers, or of a sine or cosine."""
     dividing = find_dividing(evidence)
-    sites = [site for site in evidence.of("conversion") if site not in dividing]
+    # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
+    products = {evidence.innermost_loop(site) for site in evidence.of("tensor")} - {None}
+    sites = [
+        site
+        for site in evidence.of("conversion")
+        if site not in dividing
+        and not _is_of_angle(evidence, site)
+        and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
+    ]
     if sites:
         share, waiting = 100 * evidence.share_executed(sites), 100 * evidence.time_of(sites)
         fewer = evidence.without(dict.fromkeys(sites, 1.0))
@@ -57,11 +67,30 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "type-conversions",
             f"{share:.3g} % of the executed instructions convert between types, and warps spend {waiting:.0f} % of their time waiting for them.",
-            "Convert once, outside of the loop, and keep the value in one type.",
+            _advice_on_conversions(evidence, sites),
             Effect({**fewer.resources, **_added(evidence, instead), "issue": issue}, fewer.waits),
             {site: site.executed for site in sites},
             {"conversions_pct": share, "waiting_pct": waiting},
         )
+
+
+def _is_of_angle(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a conversion finds the quarter of the circle in which the argument of a sine or cosine lies."""
+    sources = sources_of(evidence, site)
+    before = [two for one in sources if one.kind == "conversion" for two in sources_of(evidence, one)]
+    return any(_QUARTERS in one.instruction.text for one in (*sources, *before))
+
+
+def _advice_on_conversions(evidence: Evidence, sites: Sequence[Site]) -> str:
+    executed = sum(site.executed for site in sites)
+    if 2 * sum(site.executed for site in sites if _is_of_round_trip(evidence, site)) >= executed:
+        return (
+            "Keep the value in one type. Where it is rounded on purpose, add and subtract 12582912.0f (1.5 * 2^23) instead, which "
+            "leaves the nearest integer up to 2^22."
+        )
+    if 2 * sum(site.executed for site in sites if evidence.innermost_loop(site)) >= executed:
+        return "Convert once, outside of the loop, and keep the value in one type."
+    return "Keep the value in one type, or convert it once where it is stored."
 
 
 def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:

@@ -92,7 +92,7 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
         site: part
         for site in evidence.of("global store")
         if (_place(site), evidence.innermost_loop(site)) in places
-        and (part := _overwritten(evidence, site)) > 0
+        and (part := part_overwritten(evidence, site)) > 0
         and not _is_read_past_barrier(evidence, site)
     }
 
@@ -199,7 +199,7 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
     Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
-    hits = (evidence.find("l1_hit_pct") or 0.0) / 100
+    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - _hits_of_neighbours(evidence))
     fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
@@ -213,6 +213,27 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
         },
         lighter={"long_scoreboard": queued},
     )
+
+
+def _hits_of_neighbours(evidence: Evidence) -> float:
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, as of a struct.
+
+    Nothing of that is loaded again. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    """
+    loads = evidence.of("global load")
+    apart: dict[object, list[Site]] = {}
+    for site in loads:
+        if site.excess_sectors > site.executed:  # neighbours touch one sector too many at most
+            place = base_of(site), evidence.innermost_loop(site), site.executed
+            apart.setdefault(place, []).append(site)
+    held = 0.0
+    for words in apart.values():
+        different = len({offset_of(site) // SECTOR_BYTES for site in words})
+        touched = sum(site.sectors or 0.0 for site in words)
+        unused = sum(site.excess_sectors for site in words)
+        held += min(unused, (1 - different / len(words)) * touched)
+    looked_up = sum(site.sectors or 0.0 for site in loads)
+    return held / looked_up if looked_up else 0.0
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
@@ -253,7 +274,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         site: part
         for site in evidence.of("global store")
         if ".STRONG" not in site.opcode
-        and (part := _overwritten(evidence, site)) > 0
+        and (part := part_overwritten(evidence, site)) > 0
         and not _is_read_meanwhile(evidence, site)
     }
     if repeated:
@@ -291,7 +312,7 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     return held
 
 
-def _overwritten(evidence: Evidence, store: Site) -> float:
+def part_overwritten(evidence: Evidence, store: Site) -> float:
     """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
 
     The compiler may have unrolled some of the turns, or all.
@@ -307,7 +328,7 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
     copies: list[Site] = []
     for site in evidence.around(store):
         if (
-            site.kind == "global store"
+            site.kind == store.kind
             and _place(site) == _place(store)
             and site.instruction.predicate == store.instruction.predicate
         ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import base_of
+from profiler.analyse.causes.detectors.redundant_accesses import base_of, part_overwritten
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_processing,
@@ -32,9 +32,11 @@ _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
+_FACTORS = 2
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
+_MEETINGS = ("WARPSYNC", "MEMBAR", "ERRBAR", "CALL")  # after which other threads may read what was stored
 # A trip through shared memory loads each value once; counts of a stencil, a scan or a tree are two and more. With four turns, there
 # are two that can be joined, twice. Up to two operations on a value take less than its trip: an address, a load and a store.
 _LOADS_OF_A_TRIP, _TURNS_TO_JOIN, _ARITHMETIC_OF_A_TRIP = 1.5, 4, 2.0
@@ -108,21 +110,61 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed few multiplications each."""
-    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in evidence.of("fp32"))
+    multiplied = _find_multiplied(evidence)
+    loads = [
+        site for site in evidence.of("shared load") if site in multiplied and evidence.innermost_loop(site)
+    ]
+    loops = {evidence.innermost_loop(site) for site in loads}
+    adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
+    fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in adding)
     count = sum(site.executed for site in loads)
     if count and fmas / count >= _FMAS_OF_A_PRODUCT:
         each = fmas / count
         part = next((1 - each / step for step in _NEXT_STEPS if step >= 2 * each), 0.0)
         yield Candidate(
             "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; with a tile of 8 x 8 results a thread, each feeds 16.",
-            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once.",
+            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread"
+            + (
+                "; with a tile of 8 x 8 results a thread, each feeds 16."
+                if (is_product := _is_product(evidence, adding))
+                else "."
+            ),
+            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once."
+            if is_product
+            else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
+            "windows overlap), and load 16 bytes at once.",
             evidence.without(dict.fromkeys(loads, part)),
             {site: site.executed for site in loads},
             {"fmas_per_shared_load": each},
         )
     yield from _find_small_tiles(evidence)
+
+
+def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
+    """Returns whether most multiply-adds multiply two values from shared memory, as a matrix product does and a filter does not."""
+    fmas = [site for site in adding if site.instruction.name in _FMAS]
+    of_two = [
+        site
+        for site in fmas
+        if sum(one.kind == "shared load" for one in sources_of(evidence, site)) >= _FACTORS
+    ]
+    return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
+
+
+def _find_multiplied(evidence: Evidence) -> set[Site]:
+    """Returns the loads from shared memory whose values take part in multiply-adds, also through other arithmetic, such as a difference.
+
+    What else a loop loads, such as its bounds or where a tile begins, is as much for each thread however large its tile of results is.
+    """
+    wanted = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
+    seen = set(wanted)
+    while wanted:
+        for source in sources_of(evidence, wanted.pop()):
+            if source not in seen:
+                seen.add(source)
+                if source.kind not in ACCESSES:
+                    wanted.append(source)
+    return {site for site in seen if site.kind == "shared load"}
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
@@ -212,7 +254,31 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(loads),
             {site: site.executed for site in loads},
         )
+    yield from _find_overwritten(evidence)
     yield from _find_round_trips(evidence)
+
+
+def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields stores that a loop repeats to the same place, if it neither meets other threads nor loads from places that do not change."""
+    repeated = {
+        site: part
+        for site in evidence.of("shared store")
+        if (part := part_overwritten(evidence, site)) > 0
+        and not any(
+            one.kind == "barrier"
+            or one.instruction.name in _MEETINGS
+            or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
+            for one in evidence.around(site)
+        )
+    }
+    if repeated:
+        yield Candidate(
+            "redundant-shared-accesses",
+            "A loop stores to the same place in shared memory in each of its turns: only what the last one stores remains.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop.",
+            evidence.without(repeated),
+            {site: site.executed for site in repeated},
+        )
 
 
 def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -19,12 +20,15 @@ from profiler.analyse.causes.evidence.dataflow import (
     find_loads_kept_apart,
     is_chased,
     place_of,
+    predicates_read,
+    results_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
+from profiler.analyse.code.registers import only_written, read_registers
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
@@ -40,6 +44,8 @@ _PASSING = 40 / 698
 # Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
+# Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
+_LATENCY = 4
 # Cycles between two such instructions of a scheduler, whatever they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 # Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
@@ -60,12 +66,13 @@ _AHEAD = {
 _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
-    "copies": "Tiles are copied ahead already: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
+    "copies": "Tiles are copied ahead already{stages}: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
     "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
     "each turn), or more programs and `num_warps`.",
     "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
     "more programs and `num_warps`.",
 }
+_LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 _FEWER_REDUCTIONS_IN_TRITON = (
     "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
     "others, and one warp for none."
@@ -123,7 +130,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_AHEAD_IN_TRITON[where],
+        in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
     )
 
 
@@ -135,6 +142,27 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collectio
         where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
+
+
+def _stages_text(evidence: Evidence) -> str:
+    stages = _find_stages(evidence)
+    return f", with `num_stages` of {stages}" if stages else ""
+
+
+def _find_stages(evidence: Evidence) -> int | None:
+    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None without such a loop.
+
+    A turn waits until no more groups of copies are under way than belong to the tiles after its own, and then copies one more tile.
+    """
+    for site in evidence.sites:
+        if site.instruction.name != "DEPBAR" or not (loop := evidence.innermost_loop(site)):
+            continue
+        inside = [one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop]
+        groups = sum(one.instruction.name == "LDGDEPBAR" for one in inside)
+        left = _LEFT_UNDER_WAY.search(site.instruction.text)
+        if groups and left:
+            return int(left[1], 16) // groups + 2
+    return None
 
 
 def _overlapped(evidence: Evidence, under_way: int) -> float:
@@ -200,20 +228,50 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
         )
         return
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
-    waiting = 100 * evidence.time_of(results, "wait", "short_scoreboard")
+    following = _waiting_for_results(evidence, results)
+    waiting = 100 * (evidence.time_of(following, "wait") + evidence.time_of(results, "short_scoreboard"))
     # Where one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
     if waiting and (evidence.find("registers") or 0.0) <= MOST_REGISTERS / 2:
         yield Candidate(
             "dependent-chain",
             f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
-            Effect(waits=_side_by_side(evidence, results)),
-            {site: evidence.charged[site]["wait"] for site in results},
+            Effect(waits=_side_by_side(evidence, results, following)),
+            {site: evidence.charged[site]["wait"] for site in following},
             {"waiting_pct": waiting},
         )
 
 
-def _side_by_side(evidence: Evidence, results: Sequence[Site]) -> dict[str, float]:
+def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Site]:
+    """Returns the arithmetic whose waiting for a fixed time other values would fill: where most of it is for the results just before.
+
+    A warp also waits for a fixed time where the compiler spaces instructions out that have nothing to do with each other. Where there
+    is enough to do beside each other, as in a tile of sums, that is most of it, and more values do not help.
+    """
+    groups: dict[object, list[Site]] = {}
+    for site in results:
+        groups.setdefault(evidence.innermost_loop(site) or site.function, []).append(site)
+    found: list[Site] = []
+    for group in groups.values():
+        following = [site for site in group if _follows_at_once(evidence, site)]
+        most = 2 * sum(evidence.charged[site]["wait"] for site in following)
+        found += group if most >= sum(evidence.charged[site]["wait"] for site in group) else following
+    return found
+
+
+def _follows_at_once(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction reads the result of one of those just before it, which has a latency of as many cycles."""
+    around = evidence.around(site)
+    here = around.index(site)
+    first = here - _LATENCY
+    before = around[max(0, first) : here]
+    if first < 0 and evidence.innermost_loop(site):
+        before = [*before, *around[first:]]
+    read = read_registers(site.instruction) - only_written(site.instruction) | predicates_read(site)
+    return any(not read.isdisjoint(results_of(one.instruction)) for one in before)
+
+
+def _side_by_side(evidence: Evidence, results: Sequence[Site], following: Iterable[Site]) -> dict[str, float]:
     """Returns the waiting that four chains in turn would remove: their latencies overlap, and one jump of a loop serves all four.
 
     After a jump, a warp waits until the jump is resolved, and for the instructions at its target. Waiting for
@@ -225,7 +283,7 @@ def _side_by_side(evidence: Evidence, results: Sequence[Site]) -> dict[str, floa
     of_a_jump = ("branch_resolving", *(("no_instruction",) if _fits_cache(evidence) else ()))
     return {
         **evidence.waiting_for(turned, *of_a_jump),
-        **evidence.waiting_for(dict.fromkeys(results, 1.0), "wait"),
+        **evidence.waiting_for(dict.fromkeys(following, 1.0), "wait"),
         **evidence.waiting_for(dict.fromkeys(results, FOUR_CHAINS), "short_scoreboard"),
     }
 

@@ -25,7 +25,7 @@ _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
-_CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
@@ -276,26 +276,10 @@ def find_processing(evidence: Evidence) -> set[Site]:
             of_loaded = not loaded.isdisjoint(reads | predicates_in(site.instruction.text))
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
-            results = _results(site.instruction)
+            results = results_of(site.instruction)
             is_loaded = of_loaded or site.kind in ("global load", "shared load", "local")
             loaded = loaded | results if is_loaded else loaded - results
     return found
-
-
-def find_block_independent(evidence: Evidence) -> list[Site]:
-    """Returns the code that every block runs on the same data, because it does not depend on the block.
-
-    An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
-    any does is the block's own work, with its counters.
-    """
-    alike: list[Site] = []
-    for sites in evidence.by_function.values():
-        loops = evidence.loops.get(sites[0].function, [])
-        depending = _depending_on_block(sites, loops)
-        own = [evidence.inside(loop) for loop in loops]
-        in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
-        alike += [site for site in sites if site not in depending and site not in in_loops]
-    return alike
 
 
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
@@ -342,15 +326,6 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
 
 
-def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    """Returns the instructions that depend on the block's index."""
-
-    def depends(site: Site, reads_dependent: bool) -> bool:
-        return reads_dependent or site.kind in _CHANGED_BY_OTHERS or "SR_CTAID" in site.instruction.text
-
-    return follow_results(sites, loops, depends)
-
-
 def follow_results(
     sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
 ) -> set[Site]:
@@ -365,26 +340,26 @@ def follow_results(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | _predicates_read(site)
+        sources = read_registers(instruction) - only_written(instruction) | predicates_read(site)
         if depends(site, bool(sources & tainted)):
             depending.add(site)
-            tainted |= _results(instruction)
+            tainted |= results_of(instruction)
         elif instruction.predicate is None:
-            tainted -= _results(instruction)
+            tainted -= results_of(instruction)
         index += 1
         if (start := ends.pop(instruction.offset, None)) is not None:
             index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
     return depending
 
 
-def _predicates_read(site: Site) -> frozenset[str]:
+def predicates_read(site: Site) -> frozenset[str]:
     """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
     if site.kind == "control":
         return predicates_in(site.instruction.text)
     return predicates_in(", ".join([site.instruction.predicate or "", *site.instruction.operands[2:]]))
 
 
-def _results(instruction: Instruction) -> set[str]:
+def results_of(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
     return {*written_registers(instruction), *predicates_in(", ".join(instruction.operands[:2]))}
 

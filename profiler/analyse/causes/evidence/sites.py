@@ -16,7 +16,7 @@ from typing import Literal
 from profiler.analyse.code.code import Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.metrics import LANES, STALLS_AS_SAMPLED
+from profiler.catalog.metrics import LANES, READY, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of, rows_labelled
 
@@ -88,7 +88,6 @@ _LOCAL_SECTORS = "memory_l2_theoretical_sectors_local"
 _COUNTED = frozenset(
     {_THREADS, _ACTING, _SECTORS, _IDEAL_SECTORS, _PASSES, _IDEAL_PASSES, _LOCAL_SECTORS}
 )  # fmt: skip
-_NOT_WAITING = ("selected", "not_selected")
 
 
 @dataclass(frozen=True)
@@ -266,6 +265,6 @@ def _described(
                 found[place] = (text, Counter())
             waits = found[place][1]
             for reason, count in stalls or ():
-                if reason not in _NOT_WAITING:
+                if reason not in READY:
                     waits[STALLS_AS_SAMPLED.get(reason, reason)] += count
     return found

@@ -22,12 +22,13 @@ from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
 from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.analyse.recording.triage import Triage
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
-from profiler.ask.show import show
+from profiler.ask.show import show, show_several
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import Failure, failure_json
@@ -49,6 +50,7 @@ which may be a hundred times as much, and `brief` only the headline with what to
 the argument `kernel_name`."""
 
 _PARSER_EXIT_CODE = 2
+_MOST_SHOWN = 200  # recordings in one call
 
 LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
 Reference = Annotated[
@@ -68,7 +70,7 @@ Nvtx = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Only the launches in NVTX ranges that match, as for kernel_name.",
+        description="Only launches in NVTX ranges that match.",
     ),
 ]
 RunSize = Annotated[
@@ -77,7 +79,7 @@ RunSize = Annotated[
 ]
 LadderName = Annotated[LongestText, Meta(description="The ladder of kernel numbers, if not the server's.")]
 GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU: a part of its name, such as h200.")]
-Full = Annotated[bool, Meta(description="Return everything, instead of the most important 8 KB.")]
+Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
 
 
 Brief = Annotated[
@@ -139,7 +141,7 @@ class LadderInput(Input, frozen=True):
 
 
 class ShowInput(Input, frozen=True):
-    source: Reference
+    source: Reference | Annotated[list[LongestText | int], Meta(min_length=2, max_length=_MOST_SHOWN)]
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
@@ -216,6 +218,12 @@ def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
 
 
 def _show(given: ShowInput, settings: options.VerbSettings) -> str:
+    if isinstance(given.source, list):
+        sources = list(map(str, given.source))
+        found = show_several(
+            sources, settings, kernel_name=given.kernel_name, nvtx=given.nvtx, size=given.size
+        )
+        return json_answer(found, given.full, alone=given.brief)
     recording = show(
         str(given.source),
         settings,
@@ -322,7 +330,7 @@ TOOLS = (
         "Every rung of a ladder",
         "Shows a series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
         "counters, the change from the rung it follows with its verdict, and what binds each. `missing` lists the rungs that "
-        "the answer lacks, and why. Use it for an overview, and to find the step to look into with `compare`.",
+        "the answer lacks, and why. Use it to find the step to look into with `compare`.",
         LadderInput,
         (LadderFinding, IdeasFinding),
         _ladder,
@@ -331,10 +339,10 @@ TOOLS = (
         "show",
         "One recording",
         "Shows one recording: where it comes from and how it was measured, its metrics with their spread, what binds "
-        "it with the figures that say so, and Nsight Compute's own findings; for a run of timings, its times. Use it when "
-        "there is nothing to compare with.",
+        "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Of a list of "
+        "recordings, shows all kernels, the longest first, with cause and likely saving: where to begin.",
         ShowInput,
-        (Sheets, TimingSheet),
+        (Sheets, TimingSheet, Triage),
         _show,
     ),
     Tool(
@@ -342,7 +350,7 @@ TOOLS = (
         "Machine code of hot loops",
         "Shows the machine code of a kernel's hot loop, or of two: instructions and FMAs per iteration, opcodes with counts, "
         "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
-        "instructions or stalls changed and the question is how the code differs.",
+        "instructions or stalls changed.",
         SassInput,
         (MachineCode,),
         _sass,

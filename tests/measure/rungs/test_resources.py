@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.measure.rungs.build import BuildRecord, Built, misfit_text, own_resources
+from profiler.measure.rungs.build import BuildRecord, Built
+from profiler.measure.rungs.resources import misfit_text, own_resources
 from profiler.measure.tools.ptxas import Resources
 
 # Two overloads; the number between `_Z` and the name is the name's length.
@@ -22,7 +23,7 @@ def toolkit(script, monkeypatch):
     def install(body: str = "") -> None:
         # A real toolkit of this machine would be found in a fixed folder.
         places = [script("cu++filt", body) / "cu++filt"] if body else []
-        monkeypatch.setattr("profiler.measure.rungs.build.toolkit_candidates", lambda *_: iter(places))
+        monkeypatch.setattr("profiler.measure.rungs.resources.toolkit_candidates", lambda *_: iter(places))
 
     return install
 

@@ -1,0 +1,204 @@
+"""Detects accesses to global memory that are narrower than a thread could make them, whether or not their data goes through shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.global_memory import (
+    MEMORY_WAITS,
+    bytes_of,
+    cheaper_accesses,
+    find_side_by_side,
+    is_misaligned,
+    lies_apart,
+)
+from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
+from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_address_work,
+    find_processing,
+    follows_itself,
+)
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+# Arithmetic and atomics are done for each element, however wide it is loaded.
+_FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+# Bits that a thread can copy to shared memory asynchronously: 32, 64 or 128 (PTX ISA, "cp.async").
+_NARROWEST_COPY = 32
+_TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
+# Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
+_ONE_LANE = 1.5
+# A part of the time that is not worth a change: what accesses wait for less than that is not made faster by wider ones.
+_SEEN_TO_WAIT = 0.03
+
+
+def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
+
+    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
+    """
+    side_by_side = find_side_by_side(evidence)
+    sites = [
+        site
+        for site in evidence.of("global load", "global store")
+        if 0 < site.width < WIDEST_BITS
+        and ((_is_contiguous(evidence, site) and not is_misaligned(evidence, site)) or site in side_by_side)
+        and not feeds_shared_memory(evidence, site)
+    ]
+    # Those of one base become part of the same wide access, aligned or not.
+    bases = {base_of(site) for site in sites}
+    accesses = evidence.of("global load", "global store")
+    total = sum(bytes_of(site) for site in accesses)
+    moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)
+    if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
+        return
+    if evidence.waits_by_reason and evidence.time_of(accesses) < _SEEN_TO_WAIT:
+        return
+    width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
+    # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
+    # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
+    gain = 1 - width / WIDEST_BITS
+    computes = any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
+    processing = find_processing(evidence)
+    shrinking = (
+        sites
+        if computes
+        else [
+            site
+            for site in evidence.sites
+            if site.kind not in _FOR_EACH_ELEMENT
+            and site not in processing
+            and site not in evidence.lookups_apart
+            and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
+        ]
+    )
+    fewer = evidence.without(dict.fromkeys(shrinking, gain))
+    computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
+    widths = sorted({site.width // 8 for site in sites})
+    elements = f"{WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
+    yield Candidate(
+        "narrow-accesses",
+        f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "
+        f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
+        f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
+        Effect(
+            {name: part for name, part in fewer.resources.items() if name not in computing}
+            | ({} if computes else {LAUNCH: gain}),
+            {
+                reason: part * (1 - _queued_behind_others(evidence, side_by_side) * (reason in MEMORY_WAITS))
+                for reason, part in fewer.waits.items()
+            },
+            # A thread that takes the elements of several does the work of several loops: fewer threads are left.
+            warps=min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0,
+        ),
+        {site: bytes_of(site) for site in sites},
+        {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
+    )
+
+
+def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
+    """Names tiles that threads load in pieces too narrow for asynchronous copies, although each thread takes several of them."""
+    tiles = _find_narrow_tiles(evidence)
+    if not tiles:
+        return
+    fractions = {site: 1 - max(site.width / WIDEST_BITS, 1 / count) for site, count in tiles.items()}
+    loops = {evidence.innermost_loop(site) for site in tiles}
+    inside = [site for loop in loops if loop for site in evidence.inside(loop)]
+    # Copies need neither registers nor stores, and there are as many addresses as copies.
+    passing = [site for site in inside if site.kind == "shared store" or site.instruction.name == "PRMT"]
+    share = sum(part * site.executed for site, part in fractions.items()) / sum(
+        site.executed for site in tiles
+    )
+    addresses = find_address_work(evidence)
+    fewer = evidence.without(
+        fractions
+        | dict.fromkeys([site for site in inside if site in addresses], share)
+        | dict.fromkeys(passing, 1.0)
+    )
+    apart = [site for site in tiles if lies_apart(evidence, site)]
+    cheaper = cheaper_accesses(evidence, apart) if apart else Effect()
+    moved = {name: cheaper.resources.get(name, 0.0) for name in ("dram", "l2", "l1")}
+    moved["l1"] += evidence.part_of_l1(dict.fromkeys([site for site in passing if site.passes], 1.0))
+    width = sum(site.width * site.executed for site in tiles) / sum(site.executed for site in tiles)
+    waiting = 100 * evidence.time_of(tiles, "long_scoreboard")
+    yield Candidate(
+        "narrow-accesses",
+        f"Tiles are loaded {width / 8:.0f} {'byte' if width == 8 else 'bytes'} a thread at a time, too narrow for asynchronous copies of the "
+        f"next tiles: they pass through registers, and warps spend {waiting:.0f} % of their time waiting for them.",
+        "Load 16 bytes a thread: let the dimension in which a tile lies together in memory be the one in which a thread takes neighbours, "
+        "and copy them asynchronously (cp.async).",
+        Effect(
+            {**fewer.resources, **moved},
+            {
+                **fewer.waits,
+                **evidence.waiting_for(dict.fromkeys(tiles, EIGHTFOLD), "long_scoreboard"),
+                **evidence.waiting_for(find_waiting_for_tiles(evidence, set(tiles)), "barrier"),
+            },
+            cheaper.lighter,
+        ),
+        {site: bytes_of(site) for site in tiles},
+        {"access_bytes": width / 8, "waiting_pct": waiting},
+        in_triton="Give the dimension in which a tile lies together in memory a stride of 1 that Triton can see (an argument that is 1, or a "
+        "`tl.constexpr`), and do not divide its index: for images, channels last. Then Triton copies 16 bytes a thread, `num_stages` tiles ahead.",
+    )
+
+
+def _find_narrow_tiles(evidence: Evidence) -> dict[Site, int]:
+    """Returns the loads of a tile that are narrower than any asynchronous copy, with how many such a thread makes in a turn, if two or more."""
+    rows: dict[object, list[Site]] = {}
+    for site in evidence.of("global load"):
+        loop = evidence.innermost_loop(site)
+        if loop and 0 < site.width < _NARROWEST_COPY and feeds_shared_memory(evidence, site):
+            rows.setdefault((loop, site.instruction.place, site.width), []).append(site)
+    return {
+        site: len(ones)
+        for ones in rows.values()
+        if len(ones) * ones[0].width >= _NARROWEST_COPY
+        for site in ones
+    }
+
+
+def _exchanges_elements(evidence: Evidence) -> bool:
+    """Returns whether threads exchange what they hold through shared memory, element by element.
+
+    Where one lane of each warp stores there, it stores what the lanes of the warp made of their elements, such as their sum: if a
+    thread takes more elements, fewer warps have such a result.
+    """
+    return any(
+        site.kind == "shared atomic" or site.acting is None or site.acting > _ONE_LANE
+        for site in evidence.of(*SHARED)
+        if site.kind == "shared atomic" or site.stores_in_shared
+    )
+
+
+def _fetches_textures(evidence: Evidence) -> bool:
+    """Returns whether texture units fetch an element for each lane, of which none is wider than another."""
+    return any(site.instruction.name in _TEXTURE_FETCHES for site in evidence.of("global load"))
+
+
+def _widths_text(widths: Sequence[int]) -> str:
+    """Returns `4 bytes`, or `4 or 8 bytes` where accesses differ."""
+    return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
+
+
+def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> float:
+    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses, in `used` neither with another access."""
+    queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
+    return queued * unused / evidence.sectors if evidence.sectors else 0.0
+
+
+def _is_contiguous(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the lanes touch as many bytes as they ask for, within a sector: no broadcast, and no gaps.
+
+    Sectors that were not counted are estimated for all lanes.
+    """
+    if not site.sectors:
+        return site.sectors is None
+    asked = ((site.acting if evidence.has_costs else None) or LANES) * site.width / 8 / SECTOR_BYTES
+    return asked - 1 < site.sectors / site.executed <= asked + 1

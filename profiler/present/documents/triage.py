@@ -1,0 +1,87 @@
+"""The kernels of several recordings as a document: a row for each, the one that takes most of the time first."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from msgspec.structs import asdict
+
+from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.triage import Triage, TriagedKernel
+from profiler.present import document as doc
+from profiler.present.documents.parts.causes import headline_blocks
+from profiler.text import counted, number, report_name, short_gpu, short_place, shortened
+
+_NAME_WIDTH, _PLACE_WIDTH, _RECORDING_WIDTH = 60, 30, 30
+_MOST_ROWS = 28  # as of the kernels of one recording
+SHARES_MEANING = (
+    "Shares are of the launches that were recorded, which may be few of those that a program makes."
+)
+_COLUMNS = (
+    doc.Column("share", right=True),
+    doc.Column("total", "duration"),
+    doc.Column("launches", "number", stays=1),
+    doc.Column("recording", shrinks=True),
+    doc.Column("kernel", shrinks=True),
+    doc.Column("top cause"),
+    doc.Column("likely saves", "duration", stays=0),
+    doc.Column("GPU", stays=0),
+)
+
+
+def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
+    """Returns the sentences, a row for each kernel that takes much of the time, or `full` for all, and what to ask next."""
+    rows, rest = (found.index, []) if full else (found.index[:_MOST_ROWS], found.index[_MOST_ROWS:])
+    names = _names(found.index)
+    gpus = {one.gpu for one in found.index}
+    share = sum(one.share_pct or 0.0 for one in rest)
+    more = f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {number(share)} % of the time; --full lists all."
+    return doc.Document(
+        counted(found.recordings, "recording", "recordings"),
+        [
+            headline_blocks(found.headline),
+            [
+                doc.Table(
+                    _COLUMNS,
+                    [doc.Row(_cells(one, names[one.source], len(gpus) > 1)) for one in rows],
+                    drops_empty=True,
+                ),
+                *([doc.Text(more)] if rest else []),
+                doc.Text(SHARES_MEANING),
+                doc.Text(_next(found.index)),
+            ],
+            [doc.Caution(text) for text in found.cautions],
+        ],
+        doc.Records(TriagedKernel.__struct_fields__, [tuple(asdict(one).values()) for one in found.index]),
+    )
+
+
+def _names(index: Sequence[TriagedKernel]) -> dict[str, str]:
+    """Returns what to call each recording: its name alone, unless two in different folders share it."""
+    sources = dict.fromkeys(one.source for one in index)
+    names = [report_name(source) for source in sources]
+    return {
+        source: shortened(name if names.count(name) == 1 else source, _RECORDING_WIDTH)
+        for source, name in zip(sources, names, strict=True)
+    }
+
+
+def _cells(one: TriagedKernel, recording: str, many_gpus: bool) -> tuple[doc.Value, ...]:
+    where = f" at {shortened(short_place(one.where), _PLACE_WIDTH)}" if one.where else ""
+    return (
+        f"{one.share_pct:.1f} %" if one.share_pct is not None else None,
+        one.total_ns,
+        one.launches,
+        recording,
+        shortened(plain_name(one.kernel_name), _NAME_WIDTH),
+        f"{one.top_cause}{where}" if one.top_cause else None,
+        one.likely_saves_ns,
+        short_gpu(one.gpu) if many_gpus else "",
+    )
+
+
+def _next(index: Sequence[TriagedKernel]) -> str:
+    sources = list(dict.fromkeys(one.source for one in index))
+    pair = shlex.join(sources) if len(sources) == 2 else "BEFORE AFTER"
+    return f"Ask next: `prof show RECORDING` shows all about one, and `prof compare {pair}` what changed between two."

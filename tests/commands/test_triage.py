@@ -1,0 +1,116 @@
+"""`prof show` of several recordings: all their kernels together, the one that takes most of the time first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+
+import jsonschema
+import pytest
+
+
+@pytest.fixture(scope="module")
+def pile(reports, tmp_path_factory):
+    """A folder of three reports, one of which holds three kernels."""
+    folder = tmp_path_factory.mktemp("pile")
+    for name in ("gemm_5", "gemm_6", "several"):
+        shutil.copy(reports / f"{name}.ncu-rep", folder)
+    return folder
+
+
+def index_of(prof_here, *words):
+    return json.loads(prof_here("show", *words, "--format", "json").stdout)["index"]
+
+
+def test_the_kernels_of_all_reports_are_listed_by_their_share_of_the_whole(prof_here, pile):
+    index = index_of(prof_here, *sorted(pile.iterdir()))
+    alone = {file: index_of(prof_here, file) for file in pile.iterdir()}
+    assert len(index) == sum(map(len, alone.values())) == 5
+    times = [one["total_ns"] for one in index]
+    assert times == sorted(times, reverse=True)
+    assert sum(one["share_pct"] for one in index) == pytest.approx(100, abs=0.01)
+    for one in index:
+        (same,) = [
+            kernel
+            for file, kernels in alone.items()
+            for kernel in kernels
+            if (str(file), kernel["kernel_name"]) == (one["source"], one["kernel_name"])
+        ]
+        assert (one["total_ns"], one["top_cause"]) == (same["total_ns"], same["top_cause"])
+
+
+def test_a_folder_means_its_reports(prof_here, pile):
+    assert index_of(prof_here, f"{pile}/") == index_of(prof_here, *sorted(pile.iterdir()))
+
+
+def test_the_answer_says_where_to_begin_and_the_command_that_it_gives_works(prof_here, pile):
+    found = json.loads(prof_here("show", pile, "--format", "json").stdout)
+    assert found["headline"]["what"].startswith("5 kernels of 3 recordings take ")
+    assert found["headline"]["why"].startswith("In gemm_5, k5 takes ")
+    assert f"`prof show {pile}/gemm_5.ncu-rep` shows all" in found["headline"]["next"]
+    brief = prof_here("show", pile, "--brief").stdout
+    assert "Why: In gemm_5" in brief
+    assert "likely saves" not in brief
+
+
+def test_the_first_of_several_kernels_of_a_report_is_chosen_by_its_name(prof_here, pile, tmp_path):
+    shutil.copy(pile / "several.ncu-rep", tmp_path / "a.ncu-rep")
+    shutil.copy(pile / "several.ncu-rep", tmp_path / "b.ncu-rep")
+    found = json.loads(prof_here("show", tmp_path, "--format", "json").stdout)
+    command = found["headline"]["next"].rpartition("`prof ")[2].partition("`")[0]
+    assert command.startswith(f"show {tmp_path}/a.ncu-rep -k ")
+    shown = json.loads(prof_here(*command.split(), "--format", "json").stdout)
+    assert [one["kernel_name"] for one in shown["index"]] == [found["index"][0]["kernel_name"]]
+
+
+def test_what_a_change_is_likely_to_save_is_that_part_of_the_total(prof_here, pile):
+    (one,) = [one for one in index_of(prof_here, pile) if "k5" in one["kernel_name"]]
+    (sheet,) = json.loads(prof_here("show", one["source"], "--format", "json").stdout)["kernels"]
+    part = sheet["causes"][0]["saves_pct"]["expected"] / 100
+    assert one["likely_saves_ns"] == pytest.approx(part * one["total_ns"], rel=1e-3)
+
+
+def test_a_pattern_leaves_out_recordings_without_such_a_kernel(prof_here, pile):
+    assert {one["source"] for one in index_of(prof_here, pile, "-k", "k[56]")} == {
+        f"{pile}/gemm_5.ncu-rep",
+        f"{pile}/gemm_6.ncu-rep",
+    }
+    one = json.loads(prof_here("show", pile, "-k", "k5", "--format", "json").stdout)
+    assert one["headline"]["what"].startswith("1 kernel takes ")
+    none = prof_here("show", pile, "-k", "nothing")
+    assert none.returncode == 33
+    assert "no kernel in these 3 recordings matches 'nothing'" in none.stderr
+
+
+def test_every_format_has_every_kernel_and_the_schema_describes_it(prof_here, pile):
+    found = json.loads(prof_here("show", pile, "--format", "json", "--full").stdout)
+    jsonschema.validate(found, json.loads(prof_here("show", "--schema").stdout))
+    rows = list(csv.DictReader(io.StringIO(prof_here("show", pile, "--format", "csv").stdout)))
+    assert [row["kernel_name"] for row in rows] == [one["kernel_name"] for one in found["index"]]
+    table = prof_here("show", pile).stdout
+    markdown = prof_here("show", pile, "--format", "markdown").stdout
+    for name in ("gemm_5", "gemm_6", "several"):
+        assert name in table
+        assert name.replace("_", "\\_") in markdown
+
+
+def test_reports_of_one_name_in_two_folders_are_told_apart(prof_here, pile, tmp_path):
+    shutil.copy(pile / "gemm_5.ncu-rep", tmp_path)
+    table = prof_here("show", pile / "gemm_5.ncu-rep", tmp_path / "gemm_5.ncu-rep").stdout
+    assert table.count("k5<128, 128, 8, 8, 8>") == 2
+    assert f"prof compare {pile}/gemm_5.ncu-rep {tmp_path}/gemm_5.ncu-rep" in " ".join(table.split())
+
+
+def test_a_run_of_the_name_of_a_folder_stays_the_run(prof, pile, tmp_path, make_run):
+    make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="pile", root=tmp_path / "runs")
+    shutil.copytree(pile, tmp_path / "pile")
+    assert "gemm_5" not in prof("show", "pile", cwd=tmp_path).stdout
+    assert "gemm_5" in prof("show", "pile/", cwd=tmp_path).stdout
+
+
+def test_a_chart_of_several_is_refused(prof_here, pile, tmp_path):
+    done = prof_here("show", pile, "--chart", tmp_path / "chart.svg")
+    assert done.returncode == 2
+    assert "a chart shows one recording" in done.stderr
