@@ -55,9 +55,21 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     candidates = chain(
         _calling(function, here),
         _sources(evidence, site),
-        (function[place] for place in reversed(range(here))),
+        _last_of_the_user(evidence, site.function)[here],
     )
     return next((one for one in candidates if one.instruction.place and not _is_library(one)), site)
+
+
+@lru_cache(maxsize=4)  # one function after the other is asked about
+def _last_of_the_user(evidence: Evidence, function: int) -> list[tuple[Site, ...]]:
+    """Returns for each instruction of a function the nearest one before it of the user's own code, if there is one."""
+    last: tuple[Site, ...] = ()
+    found = []
+    for one in evidence.by_function[function]:
+        found.append(last)
+        if one.instruction.place and not _is_library(one):
+            last = (one,)
+    return found
 
 
 def _calling(function: Sequence[Site], here: int) -> Iterator[Site]:
