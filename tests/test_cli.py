@@ -348,10 +348,12 @@ def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, pr
 
 def test_output_longer_than_the_terminal_goes_through_the_users_pager(recorded):
     arguments = ("--runs", recorded.root, "show", "6")
-    pager = {"PAGER": "sed s/^/paged:/", "NO_COLOR": "1", "LINES": "24"}
+    pager = {"PAGER": "sed s/^/paged:/", "NO_COLOR": "1", "LINES": "24", "CI": None}
     assert "paged:launched" in on_a_terminal(*arguments, **pager)
     assert "paged:" not in on_a_terminal("--no-pager", *arguments, **pager)
     assert "paged:" not in on_a_terminal(*arguments, "--brief", **pager)
+    nobody_is_there = {**pager, "CI": "true"}
+    assert "paged:" not in on_a_terminal(*arguments, **nobody_is_there)
 
 
 def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):

@@ -30,7 +30,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import KernelNotFound, RunUnusable
+from profiler.errors import KernelNotFound, ReportError, RunUnusable
 from profiler.store.remote.files import is_url
 from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 from profiler.store.runs.run_store import Run
@@ -60,16 +60,15 @@ def show_several(
     kernel_name: str | None = None,
     nvtx: str | None = None,
     size: str | int | None = None,
-) -> Triage:
-    """Returns the kernels of several recordings by their share of the time. A folder means the reports in it.
+) -> tuple[Triage, list[ReportError]]:
+    """Returns the kernels of several recordings by their share of the time, and the errors of reports that cannot be read.
 
-    Recordings without a kernel that is asked for are left out.
+    A folder means the reports in it. Recordings without a kernel that is asked for are left out.
     """
-    sources = [one for source in sources for one in reports_meant(source, settings)]
-    runs = open_named(sources, settings, size=size, nvtx=nvtx)
-    meant = [
-        (source, run) for source, run in zip(sources, runs, strict=True) if matching_kernels(run, kernel_name)
-    ]
+    sources = list(dict.fromkeys(one for source in sources for one in reports_meant(source, settings)))
+    opened, errors = _open_each(sources, settings, size, nvtx)
+    runs = [run for _, run in opened]
+    meant = [(source, run) for source, run in opened if matching_kernels(run, kernel_name)]
     if not meant:
         near = nearest_words(kernel_name or "", [one.name for run in runs for one in run.manifest.kernels])
         raise KernelNotFound(f"no kernel in these {len(runs)} recordings matches '{kernel_name}'{near}")
@@ -79,7 +78,27 @@ def show_several(
         settings.progress(f"examining {place} of {len(meant)} recordings")
         sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name).sheets]
     settings.progress("")
-    return triage(sheets, has_counters=all(run.manifest.has_counters for _, run in meant))
+    left_out = [f"left out: {error.message}" for error in errors]
+    counted = all(run.manifest.has_counters for _, run in meant)
+    return triage(sheets, has_counters=counted, cautions=left_out), errors
+
+
+def _open_each(
+    sources: Sequence[str], settings: Settings, size: str | int | None, nvtx: str | None
+) -> tuple[list[tuple[str, Run]], list[ReportError]]:
+    """Opens the recordings, all at once if all can be read; one that cannot hides no other."""
+    with suppress(ReportError):
+        return list(zip(sources, open_named(sources, settings, size=size, nvtx=nvtx), strict=True)), []
+    opened: list[tuple[str, Run]] = []
+    errors: list[ReportError] = []
+    for source in sources:
+        try:
+            opened += [(source, run) for run in open_named([source], settings, size=size, nvtx=nvtx)]
+        except ReportError as error:
+            errors.append(error)
+    if not opened:
+        raise errors[0]
+    return opened, errors
 
 
 def reports_meant(source: str, settings: Settings) -> list[str]:

@@ -189,7 +189,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "loop-overhead",
             "Counting, comparing and branching take a large part of a loop.",
             "Share of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, and counters. Tests of "
-            "the data, such as those of bounds, do not count. Around a loop of few turns, what prepares it counts too.",
+            "the data, such as those of bounds, do not count. Around an inner loop that hardly goes back, what prepares it counts too.",
             "A loop of one multiply-add with `#pragma unroll 1`.",
             "Unroll the loop, so that one test and branch serve several elements.",
             ("dram", "fma", "tensor", "fp64"),

@@ -155,7 +155,7 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         for table in TABLES.values()
         for column in table.columns
     ]
-    rows += (("runs", name, "", "from the run's manifest") for name in _MANIFEST_SCHEMA.names)
+    rows += (("runs", name, "", _MEANINGS[name]) for name in _MANIFEST_SCHEMA.names)
     return ("table", "column", "unit", "meaning"), rows
 
 
@@ -179,7 +179,10 @@ def _hints(message: str, given: list[str]) -> list[str]:
     """
     if "syntax error" in message and any(_RESERVED.search(line) for line in given):
         return [*given, 'The column offset has the name of a word of SQL: write it as "offset".']
-    if (column := _NO_COLUMN.search(message)) and (name := _metric_near(column[1])):
+    column = _NO_COLUMN.search(message)
+    if column and (joins := _joins_with(column[1])):
+        return [*given, f"{column[1]} is a column of another table: add {' or '.join(joins)}"]
+    if column and (name := _metric_near(column[1])):
         ncu = BY_NAME[name].ncu[0]
         return [*given, f"{name} is no column but a metric: select value from metrics where metric = '{ncu}'"]
     missing = _NO_TABLE.search(message)
@@ -188,6 +191,18 @@ def _hints(message: str, given: list[str]) -> list[str]:
     near = get_close_matches(missing[1].lower(), _NAMES, n=1)
     own = [line for line in given if not line.startswith("Did you mean")]
     return [*(f'Did you mean "{name}"?' for name in near), *own]
+
+
+def _joins_with(column: str) -> list[str]:
+    """Returns the clauses that add the tables with this column."""
+    columns: dict[str, set[str]] = {}
+    for table, name, *_ in describe_tables()[1]:
+        columns.setdefault(table, set()).add(name)
+    return [
+        f"`join {table} using ({'run_id, launch' if 'launch' in names else 'run_id'})`"
+        for table, names in columns.items()
+        if column in names
+    ]
 
 
 def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnection:
@@ -339,3 +354,17 @@ _MANIFEST_SCHEMA = pa.schema(
         **dict.fromkeys(("gpu", "ncu_version", "clock_control", "report_sha256"), pa.string()),
     }
 )
+_MEANINGS = {
+    "run_id": "the run's time, name and start of its hash",
+    "name": "the name under which the run is stored: that of the report, or of the rung",
+    "ladder": "the ladder that the run is a rung of; null for any other program",
+    "kernel": "the rung's number: the name of a kernel stands in launches",
+    "workload": "the size of the problem, such as m=4096 n=4096; null where it is not recorded",
+    "origin": "how the run came here: ingested, collected or timed",
+    "recorded": "when the report was made, in UTC",
+    "launches": "how many launches it holds",
+    "gpu": "the names of its GPUs",
+    "ncu_version": "the version of Nsight Compute that recorded it",
+    "clock_control": "whether ncu fixed the clocks: none or base",
+    "report_sha256": "of the report; null for a run of times alone",
+}

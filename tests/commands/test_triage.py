@@ -84,6 +84,27 @@ def test_a_pattern_leaves_out_recordings_without_such_a_kernel(prof_here, pile):
     assert "no kernel in these 3 recordings matches 'nothing'" in none.stderr
 
 
+def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pile, tmp_path):
+    shutil.copy(pile / "gemm_5.ncu-rep", tmp_path)
+    (tmp_path / "cut.ncu-rep").write_bytes((pile / "gemm_6.ncu-rep").read_bytes()[:200_000])
+    done = prof_here("show", tmp_path, "--format", "json")
+    assert done.returncode == 14
+    found = json.loads(done.stdout)
+    assert [one["source"] for one in found["index"]] == [f"{tmp_path}/gemm_5.ncu-rep"]
+    assert found["cautions"][0].startswith(f"left out: {tmp_path}/cut.ncu-rep: damaged")
+    assert "left out: " in prof_here("show", tmp_path, "--brief").stdout
+    (tmp_path / "gemm_5.ncu-rep").unlink()
+    (tmp_path / "other.ncu-rep").write_bytes(b"NVR")
+    none = prof_here("show", tmp_path, "--format", "json")
+    assert none.returncode in (13, 14)
+    assert "error" in json.loads(none.stdout)
+
+
+def test_a_report_that_was_named_twice_counts_once(prof_here, pile):
+    file = pile / "gemm_5.ncu-rep"
+    assert len(index_of(prof_here, file, file)) == 1
+
+
 def test_every_format_has_every_kernel_and_the_schema_describes_it(prof_here, pile):
     found = json.loads(prof_here("show", pile, "--format", "json", "--full").stdout)
     jsonschema.validate(found, json.loads(prof_here("show", "--schema").stdout))

@@ -229,6 +229,13 @@ def test_a_select_that_succeeds_leaves_no_trace(
                 "duration_ns is no column but a metric: select value from metrics where metric = 'gpu__time_duration.sum'",
             ),
         ),
+        (
+            "select name, value from metrics",
+            (
+                "Candidate bindings: ",
+                "name is a column of another table: add `join rules using (run_id, launch)` or `join runs using (run_id)`",
+            ),
+        ),
         ("select * from lanches join metrics using (run_id)", ('Did you mean "launches"?',)),
         ("select metrc from metrics", ('Candidate bindings: "metric"',)),  # of a column DuckDB knows
     ],

@@ -43,7 +43,7 @@ DETECTORS: tuple[Detector, ...] = (
     number_types.detect_conversions, number_types.detect_fp64, instructions.detect_special_functions,
     lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
-    waiting.detect_register_banks, waiting.detect_instruction_cache,
+    compilation.detect_register_banks, waiting.detect_instruction_cache,
     launch.detect_short_launch, launch.detect_small_grid, launch.detect_last_wave, launch.detect_imbalance,
     launch.detect_little_work, launch.detect_occupancy,
 )  # fmt: skip

@@ -62,14 +62,19 @@ class _Found:
     entry: IndexEntry
 
 
-def triage(sheets: Iterable[tuple[str, SheetFinding]], *, has_counters: bool) -> Triage:
+def triage(
+    sheets: Iterable[tuple[str, SheetFinding]], *, has_counters: bool, cautions: Sequence[str] = ()
+) -> Triage:
     """Returns the kernels of several recordings, each of which comes with what a person calls its recording."""
     ranked = sorted(sheets, key=lambda one: -(one[1].total_ns or 0.0))
     entries = index_of(sheet for _, sheet in ranked)
     found = [_Found(source, sheet, entry) for (source, sheet), entry in zip(ranked, entries, strict=True)]
     recordings = len({one.source for one in found})
     return Triage(
-        _headline(found, recordings, has_counters), list(map(_triaged, found)), recordings, _cautions(found)
+        _headline(found, recordings, has_counters),
+        list(map(_triaged, found)),
+        recordings,
+        [*cautions, *_cautions(found)],
     )
 
 

@@ -76,14 +76,16 @@ def show(
 
     picture = chart_file(chart, dark)
     settings = options.settings_of(context, runs, ladder, format, gpu)
-    sources = [one for source in sources for one in reports_meant(source, settings)]
+    sources = list(dict.fromkeys(one for source in sources for one in reports_meant(source, settings)))
     if len(sources) > 1:
         if chart is not None:
             raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")
-        found = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
+        found, errors = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
         print_answer(
             found, lambda: [triage_document(found, full=full)], settings.format, full=full, brief=brief
         )
+        if errors:
+            raise errors[0]
         return
     (source,) = sources
     timed = kernel_name is None  # a kernel's name is known from a profile alone

@@ -75,9 +75,12 @@ def print_document(*documents: Document, format: options.Format, pages: bool = F
 
 
 def _show_in_pager(text: str) -> bool:
-    """Returns whether a pager showed the text: $PAGER or `less`, on a terminal with fewer lines than the text."""
+    """Returns whether a pager showed the text: $PAGER or `less`, on a terminal with fewer lines than the text.
+
+    A job of a CI system may have a terminal, at which nobody ends the pager.
+    """
     wanted = shlex.split(os.environ.get("PAGER", "less"))
-    if not (sys.stdout.isatty() and sys.stdin.isatty()) or not wanted:
+    if not (sys.stdout.isatty() and sys.stdin.isatty()) or not wanted or os.environ.get("CI"):
         return False
     if text.count("\n") + 1 < shutil.get_terminal_size().lines or shutil.which(wanted[0]) is None:
         return False

@@ -38,9 +38,11 @@ class _Pickler(pickle.Pickler):
         found = _name_of(value, self._namespace, self._source)
         if found is not None:
             return load_name, found
+        if _ORIGINAL in getattr(value, "__dict__", {}):
+            return compile_by_torch, _torch_options(value)
         if not isinstance(value, FunctionType):
             return NotImplemented
-        if value.__module__ == MAIN and self._source is None:
+        if _module_of_code(value) == MAIN and self._source is None:
             raise pickle.PicklingError(
                 "its source lies in no file: write it to a module, a script or a notebook"
             )
@@ -118,16 +120,59 @@ def make_numba_array(values: Any) -> Any:
     return importlib.import_module("numba.cuda").to_device(values)
 
 
-_LOADERS = (load_name, make_function, make_numba_array)
+def compile_by_torch(function: Any, fullgraph: bool, dynamic: bool | None, options: dict[str, Any]) -> Any:
+    """Returns what `torch.compile` makes of the function, or of a module of PyTorch."""
+    torch = importlib.import_module("torch")
+    return torch.compile(function, fullgraph=fullgraph, dynamic=dynamic, options=options or None)
+
+
+_LOADERS = (load_name, make_function, make_numba_array, compile_by_torch)
+_ORIGINAL = "_torchdynamo_orig_callable"  # an attribute of what `torch.compile` returns
+_BACKENDS = (
+    "_torchdynamo_orig_backend",
+    _ORIGINAL,
+)  # an attribute of what wraps a backend, in new and in old versions
+
+
+def _torch_options(compiled: Any) -> tuple[Any, ...]:
+    """Returns what `torch.compile` was given, for a fresh process to compile it again.
+
+    What it returned cannot be copied, and keeps its options only in attributes without documentation.
+    """
+    try:
+        if isinstance(compiled, FunctionType):
+            names = compiled.__code__.co_freevars
+            cells = {
+                name: cell.cell_contents for name, cell in zip(names, compiled.__closure__ or (), strict=True)
+            }
+            context, original = cells["self"], cells["fn"]
+        else:
+            context, original = compiled.dynamo_ctx, compiled._orig_mod
+        backend = context.callback
+        while found := [name for name in _BACKENDS if hasattr(backend, name)]:
+            backend = getattr(backend, found[0])
+        options = context.fullgraph, backend.dynamic, backend.config
+    except (AttributeError, KeyError):
+        raise pickle.PicklingError(
+            "the options of torch.compile are not known: bind what it returns to a name of the module"
+        ) from None
+    return original, *options
 
 
 def _reduced(function: FunctionType) -> tuple[Any, ...]:
-    module = function.__module__
+    module = _module_of_code(function)
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
     code = marshal.dumps(function.__code__)
     return make_function, (
         module, _file_of(module), code, function.__defaults__, function.__kwdefaults__, cells,
     )  # fmt: skip
+
+
+def _module_of_code(function: FunctionType) -> str:
+    """Returns the module whose names the code reads: `functools.wraps` gives a function the `__module__` of another."""
+    name = str(function.__globals__.get("__name__"))
+    found = sys.modules.get(name)
+    return name if found and vars(found) is function.__globals__ else function.__module__
 
 
 def _name_of(

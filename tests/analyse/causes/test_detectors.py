@@ -1162,7 +1162,7 @@ def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
 
 def bank_conflicts(*lines, **facts):
     return list(
-        waiting.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
+        compilation.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
     )
 
 
@@ -1171,7 +1171,7 @@ def test_conflicts_explain_no_more_waiting_than_they_hold_the_dispatcher(waited,
     """Each execution holds the dispatcher, and with it the one warp of its scheduler, for two cycles more than it needs."""
     figures = {"stall_dispatch": waited, "active_warps": 1.0}
     evidence = evidence_of("FFMA R0, R2, R4, R0", facts={0: {"waits": {"dispatch": 9}}}, figures=figures)
-    (candidate,) = waiting.detect_register_banks(evidence)
+    (candidate,) = compilation.detect_register_banks(evidence)
     assert candidate.effect.waits["dispatch"] == pytest.approx(1.5 / 2 * part)
 
 

@@ -127,7 +127,7 @@ def nest_of(turns, *more):
     )
 
 
-@pytest.mark.parametrize(("turns", "loops_found"), [(1, 1), (7, 1), (8, 0)])
+@pytest.mark.parametrize(("turns", "loops_found"), [(1, 1), (1.9, 1), (2, 0)])
 def test_an_inner_loop_of_few_turns_is_one_with_the_loop_around_it(turns, loops_found):
     nests = loops.find_nests(nest_of(turns))
     assert len(nests) == loops_found
@@ -146,6 +146,20 @@ def test_a_number_of_turns_that_is_known_spares_what_is_computed_for_each_short_
     assert "pragma unroll" in alone.advice
 
 
-def test_nobody_knows_a_number_of_turns_that_is_loaded():
-    """The length of a row of a sparse matrix."""
-    assert not loops.find_nests(nest_of(1, "LDG.E R11, [R14.64]"))
+@pytest.mark.parametrize(
+    ("first", "end"),
+    [
+        ("LDG.E R11, [R14.64]", "R11"),  # as long as a row of a sparse matrix
+        ("MOV R4, R9", "R2"),  # a triangle: the outer loop counts R2 up
+    ],
+)
+def test_a_number_of_turns_that_changes_is_none_to_know(first, end):
+    lines = [first, *NEST[1:7], f"ISETP.NE.AND P0, PT, R4, {end}, PT", *NEST[8:]]
+    assert not loops.find_nests(nest_of(1, *lines))
+
+
+def test_a_test_of_bounds_is_made_for_each_element_whatever_predicate_it_writes():
+    lines = [*NEST[:3], "ISETP.GE.AND P0, PT, R20, R21, PT", "@P0 LDS R8, [R6]", *NEST[5:]]
+    ((_, kept),) = loops.find_nests(nest_of(1, *lines)).items()
+    assert lines[3] not in [site.instruction.text for site in kept]
+    assert lines[7] in [site.instruction.text for site in kept]

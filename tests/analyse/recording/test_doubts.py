@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from profiler.analyse.compare.compare import compare_profiles
@@ -151,6 +153,25 @@ def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(make_run, timed_ns
     whole = profiled(make_run, 100_000.0, timings_ns=timed_ns)
     assert not is_part_of_step(whole)
     assert find_doubts(whole) == []
+
+
+@pytest.mark.parametrize(
+    ("controls", "said"),
+    [
+        ({"cache_control": "all", "clock_control": "none"}, "empties the caches"),
+        ({"cache_control": "none", "clock_control": "base"}, "holds the clock"),
+        ({"cache_control": "all", "clock_control": "base"}, "and holds the clock"),
+        ({"cache_control": "none", "clock_control": "none"}, "without it; counters"),
+    ],
+)
+def test_a_kernel_that_the_profiler_makes_slower_is_not_the_one_that_runs_without_it(
+    make_run, controls, said
+):
+    slow = profiled(make_run, 100_000.0, timings_ns=(89_000.0, 89_500.0, 2e6))
+    slow = replace(slow, manifest=msgspec.structs.replace(slow.manifest, **controls))
+    (doubt,) = find_doubts(slow)
+    assert "takes 100.0 us under the profiler, and 89.50 us" in doubt
+    assert said in doubt
 
 
 def test_the_recorded_kernels_are_all_that_was_timed(recorded):

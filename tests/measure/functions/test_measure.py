@@ -98,6 +98,27 @@ for one in (lambda x: fast(x), make(2), partial(scale, 2)):
     assert found.stdout.splitlines()[1:] == ["1000.0", "700.0", "700.0"], found.stderr
 
 
+def test_code_that_a_decorator_of_another_module_put_around_a_function_finds_the_names_of_that_module(
+    measuring,
+):
+    (measuring.folder / "decorators.py").write_text("""
+import functools
+calls = []
+def counted(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        calls.append(function.__name__)
+        return function(x)
+    return wrapper
+""")
+    text = f"""
+from decorators import counted
+print(prof.measure(counted(lambda x: fast(x)), x, name="one", reference=double, profile=False, {BRIEF}).ns)
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["1000.0"], found.stderr
+
+
 def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
     script = measuring.folder / "notebook.py"
     cells = [

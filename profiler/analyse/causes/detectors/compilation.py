@@ -1,14 +1,16 @@
-"""Detects what the compiler left in machine code: code that it did not optimise, and values for which it found no registers."""
+"""Detects what the compiler left in machine code: code that it did not optimise, values for which it found no registers, and operands in one bank."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import MOST_REGISTERS, Candidate
+from profiler.analyse.causes.detectors.candidate import CYCLES, MOST_REGISTERS, Candidate
 from profiler.analyse.causes.evidence.dataflow import address_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 
 # An optimiser removes what changes nothing. Of every kernel in runs/ and tests/data, a move of a register onto itself is 0.2 % of the
@@ -17,6 +19,8 @@ _MOST_IDLE_MOVES = 0.02
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
 _STACK = frozenset({"R1"})  # its pointer, from which spilled registers have constant distances
+# Cycles between two instructions of a kind in a scheduler, whatever registers they read.
+_RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
@@ -79,3 +83,57 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
+
+
+def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
+    """Names arithmetic that the dispatcher holds back because it reads registers of one bank while the other one idles."""
+    cycles = _read_cycles(evidence)
+    executed = sum(site.executed for site in cycles)
+    held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
+    spare = {
+        site: (max(one.taken, rate) - max(one.fewest, rate)) * site.executed
+        for site, one in cycles.items()
+        if (rate := _RATES[site.kind]) < one.taken
+    }
+    waiting = 100 * evidence.model.life_share("dispatch")
+    if waiting and any(spare.values()):
+        taken = 1 + held / executed
+        fewest = taken - sum(spare.values()) / executed
+        yield Candidate(
+            "register-bank-conflicts",
+            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers; {fewest:.2f} would do if they lay evenly in the two banks of "
+            f"registers. Warps spend {waiting:.0f} % of their time held back at dispatch.",
+            "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
+            "assigns other registers; compare the machine code.",
+            # Others that are ready wait until the dispatcher is free again.
+            Effect(
+                waits={
+                    "dispatch": (taken - fewest) / (taken - 1) * _held_by_banks(evidence, held),
+                    NOT_SELECTED: sum(spare.values()) / (evidence.executed + held),
+                }
+            ),
+            spare,
+            {"read_cycles": taken, "fewest_read_cycles": fewest, "waiting_pct": waiting},
+        )
+
+
+def _held_by_banks(evidence: Evidence, held: float) -> float:
+    """Returns the part of the waiting at dispatch that is for registers; the rest has other reasons.
+
+    While the dispatcher reads for longer, no warp of its scheduler goes on: in the kernels of register_banks.py in tests/data/causes,
+    warps wait at dispatch for 0.96 to 0.99 times these cycles, times the warps of a scheduler.
+    """
+    waited = (evidence.find("stall_dispatch") or 0.0) * evidence.executed
+    warps = evidence.find("active_warps") or 0.0
+    return min(1.0, held * warps / waited) if waited and warps else 1.0
+
+
+def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
+    """Returns the cycles in which single-precision and integer instructions read their registers; others read pairs and vectors."""
+    code = evidence.profile.code
+    counted = [list(count_read_cycles(function)) for function in code.functions] if code else []
+    return {
+        site: counted[site.function][site.position]
+        for site in evidence.of(*_RATES)
+        if ".WIDE" not in site.opcode and ".64" not in site.opcode
+    }

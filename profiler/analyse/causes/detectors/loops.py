@@ -10,14 +10,16 @@ from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     find_address_work,
+    find_writers,
     is_carried,
     is_chased,
+    place_of,
     predicates_in,
-    sources_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import read_registers, written_registers
 
 _COMPUTING: tuple[Kind, ...] = (
@@ -34,11 +36,11 @@ _COMPUTING: tuple[Kind, ...] = (
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
-_TESTS = ("ISETP", "UISETP")
+_TESTS = ("ISETP", "UISETP", "PLOP3")
 _LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
 _PREPARING: tuple[Kind, ...] = ("integer", "other")
-# A loop of fewer turns is over when it is unrolled as often as is advised.
-_FEW_TURNS = 1 / (1 - EIGHTFOLD)
+# A loop of fewer turns ends more often than it goes back, such as behind the copies that the compiler made of it: no loop to unroll.
+_FEW_TURNS = 2.0
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -102,82 +104,93 @@ def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list
 
 
 def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
-    """Returns loops whose inner loops make few turns, by their first instruction: what keeps all of these going.
+    """Returns loops whose inner loops hardly go back, by their first instruction: what keeps all of these going.
 
-    A compiler that knew the number of turns would unroll the inner loops whole. As it does not, it tests before each and after
+    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, it tests before each and after
     its copies what is left, and computes where each begins, as often as the outer loop goes round. A number of turns that comes from
-    loaded data cannot be known.
+    loaded data, or that the outer loop counts up, is another in each turn of it.
     """
     found = {}
     for loops in evidence.loops.values():
         for outer in loops:
-            inside = evidence.inside(outer)
-            inner = [
-                one
-                for one in loops
-                if one is not outer
-                and outer.start <= one.start
-                and one.end <= outer.end
-                and evidence.inside(one)
-            ]
-            nested = any(
-                one is not other and one.start <= other.start and other.end <= one.end
-                for one in inner
-                for other in inner
-            )
+            inner = [one for one in _within(outer, loops) if evidence.inside(one)]
             # An outer loop that begins where an inner one does would prepare nothing.
-            if not inner or nested or any(one.start == outer.start for one in inner):
+            if not inner or any(_within(one, inner) or one.start == outer.start for one in inner):
                 continue
+            inside = evidence.inside(outer)
             of_data = _of_data(inside)
-            tests = _predicates_of(of_data)
-            ends = [evidence.inside(one)[-1] for one in inner]
-            if all(
-                end.executed < _FEW_TURNS * inside[0].executed
-                and tests.isdisjoint(predicates_in(end.instruction.text))
-                for end in ends
-            ):
-                found[inside[0]] = _keeping_nest(evidence, inside, of_data, tests)
+            if all(_is_short(evidence, evidence.inside(one), inside, of_data) for one in inner):
+                found[inside[0]] = _keeping_nest(evidence, inside, of_data)
     return found
 
 
-def _keeping_nest(
-    evidence: Evidence, inside: Sequence[Site], of_data: Set[Site], of_data_tests: Set[str]
-) -> list[Site]:
+def _within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
+    return [one for one in loops if one is not outer and outer.start <= one.start and one.end <= outer.end]
+
+
+def _is_short(evidence: Evidence, inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]) -> bool:
+    """Returns whether an inner loop makes few turns, and as many in each turn of the loop around it."""
+    if inner[-1].executed >= _FEW_TURNS * nest[0].executed:
+        return False
+    leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
+    read = frozenset().union(*(sources_read(site) for site in leading))
+    counted_up = any(
+        is_carried(evidence, site) and not read.isdisjoint(written_registers(site.instruction))
+        for site in set(nest).difference(inner)
+    )
+    return leading.isdisjoint(of_data) and not counted_up
+
+
+def _keeping_nest(evidence: Evidence, nest: Sequence[Site], of_data: Set[Site]) -> list[Site]:
     """Returns the branches of a nest, their tests, what looks constants up by an index, and all that is computed for these.
 
     With a known number of turns, constants are operands of the arithmetic.
     """
+    by_data = frozenset().union(*(_predicates(site) for site in of_data))
     branches = [
         site
-        for site in inside
-        if site.instruction.name == "BRA" and of_data_tests.isdisjoint(predicates_in(site.instruction.text))
+        for site in nest
+        if site.instruction.name == "BRA" and by_data.isdisjoint(predicates_in(site.instruction.text))
     ]
-    tested = frozenset().union(*(predicates_in(site.instruction.text) for site in branches))
-    wanted = [
-        site
-        for site in inside
-        if site not in of_data
-        and (
-            _LOOKED_UP.search(site.instruction.text)
-            or (
-                site.instruction.name in _TESTS
-                and not tested.isdisjoint(predicates_in(site.instruction.operands[0]))
-            )
-        )
-    ]
-    kept = {*branches, *wanted}
+    lookups = [site for site in nest if site not in of_data and _LOOKED_UP.search(site.instruction.text)]
+    computed = _lead_to(evidence, [*_tests_of(nest, branches), *lookups], nest)
+    kept = {*branches, *(site for site in computed if site not in of_data)}
+    return [site for site in nest if site in kept]
+
+
+def _tests_of(inside: Sequence[Site], branches: Sequence[Site]) -> list[Site]:
+    """Returns the tests on which these branches depend, also by way of other tests."""
+    tests = []
+    wanted: frozenset[str] = frozenset()
+    for site in reversed(inside):
+        if site in branches:
+            wanted |= predicates_in(site.instruction.text)
+        elif site.instruction.name in _TESTS and not wanted.isdisjoint(_predicates(site)):
+            wanted -= _predicates(site)
+            wanted |= predicates_in(", ".join(site.instruction.operands[2:]))
+            tests.append(site)
+    return tests
+
+
+def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) -> set[Site]:
+    """Returns these instructions and those of the nest that compute what they read."""
+    within = set(nest)
+    found, wanted = set(sites), list(sites)
     while wanted:
-        for source in sources_of(evidence, wanted.pop()):
-            if source in kept or source in of_data or source.kind not in _PREPARING or source not in inside:
-                continue
-            kept.add(source)
-            wanted.append(source)
-    return [site for site in inside if site in kept]
+        site = wanted.pop()
+        code = evidence.by_function[site.function]
+        for register in sources_read(site):
+            for writer in find_writers(evidence, code, place_of(code, site), register):
+                source = code[writer]
+                if source in within and source not in found and source.kind in _PREPARING:
+                    found.add(source)
+                    wanted.append(source)
+    return found
 
 
-def _predicates_of(sites: Iterable[Site]) -> frozenset[str]:
-    """Returns the predicates that instructions write."""
-    return frozenset().union(*(predicates_in(", ".join(site.instruction.operands[:2])) for site in sites))
+def _predicates(site: Site) -> frozenset[str]:
+    """Returns the predicates that an instruction writes."""
+    return predicates_in(", ".join(site.instruction.operands[:2]))
 
 
 def _joined(sites: Sequence[Site]) -> dict[Site, float]:

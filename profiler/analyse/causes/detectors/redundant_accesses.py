@@ -200,7 +200,8 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
     Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
-    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - _hits_of_neighbours(evidence))
+    held = _held_for_neighbours(evidence)
+    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held)
     fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
@@ -216,10 +217,10 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
     )
 
 
-def _hits_of_neighbours(evidence: Evidence) -> float:
+def _held_for_neighbours(evidence: Evidence) -> float:
     """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, as of a struct.
 
-    Nothing of that is loaded again. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
     """
     loads = evidence.of("global load")
     apart: dict[object, list[Site]] = {}

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from profiler.analyse.causes.detectors.candidate import (
-    CYCLES,
     EIGHTFOLD,
     FOUR_CHAINS,
     MOST_REGISTERS,
@@ -24,10 +23,9 @@ from profiler.analyse.causes.evidence.dataflow import (
     results_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.analyse.code.registers import only_written, read_registers
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
@@ -46,8 +44,6 @@ _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
 _LATENCY = 4
-# Cycles between two such instructions of a scheduler, whatever they read.
-_RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 # Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
 # those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
 _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
@@ -370,60 +366,6 @@ def find_own_part(evidence: Evidence) -> dict[Site, float]:
         elif site.kind == "global load":
             loading += waits["long_scoreboard"]
     return parts
-
-
-def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
-    """Names arithmetic that the dispatcher holds back because it reads registers of one bank while the other one idles."""
-    cycles = _read_cycles(evidence)
-    executed = sum(site.executed for site in cycles)
-    held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
-    spare = {
-        site: (max(one.taken, rate) - max(one.fewest, rate)) * site.executed
-        for site, one in cycles.items()
-        if (rate := _RATES[site.kind]) < one.taken
-    }
-    waiting = 100 * evidence.model.life_share("dispatch")
-    if waiting and any(spare.values()):
-        taken = 1 + held / executed
-        fewest = taken - sum(spare.values()) / executed
-        yield Candidate(
-            "register-bank-conflicts",
-            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers; {fewest:.2f} would do if they lay evenly in the two banks of "
-            f"registers. Warps spend {waiting:.0f} % of their time held back at dispatch.",
-            "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
-            "assigns other registers; compare the machine code.",
-            # Others that are ready wait until the dispatcher is free again.
-            Effect(
-                waits={
-                    "dispatch": (taken - fewest) / (taken - 1) * _held_by_banks(evidence, held),
-                    NOT_SELECTED: sum(spare.values()) / (evidence.executed + held),
-                }
-            ),
-            spare,
-            {"read_cycles": taken, "fewest_read_cycles": fewest, "waiting_pct": waiting},
-        )
-
-
-def _held_by_banks(evidence: Evidence, held: float) -> float:
-    """Returns the part of the waiting at dispatch that is for registers; the rest has other reasons.
-
-    While the dispatcher reads for longer, no warp of its scheduler goes on: in the kernels of register_banks.py in tests/data/causes,
-    warps wait at dispatch for 0.96 to 0.99 times these cycles, times the warps of a scheduler.
-    """
-    waited = (evidence.find("stall_dispatch") or 0.0) * evidence.executed
-    warps = evidence.find("active_warps") or 0.0
-    return min(1.0, held * warps / waited) if waited and warps else 1.0
-
-
-def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
-    """Returns the cycles in which single-precision and integer instructions read their registers; others read pairs and vectors."""
-    code = evidence.profile.code
-    counted = [list(count_read_cycles(function)) for function in code.functions] if code else []
-    return {
-        site: counted[site.function][site.position]
-        for site in evidence.of(*_RATES)
-        if ".WIDE" not in site.opcode and ".64" not in site.opcode
-    }
 
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:

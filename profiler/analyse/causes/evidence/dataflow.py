@@ -30,7 +30,7 @@ _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
 _RESULTS = ("fp32", "fp64")
-_REACH = 64  # instructions after a load: a bound of the search, and twice as far changes no diagnosis of the record
+_REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
 
 
 _staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()

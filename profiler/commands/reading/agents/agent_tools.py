@@ -220,7 +220,7 @@ def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
 def _show(given: ShowInput, settings: options.VerbSettings) -> str:
     if isinstance(given.source, list):
         sources = list(map(str, given.source))
-        found = show_several(
+        found, _ = show_several(
             sources, settings, kernel_name=given.kernel_name, nvtx=given.nvtx, size=given.size
         )
         return json_answer(found, given.full, alone=given.brief)
