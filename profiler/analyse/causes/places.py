@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from profiler.analyse.causes.cause import CodePlace
-from profiler.analyse.causes.evidence.dataflow import sources_of
+from profiler.analyse.causes.evidence.dataflow import place_of, sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.registers import written_registers
@@ -50,20 +51,44 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
-    here = function.index(site)
-    before = function[:here][::-1]
-    near = sorted(
-        function[max(0, here - _NEAR) : here + _NEAR], key=lambda one: abs(one.position - site.position)
+    here = place_of(function, site)
+    candidates = chain(
+        _calling(function, here),
+        _sources(evidence, site),
+        _last_of_the_user(evidence, site.function)[here],
     )
-    calling = (one for one in near if _CALLS.search(one.text or ""))
+    return next((one for one in candidates if one.instruction.place and not _is_library(one)), site)
+
+
+@lru_cache(maxsize=4)  # one function after the other is asked about
+def _last_of_the_user(evidence: Evidence, function: int) -> list[tuple[Site, ...]]:
+    """Returns for each instruction of a function the nearest one before it of the user's own code, if there is one."""
+    last: tuple[Site, ...] = ()
+    found = []
+    for one in evidence.by_function[function]:
+        found.append(last)
+        if one.instruction.place and not _is_library(one):
+            last = (one,)
+    return found
+
+
+def _calling(function: Sequence[Site], here: int) -> Iterator[Site]:
+    """Yields the instructions close by, the nearest first, of lines that call such a function of Triton."""
+    near = [one for one in function[max(0, here - _NEAR) : here + _NEAR] if _calls(one.text or "")]
+    yield from sorted(near, key=lambda one: abs(one.position - function[here].position))
+
+
+@lru_cache(maxsize=4096)
+def _calls(line: str) -> bool:
+    return bool(_CALLS.search(line))
+
+
+def _sources(evidence: Evidence, site: Site) -> Iterator[Site]:
+    """Yields the instructions that wrote the site's operands, but not those of the descriptor of memory."""
     described = set(_DESCRIPTOR.findall(site.instruction.text))
-    sources = [
-        one for one in sources_of(evidence, site) if described.isdisjoint(written_registers(one.instruction))
-    ]
-    return next(
-        (one for one in (*calling, *sources, *before) if one.instruction.place and not _is_library(one)),
-        site,
-    )
+    for one in sources_of(evidence, site):
+        if described.isdisjoint(written_registers(one.instruction)):
+            yield one
 
 
 def _is_library(site: Site) -> bool:

@@ -20,6 +20,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     find_repeated_loads,
     has_fixed_address,
     is_chased,
+    place_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -325,20 +326,21 @@ def part_overwritten(evidence: Evidence, store: Site) -> float:
 
 def _count_copies(evidence: Evidence, store: Site) -> int:
     """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
-    registers = address_registers(store.instruction)
-    copies: list[Site] = []
-    for site in evidence.around(store):
-        if (
-            site.kind == store.kind
-            and _place(site) == _place(store)
-            and site.instruction.predicate == store.instruction.predicate
-        ):
-            copies.append(site)
-        elif site.kind in ("control", "barrier") or registers & set(written_registers(site.instruction)):
-            if store in copies:
+    registers, place = address_registers(store.instruction), _place(store)
+    sites = evidence.around(store)
+    here = place_of(sites, store)
+    copies = 1
+    for direction in (range(here + 1, len(sites)), range(here - 1, -1, -1)):
+        for site in (sites[index] for index in direction):
+            if (
+                site.kind == store.kind
+                and _place(site) == place
+                and site.instruction.predicate == store.instruction.predicate
+            ):
+                copies += 1
+            elif site.kind in ("control", "barrier") or registers & set(written_registers(site.instruction)):
                 break
-            copies = []
-    return len(copies)
+    return copies
 
 
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:

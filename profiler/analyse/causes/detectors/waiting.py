@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from profiler.analyse.causes.detectors.atomics import find_ordering
 from profiler.analyse.causes.detectors.candidate import (
@@ -25,6 +26,7 @@ from profiler.analyse.causes.evidence.dataflow import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
@@ -180,8 +182,8 @@ def _under_way(evidence: Evidence, site: Site) -> int:
 def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
-    here = function.index(site)
-    longest = max(map(_waits_for_loads, function))
+    here = place_of(function, site)
+    longest = _longest_wait(evidence, site.function, evidence.innermost_loop(site))
     found: list[Site] = []
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:
@@ -191,6 +193,12 @@ def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
             elif _waits_for_loads(one) > _PASSING * longest or one.instruction.name in ("BRA", "BAR", "EXIT"):
                 break
     return found
+
+
+@lru_cache(maxsize=8)
+def _longest_wait(evidence: Evidence, function: int, loop: Loop | None) -> float:
+    sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
+    return max(map(_waits_for_loads, sites))
 
 
 def _waits_for_loads(site: Site) -> float:

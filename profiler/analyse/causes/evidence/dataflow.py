@@ -135,12 +135,12 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         return False
     position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
-    wanted = set(sources[position])
-    seen: set[int] = set()
-    while wanted - seen:
-        one = (wanted - seen).pop()
-        seen.add(one)
-        wanted |= sources[one]
+    seen = set(sources[position])
+    following = list(seen)
+    while following:
+        new = sources[following.pop()] - seen
+        seen |= new
+        following += new
     return position in seen
 
 
