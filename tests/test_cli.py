@@ -116,7 +116,7 @@ def test_python_dash_m_is_prof():
     [
         (["show", "{tmp}/missing.ncu-rep"], 11, "missing.ncu-rep: no such file"),
         (["show", "{tmp}/empty.ncu-rep"], 13, "empty.ncu-rep"),
-        (["show", "{tmp}"], 13, "a folder"),
+        (["sass", "{tmp}"], 13, "a folder"),
         (["compare", "{tmp}/cut.ncu-rep", "{reports}/range.ncu-rep"], 14, "cut.ncu-rep"),
         (["show", "99"], 21, "no run of kernel 99"),
         (

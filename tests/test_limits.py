@@ -142,9 +142,10 @@ def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, 
 
 
 @pytest.mark.parametrize("kib", [1, 300])  # the report has 366 kB
-def test_a_limit_of_the_size_of_files_does_not_make_a_report_damaged(recorded, reports, kib):
+def test_a_limit_of_the_size_of_files_does_not_make_a_report_damaged(recorded, reports, tmp_path, kib):
     # Python 3.11 would write halves of compiled modules, and then fail to import them.
-    limit = f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f {kib}"
+    fresh = f"export PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME={tmp_path}"
+    limit = f"{fresh}; ulimit -f {kib}"
     done = shell(recorded, f"show {reports / 'gemm_6.ncu-rep'}", "", limit)
     assert done.returncode == ResourcesShort.exit_code, done.stderr
     assert "ulimit -f" in done.stderr

@@ -120,7 +120,7 @@ def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, r
     for words in (
         "takes 4.047 ms under the profiler",
         "Why: ",
-        "registers-limit-occupancy",
+        "loads-not-overlapped",
         "short_scoreboard",
     ):
         assert words in shown, words
