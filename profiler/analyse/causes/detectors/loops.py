@@ -73,8 +73,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
         "loop-overhead",
         f"{share:.0f} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
         f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
-        + " A loop inside it makes few turns each time that it begins."
-        * few,
+        + (" A loop inside it makes few turns each time that it begins." if few else ""),
         "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
         "needs no tests and no indices."
         if few
