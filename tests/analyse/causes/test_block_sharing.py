@@ -79,3 +79,10 @@ def test_loads_that_l2_serves_to_several_blocks_are_made_once_by_one_that_comput
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures=figures, grid=64)
     found = list(global_memory.detect_served_by_l2(evidence))
     assert [one.effect.waits["long_scoreboard"] for one in found] == ([] if saved is None else [pytest.approx(saved)])  # fmt: skip
+
+
+def test_loads_of_which_no_sector_was_counted_are_served_by_nobody():
+    lines = ("S2R R8, SR_CTAID.X", "SHF.R.U32.HI R2, RZ, 0x3, R8", "LDG.E R4, [R2]", "EXIT")
+    facts = {2: {"sectors": 0.0, "ideal_sectors": 160.0}}
+    evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 160.0}, grid=64)
+    assert not list(global_memory.detect_served_by_l2(evidence))

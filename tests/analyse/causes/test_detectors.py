@@ -1211,7 +1211,7 @@ def test_a_launch_below_10_us_is_short(duration, found):
     assert names(launch.detect_short_launch, evidence_of(LOAD, figures={"duration_ns": duration})) == found
 
 
-@pytest.mark.parametrize(("waves", "found"), [(0.99, ["grid-too-small"]), (1.0, [])])
+@pytest.mark.parametrize(("waves", "found"), [(0.99, ["grid-too-small"]), (1.0, []), (0.0, [])])
 def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "launch__sm_count": 132.0})
     assert names(launch.detect_small_grid, evidence) == found

@@ -255,7 +255,7 @@ def detect_served_by_l2(evidence: Evidence) -> Iterable[Candidate]:
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site, True)) > 1}
     requested, of_shared = (sum(site.sectors or 0.0 for site in sites) for sites in (loads, shared))
     # What few of the loads ask for is found in L2 beside what the others wait for.
-    if not shared or 2 * of_shared < requested or count_times_requested(evidence) <= OFTEN:
+    if not of_shared or 2 * of_shared < requested or count_times_requested(evidence) <= OFTEN:
         return
     missing = evidence.missing_l1
     blocks = sum((site.sectors or 0.0) * count for site, count in shared.items()) / of_shared

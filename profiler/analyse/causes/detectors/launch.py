@@ -54,7 +54,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
     blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
-    if not blocks or not sms or waves is None or waves >= 1.0 or follows_itself(evidence):
+    if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
