@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import instructions, lanes, waiting
+from profiler.analyse.causes.detectors import atomics, ceilings, instructions, lanes, waiting
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.wording import IN_TRITON, advise
@@ -111,6 +111,24 @@ def test_lanes_without_an_element_are_not_those_that_only_pass_a_sum_on(access, 
     facts = {place: {"lanes": 32.0, "acting": 4.0} for place in range(2)}
     evidence = evidence_of(f"@P0 {access}", "@P0 STS [R2], R4", facts=facts, file="made.py")
     (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [("fma", "let tensor cores multiply"), ("fma_heavy", "less arithmetic with integers")],
+)
+def test_tensor_cores_take_no_integers_off_the_fma_pipe(resource, words):
+    evidence = evidence_of("IMAD R4, R4, R5, R6", busy={resource: 0.9}, file="made.py")
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(("blocks", "words"), [(100, "one update a program already"), (99, "`tl.sum`")])
+def test_a_program_that_updates_once_is_not_told_to_update_once(blocks, words):
+    facts = {0: {"acting": 1.0, "waits": {"lg_throttle": 90}}}
+    evidence = evidence_of("RED.E.ADD.STRONG.GPU [R6.64], R5", facts=facts, grid=blocks, file="made.py")
+    (candidate,) = atomics.detect_atomics(evidence)
     assert words in advise(evidence, candidate)
 
 

@@ -67,6 +67,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(fractions),
         {site: evidence.charged[site].total or site.executed for site in fractions},
         {"waiting_pct": waiting, "l1_busy_pct": busy},
+        in_triton=_IN_LARGER_PROGRAMS if once_a_block else "",
     )
 
 
@@ -83,6 +84,10 @@ _ADVICE = {  # the memory, and whether data says which place is updated
 _IN_LARGER_BLOCKS = (
     "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
     "combine the results of all blocks in a second launch."
+)
+_IN_LARGER_PROGRAMS = (
+    "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "
+    "store its result, and combine the results of all programs in a second kernel."
 )
 
 

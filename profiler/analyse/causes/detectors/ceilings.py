@@ -53,6 +53,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
                 saves=0.0,
                 at_most=1 - busy,
                 resource=resource,
+                in_triton=advice if resource == "fma_heavy" else "",  # tensor cores multiply floats
             )
             return
 
