@@ -64,9 +64,8 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
         sources = read_registers(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
             held |= set(written_registers(instruction))
-        elif (
-            instruction.predicate is None or held & sources
-        ):  # a sum, under whatever predicate, is another value
+        # A sum, under whatever predicate, is another value.
+        elif instruction.predicate is None or held & sources:
             held -= set(written_registers(instruction))
         if not held:
             return False
