@@ -1331,10 +1331,8 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
 @pytest.mark.parametrize(
     ("executed", "saved"),
     [
-        (
-            8 * 1000.0,
-            0.0,
-        ),  # each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds
+        # Each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds.
+        (8 * 1000.0, 0.0),
         (8 * 5000.0, 0.2 / 11),
     ],
 )

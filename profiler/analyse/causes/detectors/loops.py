@@ -15,6 +15,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     is_chased,
     place_of,
     predicates_in,
+    predicates_written,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -145,7 +146,7 @@ def _keeping_nest(evidence: Evidence, nest: Sequence[Site], of_data: Set[Site]) 
 
     With a known number of turns, constants are operands of the arithmetic.
     """
-    by_data = frozenset().union(*(_predicates(site) for site in of_data))
+    by_data = frozenset().union(*(predicates_written(site.instruction) for site in of_data))
     branches = [
         site
         for site in nest
@@ -164,8 +165,8 @@ def _tests_of(inside: Sequence[Site], branches: Sequence[Site]) -> list[Site]:
     for site in reversed(inside):
         if site in branches:
             wanted |= predicates_in(site.instruction.text)
-        elif site.instruction.name in _TESTS and not wanted.isdisjoint(_predicates(site)):
-            wanted -= _predicates(site)
+        elif site.instruction.name in _TESTS and not wanted.isdisjoint(predicates_written(site.instruction)):
+            wanted -= predicates_written(site.instruction)
             wanted |= predicates_in(", ".join(site.instruction.operands[2:]))
             tests.append(site)
     return tests
@@ -185,11 +186,6 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
                     found.add(source)
                     wanted.append(source)
     return found
-
-
-def _predicates(site: Site) -> frozenset[str]:
-    """Returns the predicates that an instruction writes."""
-    return predicates_in(", ".join(site.instruction.operands[:2]))
 
 
 def _joined(sites: Sequence[Site]) -> dict[Site, float]:

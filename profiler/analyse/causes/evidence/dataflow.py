@@ -355,7 +355,11 @@ def predicates_read(site: Site) -> frozenset[str]:
 
 def results_of(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return {*written_registers(instruction), *predicates_in(", ".join(instruction.operands[:2]))}
+    return {*written_registers(instruction), *predicates_written(instruction)}
+
+
+def predicates_written(instruction: Instruction) -> frozenset[str]:
+    return predicates_in(", ".join(instruction.operands[:2]))
 
 
 @lru_cache(maxsize=8192)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from profiler.analyse.causes.evidence.dataflow import follow_results, predicates_in, sources_of
+from profiler.analyse.causes.evidence.dataflow import (
+    follow_results,
+    predicates_in,
+    predicates_written,
+    sources_of,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
@@ -51,7 +56,7 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
                 setter = setting.get(predicate)
                 if setter and setter not in differing and sources_of(evidence, setter):
                     found.add(site)
-            setting |= dict.fromkeys(predicates_in(", ".join(site.instruction.operands[:2])), site)
+            setting |= dict.fromkeys(predicates_written(site.instruction), site)
     return found
 
 
