@@ -20,11 +20,10 @@ _LIBRARIES = re.compile(
 )
 # Of memory as a whole, which accesses name before their address.
 _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
-
 # Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
 # their instructions among those of the lines around.
 _CALLS = re.compile(
-    r"(?:\btl|\w)\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
+    r"\w\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
 )
 _NEAR = 32  # instructions
 

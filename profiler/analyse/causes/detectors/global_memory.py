@@ -203,7 +203,7 @@ def _rows(evidence: Evidence, site: Site) -> int:
     columns, *others = evidence.shape.block if evidence.shape else (LANES, 1)
     if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
         return 1
-    return min(LANES // columns, math.prod(others)) or 1
+    return min(LANES // columns, math.prod(others))
 
 
 def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
