@@ -162,8 +162,16 @@ def test_reports_of_one_name_in_two_folders_are_told_apart(prof_here, pile, tmp_
 def test_a_run_of_the_name_of_a_folder_stays_the_run(prof, pile, tmp_path, make_run):
     make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="pile", root=tmp_path / "runs")
     shutil.copytree(pile, tmp_path / "pile")
-    assert "gemm_5" not in prof("show", "pile", cwd=tmp_path).stdout
+    stored = prof("show", "pile", cwd=tmp_path)
+    assert stored.returncode == 0, stored.stderr
+    assert "gemm_5" not in stored.stdout
     assert "gemm_5" in prof("show", "pile/", cwd=tmp_path).stdout
+
+
+def test_a_stored_run_may_stand_before_reports(prof_recorded, pile):
+    words = ("show", "6", pile / "gemm_5.ncu-rep", "--format", "json")
+    index = json.loads(prof_recorded(*words).stdout)["index"]
+    assert {one["source"] for one in index} == {"6", f"{pile}/gemm_5.ncu-rep"}
 
 
 def test_a_chart_of_several_is_refused(prof_here, pile, tmp_path):
