@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -65,13 +66,14 @@ def show_several(
 
     A folder means the reports in it. Recordings without a kernel that is asked for are left out.
     """
-    sources = list(dict.fromkeys(one for source in sources for one in reports_meant(source, settings)))
+    sources = recordings_meant(sources, settings)
     opened, errors = _open_each(sources, settings, size, nvtx)
     runs = [run for _, run in opened]
     meant = [(source, run) for source, run in opened if matching_kernels(run, kernel_name)]
     if not meant:
         near = nearest_words(kernel_name or "", [one.name for run in runs for one in run.manifest.kernels])
-        raise KernelNotFound(f"no kernel in these {len(runs)} recordings matches '{kernel_name}'{near}")
+        where = "this recording" if len(runs) == 1 else f"these {len(runs)} recordings"
+        raise KernelNotFound(f"no kernel in {where} matches '{kernel_name}'{near}")
     quiet = replace(settings, progress=lambda _: None)
     sheets: list[tuple[str, SheetFinding]] = []
     for place, (source, run) in enumerate(meant, start=1):
@@ -101,7 +103,17 @@ def _open_each(
     return opened, errors
 
 
-def reports_meant(source: str, settings: Settings) -> list[str]:
+def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:
+    """Returns the recordings, with the reports in a folder instead of it; a file with two paths is one recording."""
+    found: dict[str, str] = {}
+    for source in sources:
+        for one in _reports_meant(source, settings):
+            is_path = one.endswith(REPORT_SUFFIXES) and "\0" not in one and not is_url(one)
+            found.setdefault(os.path.realpath(one) if is_path else one, one)
+    return list(found.values())
+
+
+def _reports_meant(source: str, settings: Settings) -> list[str]:
     """Returns the reports in a folder; any other source as it is."""
     if "\0" in source or source.isdecimal() or source.endswith(REPORT_SUFFIXES) or is_url(source):
         return [source]

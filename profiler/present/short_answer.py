@@ -50,7 +50,7 @@ def _cautions(finding: Any) -> list[str]:
         return _shared(map(_of_sheet, finding.kernels))
     if isinstance(finding, CheckFinding):
         return list(dict.fromkeys(text for pair in finding.pairs for text in pair.cautions))
-    return []
+    return list(getattr(finding, "cautions", ()))
 
 
 def _of_sheet(sheet: SheetFinding) -> list[str]:

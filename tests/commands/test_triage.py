@@ -5,10 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import shutil
 
 import jsonschema
 import pytest
+
+from profiler.analyse.causes.headline import NOTHING_RECORDED
+from profiler.ask.named.settings import Settings
+from profiler.ask.show import show_several
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +60,27 @@ def test_the_answer_says_where_to_begin_and_the_command_that_it_gives_works(prof
     assert "likely saves" not in brief
 
 
+def test_the_command_that_the_answer_gives_is_quoted_for_a_shell(prof_here, pile, tmp_path):
+    for name in ("a report.ncu-rep", "other.ncu-rep"):
+        shutil.copy(pile / "several.ncu-rep", tmp_path / name)
+    found = json.loads(prof_here("show", tmp_path, "--format", "json").stdout)
+    command = found["headline"]["next"].rpartition("`prof ")[2].partition("`")[0]
+    shown = json.loads(prof_here(*shlex.split(command), "--format", "json").stdout)
+    assert [one["kernel_name"] for one in shown["index"]] == [found["index"][0]["kernel_name"]]
+
+
+def test_where_no_time_is_recorded_the_answer_says_so_of_all_recordings(tmp_path, make_run):
+    for name in ("one", "other"):
+        make_run({"kernel": name, "metrics": {"made": 1.0}}, name=name, root=tmp_path / "runs")
+    ids = [path.name for path in (tmp_path / "runs").iterdir() if (path / "run.json").exists()]
+    found, _ = show_several(ids, Settings(runs=tmp_path / "runs"))
+    assert (
+        found.headline.what
+        == "How long the 2 kernels of 2 recordings take in their 2 launches is not recorded."
+    )
+    assert found.headline.why == NOTHING_RECORDED
+
+
 def test_the_first_of_several_kernels_of_a_report_is_chosen_by_its_name(prof_here, pile, tmp_path):
     shutil.copy(pile / "several.ncu-rep", tmp_path / "a.ncu-rep")
     shutil.copy(pile / "several.ncu-rep", tmp_path / "b.ncu-rep")
@@ -93,6 +119,12 @@ def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pil
     assert [one["source"] for one in found["index"]] == [f"{tmp_path}/gemm_5.ncu-rep"]
     assert found["cautions"][0].startswith(f"left out: {tmp_path}/cut.ncu-rep: damaged")
     assert "left out: " in " ".join(prof_here("show", tmp_path, "--brief").stdout.split())
+    assert (
+        json.loads(prof_here("show", tmp_path, "--brief", "--format", "json").stdout)["cautions"]
+        == found["cautions"]
+    )
+    lacking = prof_here("show", tmp_path, "-k", "nothing")
+    assert "no kernel in this recording matches 'nothing'" in lacking.stderr
     (tmp_path / "gemm_5.ncu-rep").unlink()
     (tmp_path / "other.ncu-rep").write_bytes(b"NVR")
     none = prof_here("show", tmp_path, "--format", "json")
@@ -103,6 +135,9 @@ def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pil
 def test_a_report_that_was_named_twice_counts_once(prof_here, pile):
     file = pile / "gemm_5.ncu-rep"
     assert len(index_of(prof_here, file, file)) == 1
+    assert (
+        len(index_of(prof_here, file, f"{pile}/../{pile.name}/gemm_5.ncu-rep", pile / "gemm_6.ncu-rep")) == 2
+    )
 
 
 def test_every_format_has_every_kernel_and_the_schema_describes_it(prof_here, pile):
@@ -127,8 +162,16 @@ def test_reports_of_one_name_in_two_folders_are_told_apart(prof_here, pile, tmp_
 def test_a_run_of_the_name_of_a_folder_stays_the_run(prof, pile, tmp_path, make_run):
     make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="pile", root=tmp_path / "runs")
     shutil.copytree(pile, tmp_path / "pile")
-    assert "gemm_5" not in prof("show", "pile", cwd=tmp_path).stdout
+    stored = prof("show", "pile", cwd=tmp_path)
+    assert stored.returncode == 0, stored.stderr
+    assert "gemm_5" not in stored.stdout
     assert "gemm_5" in prof("show", "pile/", cwd=tmp_path).stdout
+
+
+def test_a_stored_run_may_stand_before_reports(prof_recorded, pile):
+    words = ("show", "6", pile / "gemm_5.ncu-rep", "--format", "json")
+    index = json.loads(prof_recorded(*words).stdout)["index"]
+    assert {one["source"] for one in index} == {"6", f"{pile}/gemm_5.ncu-rep"}
 
 
 def test_a_chart_of_several_is_refused(prof_here, pile, tmp_path):

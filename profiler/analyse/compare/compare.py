@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import structs
@@ -314,13 +315,13 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
         return Headline(what, "No kernel changed beyond the noise of its launches.", "")
     top = (changed or unclear)[0].kernel
     first = next(one for one in comparisons if one.after.kernel_name == top)
-    sides = " ".join(side.report or side.run_id or side.label for side in (first.before, first.after))
+    sides = shlex.join(side.report or side.run_id or side.label for side in (first.before, first.after))
     choice = (
         choice_of(
             top, [name for one in comparisons for name in (one.before.kernel_name, one.after.kernel_name)]
         )
         if first.before.kernel_name == top
-        else f"-k {base_name(top)}"
+        else f"-k {shlex.quote(base_name(top))}"
     )
     ask = f"`prof compare {sides} {choice}` shows all about it."
     if not changed:

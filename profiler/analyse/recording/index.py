@@ -5,6 +5,7 @@ Sheets in; the index out, which `prof show` begins with, and the sentences above
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -128,4 +129,4 @@ def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
 
 def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
-    return f"{try_} `prof show {label}{choice}` shows all about it.".lstrip()
+    return f"{try_} `prof show {shlex.quote(label)}{choice}` shows all about it.".lstrip()

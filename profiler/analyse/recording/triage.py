@@ -112,7 +112,7 @@ def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> H
         recordings=recordings,
         within=[one.sheet.kernel for one in found if one.source == first.source],
     )
-    if said is None or recordings == 1:
+    if said is None or recordings == 1 or first.entry.share_pct is None:
         return said
     return Headline(
         said.what, f"In {report_name(first.source)}, {said.why}{_largest_saving(found)}", said.next

@@ -9,7 +9,13 @@ import typer
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.analyse.recording.triage import Triage
-from profiler.ask.show import find_hot_lines, find_other_workloads, reports_meant, show as ask, show_several
+from profiler.ask.show import (
+    find_hot_lines,
+    find_other_workloads,
+    recordings_meant,
+    show as ask,
+    show_several,
+)
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file
@@ -76,7 +82,7 @@ def show(
 
     picture = chart_file(chart, dark)
     settings = options.settings_of(context, runs, ladder, format, gpu)
-    sources = list(dict.fromkeys(one for source in sources for one in reports_meant(source, settings)))
+    sources = recordings_meant(sources, settings)
     if len(sources) > 1:
         if chart is not None:
             raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")

@@ -46,9 +46,9 @@ class Verb(TyperCommand):
         except Exception:  # the error that was raised says what is wrong
             return None
         taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
-        if ctx.info_name == "show":  # takes any number of reports, and one of everything else
+        if ctx.info_name == "show":  # takes one recording of any kind, and any number of reports after it
             named = list(taken[0] or ())
-            taken, extra = (named, []) if all(map(_is_file, named)) else (named[:1], named[1:])
+            taken, extra = (named, []) if all(map(_is_file, named[1:])) else (named[:1], named[1:])
         if not extra:
             return None
         words = [*taken, *extra]

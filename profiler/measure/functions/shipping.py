@@ -33,7 +33,7 @@ class _Pickler(pickle.Pickler):
             return importlib.import_module, (value.__name__,)
         if hasattr(value, "copy_to_host") and not isinstance(value, type):
             return make_numba_array, (value.copy_to_host(),)
-        if not callable(value) or isinstance(value, type) or value in (*_LOADERS, importlib.import_module):
+        if not callable(value) or isinstance(value, type) or _is_own(value):
             return NotImplemented
         found = _name_of(value, self._namespace, self._source)
         if found is not None:
@@ -126,12 +126,14 @@ def compile_by_torch(function: Any, fullgraph: bool, dynamic: bool | None, optio
     return torch.compile(function, fullgraph=fullgraph, dynamic=dynamic, options=options or None)
 
 
-_LOADERS = (load_name, make_function, make_numba_array, compile_by_torch)
+_LOADERS = (load_name, make_function, make_numba_array, compile_by_torch, importlib.import_module)
 _ORIGINAL = "_torchdynamo_orig_callable"  # an attribute of what `torch.compile` returns
-_BACKENDS = (
-    "_torchdynamo_orig_backend",
-    _ORIGINAL,
-)  # an attribute of what wraps a backend, in new and in old versions
+_BACKENDS = ("_torchdynamo_orig_backend", _ORIGINAL)  # of what wraps a backend, in new and in old versions
+
+
+def _is_own(value: object) -> bool:
+    """Returns whether the other process calls the value to load others. What a user wrote need not bear `==`."""
+    return any(value is loader for loader in _LOADERS)
 
 
 def _torch_options(compiled: Any) -> tuple[Any, ...]:

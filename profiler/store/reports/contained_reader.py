@@ -159,9 +159,7 @@ class ContainedReader:
 
     def _write(self, chunk: bytes) -> None:
         rest = memoryview(chunk)
-        while (
-            rest
-        ):  # the system takes a part of it where the limit of a file's size (`ulimit -f`) lies inside
+        while rest:  # the system takes only a part of it where `ulimit -f` limits the file
             rest = rest[os.write(self._memory, rest) :]
 
     def _end_alike(self) -> NoReturn:
