@@ -52,13 +52,10 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
         return
     addresses = find_address_work(evidence)
     keeping = [site for loop in inside for site in nests.get(loop[0]) or _keeping(loop)]
-    known = set(keeping)
+    passed_by = set(keeping).union(*map(_of_data, inside))
     sites = [site for loop in inside for site in loop]
     keeping += [
-        site
-        for loop in inside
-        for site in loop
-        if site.kind == "integer" and site in addresses and site not in known | _of_data(loop)
+        site for site in sites if site.kind == "integer" and site in addresses and site not in passed_by
     ]
     share = 100 * evidence.share_executed(keeping)
     fewer = evidence.without(_joined(sites) | dict.fromkeys(keeping, EIGHTFOLD))
@@ -118,8 +115,10 @@ def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
             if not inner or any(_within(one, inner) or one.start == outer.start for one in inner):
                 continue
             inside = evidence.inside(outer)
+            if any(evidence.inside(one)[-1].executed >= _FEW_TURNS * inside[0].executed for one in inner):
+                continue
             of_data = _of_data(inside)
-            if all(_is_short(evidence, evidence.inside(one), inside, of_data) for one in inner):
+            if all(_is_as_long_each_time(evidence, evidence.inside(one), inside, of_data) for one in inner):
                 found[inside[0]] = _keeping_nest(evidence, inside, of_data)
     return found
 
@@ -128,10 +127,10 @@ def _within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
     return [one for one in loops if one is not outer and outer.start <= one.start and one.end <= outer.end]
 
 
-def _is_short(evidence: Evidence, inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]) -> bool:
-    """Returns whether an inner loop makes few turns, and as many in each turn of the loop around it."""
-    if inner[-1].executed >= _FEW_TURNS * nest[0].executed:
-        return False
+def _is_as_long_each_time(
+    evidence: Evidence, inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]
+) -> bool:
+    """Returns whether an inner loop makes as many turns in each turn of the loop around it."""
     leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
     read = frozenset().union(*(sources_read(site) for site in leading))
     counted_up = any(

@@ -263,13 +263,13 @@ def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
     repeated = {
         site: part
         for site in evidence.of("shared store")
-        if (part := part_overwritten(evidence, site)) > 0
-        and not any(
+        if not any(
             one.kind == "barrier"
             or one.instruction.name in _MEETINGS
             or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
             for one in evidence.around(site)
         )
+        and (part := part_overwritten(evidence, site)) > 0
     }
     if repeated:
         yield Candidate(

@@ -247,6 +247,8 @@ def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Si
     """
     groups: dict[object, list[Site]] = {}
     for site in results:
+        if not evidence.charged[site]["wait"]:
+            continue
         groups.setdefault(evidence.innermost_loop(site) or site.function, []).append(site)
     found: list[Site] = []
     for group in groups.values():
