@@ -108,7 +108,7 @@ class Sheet(_Shown, SheetFinding, frozen=True):
 
 
 class _Several:
-    """An answer about several kernels, or about none. Who asks it for what only one kernel has is told how to choose one."""
+    """An answer about several kernels, or about none. Its error says how to choose one, if you ask for what only one kernel has."""
 
     def _kernels(self) -> list[str]:
         raise NotImplementedError

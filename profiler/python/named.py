@@ -1,4 +1,4 @@
-"""What a caller of the Python interface may give for a recording, its runs or a ladder, and what that means."""
+"""Finds the recording, the runs or the ladder that a user of the Python interface names, in any of the accepted forms."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 
 
 class ErrorAnswer(Struct, frozen=True):
-    """What a command prints instead of its answer when it fails."""
+    """The JSON that a command prints when it fails, in the place of its answer."""
 
     error: Failure
 

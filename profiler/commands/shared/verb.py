@@ -57,7 +57,7 @@ class Verb(TyperCommand):
 
 
 class _Word(str):
-    """A typed word, which is told from an equal one by being another object."""
+    """A word of the command line. If the same word is typed twice, the two are different objects, so that each can be found."""
 
     __slots__ = ()
 

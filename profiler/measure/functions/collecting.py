@@ -31,7 +31,7 @@ _STEPS = {"time": "times", "profile": "profiles"}
 
 @dataclass(frozen=True)
 class Collecting:
-    """What a function is collected with, once it was surveyed; `cautions` grow as more is known."""
+    """Profiles and times a function after its survey, and commits the run. It adds to `cautions` what a reader must know."""
 
     plan: FunctionPlan
     call: Call
