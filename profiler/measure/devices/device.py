@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from profiler.errors import ProgramTimedOut
 from profiler.measure.collect.target import Target, prepare, typed_command
@@ -20,7 +20,7 @@ from profiler.measure.rungs.program import ENVIRONMENT, RungJob
 from profiler.measure.rungs.timing import Timed, time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.ncu import Ncu, NcuOptions
-from profiler.measure.tools.process import command_details, end_all, run
+from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript, recording_error
 from profiler.store.reports.identity import identify_report
@@ -81,7 +81,7 @@ class LocalDevice:
         return checked.relative_error
 
     def time(self, job: RungJob, timeout_s: float) -> Timed:
-        return time_kernel(self._here(job), timeout_s)
+        return time_kernel(self._here(job), timeout_s, self.run_command)
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
         target = order.target
@@ -95,7 +95,7 @@ class LocalDevice:
             at(transcript)
 
         try:
-            finished = run(
+            finished = self.run_command(
                 prepared.words,
                 timeout_s=order.timeout_s,
                 folder=prepared.folder,
@@ -118,6 +118,10 @@ class LocalDevice:
         if failure is not None:
             raise failure
         return Recorded(prepared.report, launches, transcript.passes)
+
+    def run_command(self, command: Sequence[str], **options: Any) -> Finished:
+        """Runs a program of a target to its end; the options are those of `tools/process.py`."""
+        return run(command, **options)
 
     def stop(self) -> None:
         end_all()

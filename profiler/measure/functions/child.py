@@ -10,6 +10,7 @@ stderr says what went wrong.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import pickle
@@ -18,6 +19,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,6 +30,9 @@ from profiler.measure.functions.driver import READER, Driver, DriverFailed
 from profiler.measure.functions.shipping import unpack
 
 FILE, CALLS = "call.pickle", "calls"
+GATE = "PROF_GATE"  # names the pipe from which a process that was started before its turn hears of it
+# Importing these takes seconds, and touches no GPU. A user's own module may do so.
+LIBRARIES = ("torch", "triton", "cupy", "numba", "jax")
 SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
 SHAPE = (
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_static_bytes", "shared_dynamic_bytes", "registers",
@@ -145,7 +150,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
     ]
     whole = round(median(busy_ns(work) for work in last))
     facts = {"calls": calls, "ns": whole, "left_out": session.kept.left_out, "runtime": _runtime()}
-    yield {"survey": True, "kernels": kernels, **facts}
+    yield {"survey": True, "kernels": kernels, "modules": _imported(), **facts}
     yield from time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)
@@ -224,6 +229,11 @@ def _runtime() -> str:
     return ", ".join([f"Python {sys.version.split()[0]}", *versions])
 
 
+def _imported() -> list[str]:
+    """Returns the modules of the slow libraries that are loaded, in the order in which their import began."""
+    return [name for name in list(sys.modules) if name.partition(".")[0] in LIBRARIES]
+
+
 def load_call(folder: Path) -> Call:
     """Returns the call that lies in the folder, in the working directory of the process that sent it."""
     sent = pickle.loads((folder / FILE).read_bytes())
@@ -248,7 +258,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     started = time.monotonic()
     try:
         call = call or load_call(given.folder.resolve())
-        lines = list(_lines(given, call))
+        lines = list(_saying_first(_lines(given, call), out))
     except Refused as error:
         return _fail(str(error))
     except CuptiMissing as error:
@@ -261,6 +271,15 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     for line in lines:
         print(json.dumps(line), file=out)
     return _WRONG if any(line.get("ok") is False for line in lines) else 0
+
+
+def _saying_first(lines: Iterator[ProtocolLine], out: TextIO) -> Iterator[ProtocolLine]:
+    """Writes a survey's first line at once, and yields the others, which no writing disturbs."""
+    for line in lines:
+        if line.get("survey"):
+            print(json.dumps(line), file=out, flush=True)
+        else:
+            yield line
 
 
 def _lines(given: argparse.Namespace, call: Call) -> Iterator[ProtocolLine]:
@@ -277,18 +296,42 @@ def _fail(message: str) -> int:
     return _FAILED
 
 
+def await_turn() -> list[str]:
+    """Returns this process's words: at once, or at its turn if it was started ahead of it, with its imports behind it."""
+    gate = os.environ.pop(GATE, None)
+    if gate is None:
+        return sys.argv[1:]
+    pipe = os.open(gate, os.O_RDONLY | os.O_NONBLOCK)  # waits for no writer: there is none if prof is gone
+    os.set_blocking(pipe, True)
+    with open(pipe) as messages:
+        for line in messages:
+            said = json.loads(line)
+            if "modules" in said:
+                _import(json.loads(Path(said["modules"]).read_text()))
+                continue
+            os.chdir(said["folder"])
+            return said["words"] or sys.argv[1:]
+    os._exit(_FAILED)  # prof has ended
+
+
+def _import(modules: Sequence[str]) -> None:
+    for name in modules:
+        with suppress(Exception, SystemExit):  # it is imported again where it is needed, and fails there
+            importlib.import_module(name)
+
+
 def run() -> NoReturn:
     # JAX would take three quarters of the memory, of which the sending process may hold most already.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
-    profiled = "profile" in sys.argv  # ncu writes its report as the process ends
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # what the function prints is no line of the protocol
-        code = main(sys.argv[1:], out)
+        words = await_turn()
+        code = main(words, out)
     sys.stdout.flush()
     sys.stderr.flush()
-    if profiled:
-        sys.exit(code)
+    if "profile" in words:
+        sys.exit(code)  # ncu writes its report as the process ends
     os._exit(code)  # frameworks may crash or hang as they are torn down, and everything is said
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from profiler.measure.tools.process import Finished, run
 _KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
 ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+Runner = Callable[..., Finished]  # with the arguments of `run`
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,24 @@ def program_command(job: RungJob, mode: Mode, *, relative_to: Path | None = None
     return fill_command(kernel.commands[mode], values)
 
 
-def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
+def run_program(
+    job: RungJob,
+    mode: Mode,
+    timeout_s: float,
+    accept: tuple[int, ...] = (0,),
+    runner: Runner = run,
+    hear: Callable[[str], None] | None = None,
+) -> Finished:
     """Runs the program to its end; raises the error that its exit code stands for, unless `accept` has the code."""
     command, folder = program_command(job, mode), job.ladder.folder.resolve()
     try:
-        finished = run(
+        finished = runner(
             command,
             timeout_s=timeout_s,
             folder=folder,
             environment={**ENVIRONMENT, **job.environment},
             leash=True,
+            hear=hear,
         )
     except ProgramTimedOut as error:
         remedy = "Give it longer with --timeout SECONDS, or a smaller workload."

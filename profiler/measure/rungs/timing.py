@@ -25,7 +25,7 @@ from profiler.measure.rungs import program
 from profiler.measure.rungs.build import Built, build_folder
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.tools.clocks import sampled_clocks
-from profiler.measure.tools.process import Finished, shown
+from profiler.measure.tools.process import Finished, run, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
@@ -55,10 +55,10 @@ class Timed:
         ]
 
 
-def time_kernel(job: program.RungJob, timeout_s: float) -> Timed:
+def time_kernel(job: program.RungJob, timeout_s: float, runner: program.Runner = run) -> Timed:
     """Returns the repeats that one process of the program timed."""
     with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
-        finished = program.run_program(job, "time", timeout_s)
+        finished = program.run_program(job, "time", timeout_s, runner=runner)
     return parse_timings(job, finished, clocks)
 
 
