@@ -68,12 +68,13 @@ class Ahead:
         self._next: list[_Start] = []  # of the measurement under way
         self._later = 0  # measurements to come, of which nothing has started
         self._waiting: list[_Waiting] = []
-        self._modules = [*_ALWAYS, *(name for name in LIBRARIES if name in sys.modules)]
+        self._modules = ""  # the file that names them
         self._made = 0
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         self._folder = self._open.enter_context(neutral_folder())
+        self._write_modules([name for name in LIBRARIES if name in sys.modules])
         return self
 
     def __exit__(
@@ -93,7 +94,7 @@ class Ahead:
     ) -> None:
         """Says what the measurement under way will run: a survey, and in turns the profiles, in that folder, and timings.
 
-        It replaces what was said before. Nothing starts before the next process runs.
+        It replaces what was said before. Before the survey nothing starts: that may be alone until its own process has begun.
         """
         self.forget_profiles()
         waiting = sum(one.start.is_plain for one in self._waiting)
@@ -107,6 +108,8 @@ class Ahead:
                         self._later = max(0, self._later - 1)
             if profiles:
                 self._next.append(self._start(profiles[process], folder, self._environment))
+        if is_surveyed:
+            self._fill()
 
     def forget_profiles(self) -> None:
         """Ends the processes under a profiler: their measurement is over, or they would profile too much."""
@@ -115,10 +118,9 @@ class Ahead:
 
     def learn(self, modules: Sequence[str]) -> None:
         """Has all processes import these modules, which one of their kind has needed."""
-        self._modules = [*_ALWAYS, *modules]
-        said = self._write_modules()
+        self._write_modules(modules)
         for one in self._waiting:
-            one.tell(modules=said)
+            one.tell(modules=self._modules)
 
     def run(
         self,
@@ -198,14 +200,15 @@ class Ahead:
         except BaseException:
             os.close(gate)
             raise
-        waiting.tell(modules=self._write_modules())
+        waiting.tell(modules=self._modules)
         return waiting
 
-    def _write_modules(self) -> str:
-        """Writes the modules to a file and returns its path: there are too many for a pipe that nobody reads yet."""
-        path = self._folder / f"modules-{len(self._modules)}-{self._made}.json"
-        path.write_text(json.dumps(self._modules))
-        return str(path)
+    def _write_modules(self, modules: Sequence[str]) -> None:
+        """Writes what to import to a file of its own: it is too much for a pipe that nobody reads yet."""
+        self._made += 1
+        path = self._folder / f"modules-{self._made}.json"
+        path.write_text(json.dumps([*_ALWAYS, *modules]))
+        self._modules = str(path)
 
     def _end_those(self, are_meant: Callable[[_Waiting], bool]) -> None:
         meant = [one for one in self._waiting if are_meant(one)]
