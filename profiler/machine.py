@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from profiler.errors import ResourcesShort
 
@@ -51,6 +54,31 @@ def leave_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+@contextmanager
+def held(*numbers: signal.Signals) -> Iterator[None]:
+    """Delays these signals until the end, so that what is started here is known to whoever ends it.
+
+    They are not blocked: what is started would inherit that, and outlive what ends it. Only the main thread hears signals.
+    """
+    import threading  # late: every command imports this module
+
+    arrived: list[int] = []
+    answered = [
+        one for one in numbers if signal.getsignal(one) is not None
+    ]  # not only by code that is not Python's
+    if threading.current_thread() is not threading.main_thread() or len(answered) < len(numbers):
+        yield
+        return
+    before = {one: signal.signal(one, lambda number, _: arrived.append(number)) for one in numbers}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        for number in sorted(arrived, key=signal.SIGINT.__eq__):  # last what raises
+            signal.raise_signal(number)
 
 
 def find_shortage(error: BaseException) -> ResourcesShort | None:

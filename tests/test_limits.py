@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from profiler.errors import (
     StoreLocked,
     ThresholdsInvalid,
 )
-from profiler.machine import available_cores, find_shortage
+from profiler.machine import available_cores, find_shortage, held
 from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
@@ -178,6 +179,39 @@ def test_prof_uses_as_many_cores_as_python_was_told(monkeypatch):
     assert available_cores() == 3
     monkeypatch.setenv("PYTHON_CPU_COUNT", "default")
     assert available_cores() == len(os.sched_getaffinity(0))
+
+
+def test_a_signal_is_heard_when_what_was_started_is_known():
+    """An interrupt in between would leave a process that nobody ends."""
+    heard = []
+
+    def start():
+        with held(signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+            heard.append("started")
+
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("heard"))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+        assert heard == ["started", "heard"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_thread_holds_no_signals_and_starts_its_processes_all_the_same():
+    started = []
+
+    def start():
+        with held(signal.SIGINT):
+            started.append(True)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert started == [True]
 
 
 # Paths and texts

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,12 +19,13 @@ from types import TracebackType
 from typing import Self
 
 from profiler.errors import ProfError
-from profiler.machine import available_cores
+from profiler.machine import available_cores, held
 from profiler.measure.functions.child import GATE, LIBRARIES
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import Finished, Running
 
 CHILD = (sys.executable, "-m", "profiler.measure.functions.child")
+_ENDINGS = (signal.SIGINT, signal.SIGTERM)
 _MOST = 5  # that wait at once: as many as a measurement with three processes has behind its first
 _ALWAYS = ("profiler.measure.functions.arrays", "profiler.measure.functions.verify")
 
@@ -136,20 +138,24 @@ class Ahead:
 
         Its time counts from its turn on.
         """
-        waiting = self._take(self._start(command, folder, environment or {}))
-        if waiting is None:
-            running = Running(command, folder=folder, environment=environment, leash=leash)
-        else:
-            running = waiting.running
-            running.command = tuple(command)
+        start = self._start(command, folder, environment or {})
+        waiting: _Waiting | None = None
+        running: Running | None = None
         try:
+            with held(*_ENDINGS):
+                if waiting := self._take(start):
+                    running = waiting.running
+                else:
+                    running = Running(command, folder=folder, environment=environment, leash=leash)
             if waiting is not None:
-                words = command[len(CHILD) :] if waiting.start.is_plain else None
+                running.command = tuple(command)
+                words = command[len(CHILD) :] if start.is_plain else None
                 waiting.tell(folder=str(folder or Path.cwd()), words=words)
             self._fill()
             return running.finish(timeout_s, hear)
         finally:
-            running.end()
+            if running is not None:
+                running.end()
             if waiting is not None:
                 os.close(waiting.gate)
 
@@ -169,7 +175,7 @@ class Ahead:
             self._waiting.remove(one)
             if not one.running.has_exited:
                 return one
-            one.end()
+            one.end()  # it has died, perhaps for want of memory
         if start in self._next:
             self._next.remove(start)
         return None
@@ -182,7 +188,8 @@ class Ahead:
             else:
                 start, self._later = self._plain, self._later - 1
             try:
-                self._waiting.append(self._begin(start))
+                with held(*_ENDINGS):
+                    self._waiting.append(self._begin(start))
             except (ProfError, OSError):  # there is no room for more: they start when it is their turn
                 return
 
@@ -211,7 +218,7 @@ class Ahead:
         self._modules = str(path)
 
     def _end_those(self, are_meant: Callable[[_Waiting], bool]) -> None:
-        meant = [one for one in self._waiting if are_meant(one)]
-        self._waiting = [one for one in self._waiting if not are_meant(one)]
-        for one in meant:
-            one.end()
+        with held(*_ENDINGS):
+            for one in [one for one in self._waiting if are_meant(one)]:
+                one.end()
+                self._waiting.remove(one)

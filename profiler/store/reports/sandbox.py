@@ -33,7 +33,7 @@ import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
-from profiler.machine import available_cores, leave_with_parent, physical_memory_bytes
+from profiler.machine import available_cores, held, leave_with_parent, physical_memory_bytes
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -115,7 +115,7 @@ class Sandbox:
 
         So the reports to come need wait for neither.
         """
-        with _interrupts_held(), _ending_held():
+        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
             self._pool.schedule(_prepare, args=[report], timeout=default_timeout_s(report))
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
@@ -125,7 +125,7 @@ class Sandbox:
         return answer
 
     def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
-        with _interrupts_held(), _ending_held():
+        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
             reading: Future[Extracted] = self._pool.schedule(
                 _work, args=[request, limit_s + _GRACE_SECONDS], timeout=limit_s
             )
@@ -237,26 +237,6 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _ending_held() -> Iterator[None]:
-    """Delays SIGTERM until a reader has started, since a half-started one prints an error.
-
-    The signal is not blocked: a reader would inherit that, and outlive what ends it.
-    """
-    arrived: list[int] = []
-    before = signal.getsignal(signal.SIGTERM)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda number, _: arrived.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        if arrived:
-            signal.raise_signal(signal.SIGTERM)
 
 
 def _enter_worker(memory_bytes: int) -> None:

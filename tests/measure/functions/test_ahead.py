@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
 from pathlib import Path
 
+import forked
 import pytest
 
-pytestmark = pytest.mark.needs("cc")
-BRIEF = "processes=3, repeats=3, launches=2"
-CORES = {"PYTHON_CPU_COUNT": "9"}
+from profiler.errors import CountersRefused
 
-# A library whose import is slow; it notes when that began and ended, in which process, and what the process was told.
-SLOW = """
+pytestmark = [
+    pytest.mark.needs("cc"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
+]
+BRIEF = "processes=3, repeats=3, launches=2"
+ALL_AT_ONCE = "9"  # cores: more than a measurement has processes
+
+# Stands for a library whose import takes long. It notes what happens when, and in which process.
+LIBRARY = """
 import os, sys, time
+path = os.environ["NOTES"]
 def note(what):
-    with open(os.environ["NOTES"], "a") as file:
+    with open(path, "a") as file:
         file.write(f"{time.monotonic()} {what} {os.getpid()}\\n")
+def processes(what):
+    with open(path) as file:
+        return {line.split()[2] for line in file if line.split()[1] == what}
+def wait_for(what, count):
+    until = time.monotonic() + 60
+    while len(processes(what)) < count:
+        assert time.monotonic() < until, f"{len(processes(what))} of {count} {what}"
+        time.sleep(0.01)
 note("imports")
-time.sleep(float(os.environ.get("SLOW_S", "0.5")))
+if os.environ.get("DIES") and sys.argv[0].endswith("child.py") and len(sys.argv) == 1:
+    os._exit(9)  # it waits: who has words of its own lives
+time.sleep(float(os.environ.get("SLOW_S", "0.1")))
 note("imported")
 """
 USES = """
@@ -30,49 +55,264 @@ def noted(x):
 NCU = """
 import os, subprocess, sys
 words = sys.argv[1:]
-if "--export" in words:
-    subprocess.run(words[words.index("--export") + 2:], check=True)
+if "--export" in words and subprocess.run(words[words.index("--export") + 2:]).returncode:
+    sys.exit("the program failed")
 os.execv(sys.executable, [sys.executable, "-S", {fake!r}, *words])
 """
 
 
-class Notes:
-    def __init__(self, path: Path) -> None:
-        self._lines = [line.split() for line in path.read_text().splitlines()]
+class Waiting:
+    """A machine with a slow library, and an ncu that runs its program."""
+
+    def __init__(self, measuring) -> None:
+        self.measuring = measuring
+        self.folder: Path = measuring.folder
+        self.mark = self.folder / "notes"
+        (self.folder / "cupy.py").write_text(LIBRARY)
+        fake = str(Path(__file__).parents[1] / "fake_ncu.py")
+        (self.folder / "run_and_replay.py").write_text(NCU.format(fake=fake))
+        ncu = self.folder / "bin" / "ncu"
+        ncu.write_text(ncu.read_text().replace(fake, str(self.folder / "run_and_replay.py")))
+        measuring.environment |= {"NOTES": str(self.mark), "PYTHON_CPU_COUNT": ALL_AT_ONCE}
+
+    def run(self, text: str, **environment: str) -> str:
+        """Returns the last line that the script prints."""
+        found = self.measuring.run(USES + text, **environment)
+        assert found.returncode == 0, found.stderr
+        return found.stdout.splitlines()[-1]
+
+    def start(self, text: str) -> subprocess.Popen[str]:
+        (self.folder / "script.py").write_text(self.measuring.functions + USES + text)
+        return forked.Popen(
+            [sys.executable, "script.py"], cwd=self.folder, env=self.measuring.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
 
     def of(self, what: str) -> dict[int, list[float]]:
         """The moments of each process, by its id, in the order of the first."""
         found: dict[int, list[float]] = {}
-        for moment, said, process in self._lines:
+        for line in self.mark.read_text().splitlines() if self.mark.exists() else ():
+            moment, said, process = line.split()
             if said == what:
                 found.setdefault(int(process), []).append(float(moment))
         return found
 
+    def ncu_words(self) -> list[list[str]]:
+        return [json.loads(call)["words"] for call in self.measuring.calls]
+
+    def left(self) -> list[str]:
+        """The processes of this test that live, after those that end have had time for it."""
+        until = time.monotonic() + 20
+        while (found := self._processes()) and time.monotonic() < until:
+            time.sleep(0.02)
+        return found
+
+    def _processes(self) -> list[str]:
+        mark, found = f"NOTES={self.mark}\0".encode(), []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdecimal() and mark in (entry / "environ").read_bytes():
+                    state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                    found += [] if state == "Z" else [(entry / "cmdline").read_text().replace("\0", " ")]
+            except OSError:
+                continue
+        return found
+
+    def folders(self) -> list[Path]:
+        return list((self.folder / "tmp").glob("prof-*-locked"))
+
 
 @pytest.fixture
-def waiting(measuring, tmp_path: Path):
-    """A machine of many cores with a slow library, and an ncu that runs its program."""
-    (tmp_path / "cupy.py").write_text(SLOW)
-    ncu = tmp_path / "bin" / "ncu"
-    fake = str(Path(__file__).parents[1] / "fake_ncu.py")
-    (tmp_path / "runs_it.py").write_text(NCU.format(fake=fake))
-    ncu.write_text(ncu.read_text().replace(f'-S "{fake}"', f'-S "{tmp_path / "runs_it.py"}"'))
-    measuring.environment |= CORES | {"NOTES": str(tmp_path / "notes")}
-    return measuring
+def waiting(measuring) -> Waiting:
+    return Waiting(measuring)
 
 
-def test_processes_import_while_others_measure_and_call_the_function_one_after_the_other(waiting):
-    found = waiting.run(f"{USES}print(prof.measure(noted, x, {BRIEF}).ns)\n")
-    assert (found.returncode, found.stdout.splitlines()[-1]) == (0, "1000.0"), found.stderr
-    notes = Notes(waiting.folder / "notes")
-    calls, imports = notes.of("calls"), notes.of("imports")
+def test_all_processes_import_while_the_first_measures_and_then_call_the_function_one_after_the_other(
+    waiting,
+):
+    """The first waits for the imports of the others, the sending process and it itself included."""
+    text = f"""
+def patient(x):
+    if not cupy.processes("calls"):
+        cupy.wait_for("imported", 7)
+    return noted(x)
+print(prof.measure(patient, x, {BRIEF}).ns)
+"""
+    assert waiting.run(text) == "1000.0"
+    calls = list(waiting.of("calls").values())
     assert len(calls) == 6
-    spans = [(moments[0], moments[-1]) for moments in calls.values()]
-    assert spans == sorted(spans)
-    assert all(before[1] < after[0] for before, after in zip(spans, spans[1:], strict=False)), (
-        "never two at a time"
+    assert all(before[-1] < after[0] for before, after in pairwise(calls)), "never two at a time"
+    run = waiting.measuring.runs.open(waiting.measuring.runs.ids()[0])
+    assert list(run.to_pandas("timings").process) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert len(run.manifest.reports) == 3
+    assert waiting.left() == []
+    assert waiting.folders() == []
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_one_core_stays_for_the_process_that_measures(waiting, cores):
+    waiting.run(f"print(prof.measure(noted, x, {BRIEF}).ns)\n", PYTHON_CPU_COUNT=str(cores))
+    imports = sorted(moments[0] for moments in waiting.of("imports").values())
+    calls = [moments[0] for moments in waiting.of("calls").values()]
+    # Of those that have begun: the sending process, those that have called, and those that wait.
+    ahead = [sum(one < call for one in imports) - 1 - number for number, call in enumerate(calls, 1)]
+    assert max(ahead) <= cores - 1
+    assert (max(ahead) > 0) == (cores > 1)
+
+
+def test_what_a_user_wrote_is_imported_only_when_it_is_the_turn_of_its_process(waiting):
+    """The import of a module may touch the GPU."""
+    (waiting.folder / "mine.py").write_text("""
+import cupy, ctypes
+library = ctypes.CDLL("libcuda.so.1")
+cupy.note("user's")
+def noted(x):
+    library.launch(b"kernel", ctypes.c_uint64(1000), 1)
+    cupy.note("calls")
+    return x
+""")
+    waiting.run(f"import mine\nprint(prof.measure(mine.noted, x, {BRIEF}).ns)\n")
+    calls, own = waiting.of("calls"), waiting.of("user's")
+    assert len(calls) == 6
+    assert all(calls[before][-1] < own[after][0] for before, after in pairwise(calls))
+
+
+def test_a_call_of_one_kernel_is_profiled_without_a_name_to_wait_for(waiting):
+    waiting.run(f"print(prof.measure(noted, x, {BRIEF}).ns)\n")
+    assert len(waiting.ncu_words()) == 3
+    for words in waiting.ncu_words():
+        assert {"--kernel-name", "--launch-count"}.isdisjoint(words)
+        assert words[words.index("--profile-from-start") + 1] == "off", "the window is that of the calls"
+
+
+@pytest.mark.parametrize("cores", ["1", ALL_AT_ONCE])
+def test_of_several_kernels_only_the_longest_is_profiled(waiting, cores):
+    """What was started ahead would profile all of them, and is replaced."""
+    text = f"print(len(prof.measure(lambda x: double(noted(x)), x, name='both', {BRIEF}).launched))\n"
+    text = text.replace("noted(x)", "cupy and x")  # `double` launches two
+    assert waiting.run(text, PYTHON_CPU_COUNT=cores) == "2"
+    assert len(waiting.ncu_words()) == 3
+    for words in waiting.ncu_words():
+        assert words[words.index("--kernel-name") + 1] == "double_kernel"
+        assert words[words.index("--launch-count") + 1] == "2"
+    assert waiting.left() == []
+
+
+def test_kernels_that_the_user_names_are_profiled_from_the_beginning(waiting):
+    waiting.run(f"print(prof.measure(double, x, kernel_name='fill', {BRIEF}).ns)\n")
+    named = [words[words.index("--kernel-name") + 1] for words in waiting.ncu_words()]
+    assert named == ["regex:fill"] * 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("wrong, x, reference=double", "ResultWrong"),
+        ("raises, x", "ProgramFailed"),
+        ("crashes, x", "ProgramFailed"),
+        ("hangs, x, timeout_s=3", "ProgramTimedOut"),
+        ("noted, x, kernel_name='triple'", "KernelNotFound"),
+        ("double, x, kernel_name='triple'", "KernelNotFound"),
+    ],
+)
+def test_a_failure_ends_all_processes_that_wait(waiting, call, error):
+    assert waiting.measuring.error(f"prof.measure({call}, {BRIEF})", before=USES).startswith(f"{error}: ")
+    assert waiting.left() == []
+    assert waiting.folders() == []
+
+
+def test_a_failure_after_the_survey_does_not_show_the_line_that_began_it(waiting):
+    text = f"""
+def fails(x):
+    raise ValueError("no such thing")
+try:
+    prof.measure(noted, x, reference=fails, {BRIEF})
+except Exception as error:
+    print(str(error).replace("\\n", "|"))
+"""
+    said = waiting.run(text)
+    assert "its reference raised ValueError: no such thing" in said
+    assert "survey" not in said.partition("raised")[2]
+
+
+def test_counters_that_are_refused_leave_the_times_and_no_process(waiting):
+    ncu = waiting.folder / "bin" / "ncu"
+    ncu.write_text(ncu.read_text().replace("four-way", "counters-refused"))
+    said = waiting.run(
+        f"a = prof.measure(noted, x, {BRIEF})\nprint(a.ns, len(a.to_pandas('timings')), a.cautions[-1])\n"
     )
-    survey, *others = calls
-    assert all(imports[one][0] < calls[survey][-1] + 0.3 for one in others), (
-        "all begin while the first measures"
-    )
+    assert said.startswith("1000.0 9 times alone: "), CountersRefused.__doc__
+    assert waiting.left() == []
+
+
+@pytest.mark.parametrize("how", ["interrupt", "terminate", "kill", "kill the group"])
+def test_ended_at_any_moment_it_leaves_no_process_behind(waiting, how):
+    rng = random.Random(how)
+    for _ in range(3):
+        waiting.mark.unlink(missing_ok=True)
+        process = waiting.start(f"prof.measure(noted, x, {BRIEF})\n")
+        while len(waiting.of("imports")) < 2 and process.poll() is None:  # its own, and that of the survey
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 1.5))
+        if how == "kill the group":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            ending = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how]
+            process.send_signal(ending)
+        said = process.communicate(timeout=60)[1]
+        assert waiting.left() == [], said
+        if how == "interrupt":
+            assert process.returncode == 0 or "KeyboardInterrupt" in said
+            assert waiting.folders() == []
+
+
+def test_a_process_that_dies_while_it_waits_is_replaced_at_its_turn(waiting):
+    """Perhaps memory was short for all of them at once."""
+    assert waiting.run(f"print(prof.measure(noted, x, {BRIEF}).ns)\n", DIES="1") == "1000.0"
+    assert len(waiting.of("calls")) == 6
+
+
+def test_what_cannot_be_imported_ahead_is_left_to_the_process_that_needs_it(waiting):
+    """Here the library that this process has loaded is gone when the others start."""
+    text = f"os.rename('cupy.py', 'gone.py')\nprint(prof.measure(fast, x, {BRIEF}).ns)\n"
+    assert waiting.run(text) == "1000.0"
+
+
+def test_processes_for_the_next_points_of_tuning_import_while_one_is_measured(waiting):
+    text = """
+def patient(x, size):
+    if not cupy.processes("calls"):
+        cupy.wait_for("imported", 5)
+    return noted(x)
+tuned = prof.tune(patient, x, over={"size": [1, 2, 3, 4]}, processes=2, repeats=3)
+print(len(tuned), len(cupy.processes("calls")))
+"""
+    assert waiting.run(text) == "4 12"  # each once, and then again in two
+    assert waiting.left() == []
+    assert waiting.folders() == []
+
+
+def test_points_of_a_sweep_share_the_processes_that_wait(waiting):
+    text = """
+def patient(x):
+    if not cupy.processes("calls"):
+        cupy.wait_for("imported", 5)  # also the next two surveys
+    return noted(x)
+swept = prof.measure(patient, lambda n: x[:n], over={"n": [10, 20, 30]}, profile=False, processes=2, repeats=3)
+print([one.manifest.facts.arguments for one in swept], len(cupy.processes("calls")))
+"""
+    assert waiting.run(text) == "['(float32[10])', '(float32[20])', '(float32[30])'] 6"
+
+
+def test_a_process_that_was_started_before_the_environment_changed_is_not_used(waiting):
+    text = f"""
+def of_point(x):
+    assert os.environ["POINT"] == str(len(x)), os.environ["POINT"]
+    return noted(x)
+def made(n):
+    os.environ["POINT"] = str(n)
+    return x[:n]
+print([one.ns for one in prof.measure(of_point, lambda n: made(n), over={{"n": [10, 20]}}, {BRIEF})])
+"""
+    assert waiting.run(text) == "[1000.0, 1000.0]"
+    assert waiting.left() == []
