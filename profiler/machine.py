@@ -7,7 +7,8 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from profiler.errors import ResourcesShort
 
@@ -33,6 +34,32 @@ def require_memory(what: str, least_mib: int = _LEAST_MIB) -> None:
 
 def physical_memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+# Of a container, in both versions of control groups: the limit, what is used, and the part of that which files take.
+_OF_CONTAINERS = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+)  # fmt: skip
+
+
+def available_memory_bytes(system: Path = Path("/")) -> int:
+    """Returns the memory that the machine and its container have left, or all of the machine's where neither says that."""
+    left = [physical_memory_bytes()]
+    with suppress(OSError, KeyError, ValueError):
+        left.append(_figures(system / "proc/meminfo")["MemAvailable:"] << 10)
+    for limit, used, parts, of_files in _OF_CONTAINERS:
+        folder = system / "sys/fs/cgroup"
+        with suppress(OSError, KeyError, ValueError):  # a limit may be "max"
+            free = int((folder / limit).read_text()) - int((folder / used).read_text())
+            left.append(free + _figures(folder / parts)[of_files])
+    return max(0, min(left))
+
+
+def _figures(path: Path) -> dict[str, int]:
+    """Returns the figure of each line, by its first word."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {line[0]: int(line[1]) for line in lines if len(line) > 1}
 
 
 def available_cores() -> int:
