@@ -19,14 +19,15 @@ from types import TracebackType
 from typing import Self
 
 from profiler.errors import ProfError
-from profiler.machine import available_cores, held
-from profiler.measure.functions.child import GATE, LIBRARIES
+from profiler.machine import available_cores, available_memory_bytes, held
+from profiler.measure.functions.child import GATE, loaded_libraries
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import Finished, Running
 
 CHILD = (sys.executable, "-m", "profiler.measure.functions.child")
 _ENDINGS = (signal.SIGINT, signal.SIGTERM)
 _MOST = 5  # that wait at once: as many as a measurement with three processes has behind its first
+_BYTES = 1 << 30  # of memory for each: PyTorch with its compiler takes half of that
 _ALWAYS = ("profiler.measure.functions.arrays", "profiler.measure.functions.verify")
 
 
@@ -63,10 +64,10 @@ class Ahead:
     """The processes that wait for their turn; use it in a `with` statement, which ends those that are left."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is added to that of the processes. One core stays for the one that measures."""
+        """`environment` is added to that of the processes. One core stays for the one that measures, and half of the memory."""
         self._environment = environment
         self._plain = self._start(CHILD, None, environment)
-        self._most = min(_MOST, available_cores() - 1)
+        self._most = min(_MOST, available_cores() - 1, available_memory_bytes() // 2 // _BYTES)
         self._next: list[_Start] = []  # of the measurement under way
         self._later = 0  # measurements to come, of which nothing has started
         self._waiting: list[_Waiting] = []
@@ -76,7 +77,7 @@ class Ahead:
 
     def __enter__(self) -> Self:
         self._folder = self._open.enter_context(neutral_folder())
-        self._write_modules([name for name in LIBRARIES if name in sys.modules])
+        self._write_modules(loaded_libraries())
         return self
 
     def __exit__(

@@ -4,7 +4,7 @@
 
 `survey` prints the kernels that one call launches once compilation and autotuning are done, times the call as `time`
 does, and then verifies. The other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on
-stderr says what went wrong.
+stderr says what went wrong. If `ahead.py` starts it before its turn, it imports libraries and waits to be told more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import pickle
+import select
 import sys
 import time
 import traceback
@@ -150,7 +151,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
     ]
     whole = round(median(busy_ns(work) for work in last))
     facts = {"calls": calls, "ns": whole, "left_out": session.kept.left_out, "runtime": _runtime()}
-    yield {"survey": True, "kernels": kernels, "modules": _imported(), **facts}
+    yield {"survey": True, "kernels": kernels, "modules": loaded_libraries(), **facts}
     yield from time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)
@@ -229,11 +230,6 @@ def _runtime() -> str:
     return ", ".join([f"Python {sys.version.split()[0]}", *versions])
 
 
-def _imported() -> list[str]:
-    """Returns the modules of the slow libraries that are loaded, in the order in which their import began."""
-    return [name for name in list(sys.modules) if name.partition(".")[0] in LIBRARIES]
-
-
 def load_call(folder: Path) -> Call:
     """Returns the call that lies in the folder, in the working directory of the process that sent it."""
     sent = pickle.loads((folder / FILE).read_bytes())
@@ -296,28 +292,55 @@ def _fail(message: str) -> int:
     return _FAILED
 
 
+class _Gate:
+    """Where a process that was started before its turn hears from prof, line by line; it ends if prof is gone."""
+
+    def __init__(self, path: str) -> None:
+        self._pipe = os.open(
+            path, os.O_RDONLY | os.O_NONBLOCK
+        )  # waits for no writer: there may be none any more
+        os.set_blocking(self._pipe, True)
+        self._text = b""
+
+    @property
+    def is_more_said(self) -> bool:
+        return bool(self._text) or bool(select.select([self._pipe], [], [], 0)[0])
+
+    def hear(self) -> dict[str, Any]:
+        """Waits for the next line."""
+        while b"\n" not in self._text:
+            piece = os.read(self._pipe, 1 << 16)
+            if not piece:
+                os._exit(_FAILED)
+            self._text += piece
+        line, _, self._text = self._text.partition(b"\n")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def close(self) -> None:
+        os.close(self._pipe)
+
+
 def await_turn() -> list[str]:
-    """Returns this process's words: at once, or at its turn if it was started ahead of it, with its imports behind it."""
-    gate = os.environ.pop(GATE, None)
-    if gate is None:
+    """Returns this process's words: at once, or at its turn, with its imports behind it, if it was started before that."""
+    path = os.environ.pop(GATE, None)
+    if path is None:
         return sys.argv[1:]
-    pipe = os.open(gate, os.O_RDONLY | os.O_NONBLOCK)  # waits for no writer: there is none if prof is gone
-    os.set_blocking(pipe, True)
-    with open(pipe) as messages:
-        for line in messages:
-            said = json.loads(line)
-            if "modules" in said:
-                _import(json.loads(Path(said["modules"]).read_text()))
-                continue
-            os.chdir(said["folder"])
-            return said["words"] or sys.argv[1:]
-    os._exit(_FAILED)  # prof has ended
+    gate = _Gate(path)
+    while "modules" in (said := gate.hear()):
+        for name in json.loads(Path(said["modules"]).read_text()):
+            if gate.is_more_said:  # of what is left, it imports what it needs in its turn
+                break
+            with suppress(Exception, SystemExit):  # where it is needed, the same failure tells more
+                importlib.import_module(name)
+    gate.close()
+    os.chdir(said["folder"])
+    return said["words"] or sys.argv[1:]
 
 
-def _import(modules: Sequence[str]) -> None:
-    for name in modules:
-        with suppress(Exception, SystemExit):  # it is imported again where it is needed, and fails there
-            importlib.import_module(name)
+def loaded_libraries() -> list[str]:
+    """Returns the modules of the slow libraries that this process has imported, in their order."""
+    return [name for name in list(sys.modules) if name.partition(".")[0] in LIBRARIES]
 
 
 def run() -> NoReturn:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -149,7 +150,7 @@ print(prof.measure(patient, x, {BRIEF}).ns)
     assert waiting.folders() == []
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize("cores", [1, 2])
 def test_one_core_stays_for_the_process_that_measures(waiting, cores):
     waiting.run(f"print(prof.measure(noted, x, {BRIEF}).ns)\n", PYTHON_CPU_COUNT=str(cores))
     imports = sorted(moments[0] for moments in waiting.of("imports").values())
@@ -188,8 +189,7 @@ def test_a_call_of_one_kernel_is_profiled_without_a_name_to_wait_for(waiting):
 @pytest.mark.parametrize("cores", ["1", ALL_AT_ONCE])
 def test_of_several_kernels_only_the_longest_is_profiled(waiting, cores):
     """What was started ahead would profile all of them, and is replaced."""
-    text = f"print(len(prof.measure(lambda x: double(noted(x)), x, name='both', {BRIEF}).launched))\n"
-    text = text.replace("noted(x)", "cupy and x")  # `double` launches two
+    text = f"print(len(prof.measure(double, x, reference=lambda x: cupy and fast(x), {BRIEF}).launched))\n"
     assert waiting.run(text, PYTHON_CPU_COUNT=cores) == "2"
     assert len(waiting.ncu_words()) == 3
     for words in waiting.ncu_words():
@@ -199,9 +199,10 @@ def test_of_several_kernels_only_the_longest_is_profiled(waiting, cores):
 
 
 def test_kernels_that_the_user_names_are_profiled_from_the_beginning(waiting):
-    waiting.run(f"print(prof.measure(double, x, kernel_name='fill', {BRIEF}).ns)\n")
-    named = [words[words.index("--kernel-name") + 1] for words in waiting.ncu_words()]
-    assert named == ["regex:fill"] * 3
+    waiting.run("print(prof.measure(double, x, kernel_name='fill', processes=1, repeats=3, launches=2).ns)\n")
+    (words,) = waiting.ncu_words()
+    assert words[words.index("--kernel-name") + 1] == "regex:fill"
+    assert "--launch-count" not in words, "nobody knew how many there would be"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_counters_that_are_refused_leave_the_times_and_no_process(waiting):
 @pytest.mark.parametrize("how", ["interrupt", "terminate", "kill", "kill the group"])
 def test_ended_at_any_moment_it_leaves_no_process_behind(waiting, how):
     rng = random.Random(how)
-    for _ in range(3):
+    for _ in range(2):
         waiting.mark.unlink(missing_ok=True)
         process = waiting.start(f"prof.measure(noted, x, {BRIEF})\n")
         while len(waiting.of("imports")) < 2 and process.poll() is None:  # its own, and that of the survey
@@ -274,7 +275,7 @@ def test_a_process_that_dies_while_it_waits_is_replaced_at_its_turn(waiting):
 
 def test_what_cannot_be_imported_ahead_is_left_to_the_process_that_needs_it(waiting):
     """Here the library that this process has loaded is gone when the others start."""
-    text = f"os.rename('cupy.py', 'gone.py')\nprint(prof.measure(fast, x, {BRIEF}).ns)\n"
+    text = f"os.rename('cupy.py', 'gone.py')\nprint(prof.measure(fast, x, profile=False, {BRIEF}).ns)\n"
     assert waiting.run(text) == "1000.0"
 
 
@@ -316,3 +317,76 @@ print([one.ns for one in prof.measure(of_point, lambda n: made(n), over={{"n": [
 """
     assert waiting.run(text) == "[1000.0, 1000.0]"
     assert waiting.left() == []
+
+
+class Told:
+    """A process that was started before its turn, and what it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.gate, self.modules = folder / "gate", folder / "modules"
+        (folder / "slow_module.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\n")
+        self.imported = folder / "imported"
+        os.mkfifo(self.gate)
+        self.pipe: int | None = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
+        self.folder = folder
+
+    def leave(self) -> None:
+        if self.pipe is not None:
+            os.close(self.pipe)
+        self.pipe = None
+
+    def tell(self, **said: object) -> None:
+        os.write(self.pipe, json.dumps(said).encode() + b"\n")
+
+    def start(self) -> subprocess.Popen[str]:
+        code = "import os, sys; from profiler.measure.functions.child import await_turn\nprint(await_turn(), os.getcwd(), 'PROF_GATE' in os.environ)"
+        root = str(Path(__file__).parents[3])
+        environment = {**os.environ, "PROF_GATE": str(self.gate), "PYTHONPATH": f"{root}:{self.folder}"}
+        return subprocess.Popen(
+            [sys.executable, "-c", code, "its", "own"], env=environment, stdout=subprocess.PIPE, text=True
+        )
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[Told]:
+    made = Told(tmp_path)
+    yield made
+    made.leave()
+
+
+@pytest.mark.parametrize(("words", "said"), [(["other"], ["other"]), (None, ["its", "own"])])
+def test_a_process_whose_turn_has_come_imports_no_more_than_it_needs(told, words, said):
+    told.modules.write_text('["slow_module"]')
+    told.tell(modules=str(told.modules))
+    told.tell(folder=str(told.folder), words=words)
+    process = told.start()
+    assert process.communicate(timeout=60)[0] == f"{said} {told.folder} False\n"
+    assert not told.imported.exists()
+
+
+def test_a_process_that_waits_imports_what_it_is_told_and_goes_on_waiting(told):
+    told.modules.write_text('["no_such_module", "slow_module"]')
+    told.tell(modules=str(told.modules))
+    process = told.start()
+    until = time.monotonic() + 60
+    while not told.imported.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert process.poll() is None
+    told.tell(folder="/", words=["words"])
+    assert process.communicate(timeout=60)[0] == "['words'] / False\n"
+
+
+@pytest.mark.parametrize("when", ["before it listens", "while it waits"])
+def test_a_process_that_waits_ends_when_prof_is_gone(told, when):
+    process = None
+    if when == "while it waits":
+        told.modules.write_text('["slow_module"]')
+        told.tell(modules=str(told.modules))
+        process = told.start()
+        until = time.monotonic() + 60
+        while not told.imported.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+    told.leave()
+    process = process or told.start()
+    assert process.communicate(timeout=60)[0] == ""
+    assert process.returncode == 1
