@@ -110,10 +110,15 @@ class Sandbox:
             initargs=[most_bytes],
         )
 
-    def warm_up(self, report: Path) -> None:
-        """Starts a reader and has it read a report's machine code, which NVIDIA's library prepares itself for at first.
+    def start(self) -> None:
+        """Starts a reader, so that the reports to come need not wait for it."""
+        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
+            self._pool.schedule(_is_there)
 
-        So the reports to come need wait for neither.
+    def warm_up(self, report: Path) -> None:
+        """Has a reader read a report's machine code, which NVIDIA's library prepares itself for at first.
+
+        So the reports to come need not wait for that.
         """
         with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
             self._pool.schedule(_prepare, args=[report], timeout=default_timeout_s(report))
@@ -214,6 +219,10 @@ def _work(request: Request, alarm_s: float) -> Extracted:
         os._exit(OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _is_there() -> bool:
+    return True
 
 
 def _prepare(report: Path) -> None:
