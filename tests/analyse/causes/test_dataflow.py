@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from profiler.analyse.causes.evidence.block_sharing import find_block_independent
+from profiler.analyse.causes.evidence.carried import is_chased
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
     find_repeated_loads,
     has_fixed_address,
-    is_chased,
 )
 
 sys.path.insert(0, str(Path(__file__).parent))

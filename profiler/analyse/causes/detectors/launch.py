@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
 from profiler.analyse.causes.evidence.block_sharing import find_block_independent
-from profiler.analyse.causes.evidence.dataflow import find_repeated_loads, follows_itself
+from profiler.analyse.causes.evidence.carried import follows_itself
+from profiler.analyse.causes.evidence.dataflow import find_repeated_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
+from profiler.analyse.causes.evidence.carried import is_carried, is_chased
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     find_address_work,
     find_writers,
-    is_carried,
-    is_chased,
     place_of,
     predicates_in,
     predicates_written,

@@ -15,11 +15,11 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
 from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.carried import follows_itself
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
     find_processing,
-    follows_itself,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect

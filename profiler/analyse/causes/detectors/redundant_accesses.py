@@ -13,13 +13,13 @@ from profiler.analyse.causes.detectors.waiting import (
     find_own_part,
 )
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
+from profiler.analyse.causes.evidence.carried import is_chased
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     feeds_shared_memory,
     find_pointers,
     find_repeated_loads,
     has_fixed_address,
-    is_chased,
     place_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence

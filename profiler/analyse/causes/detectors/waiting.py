@@ -15,10 +15,10 @@ from profiler.analyse.causes.detectors.candidate import (
     Candidate,
 )
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
+from profiler.analyse.causes.evidence.carried import is_chased
 from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_loads_kept_apart,
-    is_chased,
     place_of,
     predicates_read,
     results_of,

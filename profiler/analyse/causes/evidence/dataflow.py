@@ -14,7 +14,6 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
     REGISTER,
-    follow_loop,
     only_written,
     read_registers,
     register_of,
@@ -29,7 +28,6 @@ CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
-_RESULTS = ("fp32", "fp64")
 _REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
 
 
@@ -122,42 +120,6 @@ def _before(index: int, writer: int | None) -> int | None:
     return writer if writer is not None and writer < index else None
 
 
-def is_chased(evidence: Evidence, load: Site) -> bool:
-    """Returns whether a load's address comes from its own result in the iteration before, as when a list is followed."""
-    return is_carried(evidence, load)
-
-
-def is_carried(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a result depends on itself in the iteration before: a sum, a counter, or the next place of a list."""
-    loop = evidence.innermost_loop(site)
-    if loop is None:
-        return False
-    position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
-    sources = _sources(loop)
-    seen = set(sources[position])
-    following = list(seen)
-    while following:
-        new = sources[following.pop()] - seen
-        seen |= new
-        following += new
-    return position in seen
-
-
-def follows_itself(evidence: Evidence) -> bool:
-    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
-
-    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
-    """
-    loops = set()
-    for store in evidence.of("global store"):
-        loop = evidence.innermost_loop(store)
-        if loop and has_fixed_address(evidence, store) == 0:
-            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
-            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
-    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
-    return inside > sum(evidence.waits_by_reason.values()) / 2
-
-
 def is_gathered(evidence: Evidence, site: Site) -> bool:
     """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
 
@@ -182,20 +144,6 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
 @lru_cache(maxsize=64)
 def _changed_in(loop: Loop) -> frozenset[str]:
     return frozenset(register for one in loop.body for register in written_registers(one))
-
-
-@lru_cache(maxsize=64)
-def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
-    """Returns for each position of a loop the positions whose results it reads, in this iteration or the one before."""
-    return tuple(
-        frozenset(
-            value[0]
-            for register in read_registers(loop.body[position]) - only_written(loop.body[position])
-            for value in state.get(register, ())
-        )
-        for position, state in follow_loop(loop.body)
-        if position < len(loop.body)
-    )
 
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
@@ -347,10 +295,14 @@ def follow_results(
 
 
 def predicates_read(site: Site) -> frozenset[str]:
-    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
     if site.kind == "control":
         return predicates_in(site.instruction.text)
-    return predicates_in(", ".join([site.instruction.predicate or "", *site.instruction.operands[2:]]))
+    return predicates_read_by(site.instruction)
+
+
+def predicates_read_by(instruction: Instruction) -> frozenset[str]:
+    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
+    return predicates_in(", ".join([instruction.predicate or "", *instruction.operands[2:]]))
 
 
 def results_of(instruction: Instruction) -> set[str]:
