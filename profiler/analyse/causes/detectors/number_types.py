@@ -197,7 +197,7 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
             written = set(written_registers(site.instruction))
             for one in sites[index + 1 : index + 1 + NEAR]:
                 read = sources_read(one)
-                if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
+                if one.kind == "fp64" and written & read:
                     found.append(site)
                     break
                 if written & read:
@@ -207,12 +207,6 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
 
 def _is_move(site: Site) -> bool:
     return site.instruction.name in ("MOV", "UMOV") or site.opcode.startswith("IMAD.MOV")
-
-
-def _upper_half(register: str) -> str:
-    letters = register.rstrip("0123456789")
-    number = register[len(letters) :]
-    return f"{letters}{int(number) + 1}" if number else register
 
 
 def _find_terms(evidence: Evidence) -> list[Site]:
