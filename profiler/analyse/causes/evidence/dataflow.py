@@ -9,7 +9,7 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
@@ -28,46 +28,6 @@ CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
-_REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
-
-
-_staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
-
-
-def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the loaded value goes to shared memory, where the whole block uses it."""
-    known = _staged.setdefault(evidence, {})
-    if site not in known:
-        known[site] = _feeds_shared_memory(evidence, site)
-    return known[site]
-
-
-def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    if site.instruction.name in COPIES_TO_SHARED:
-        return True
-    code = evidence.profile.code
-    if code is None or site.kind != "global load":
-        return False
-    held = set(written_registers(site.instruction))
-    function = code.functions[site.function]
-    loop = evidence.innermost_loop(site)
-    following = list(function[site.position + 1 : site.position + 1 + _REACH])
-    if loop is not None and len(loop.body) <= _REACH:  # stored at the start of the next iteration
-        following = [one for one in following if one in loop] + [
-            one for one in loop.body if one.offset < site.instruction.offset
-        ]
-    for instruction in following:
-        if instruction.name in ("STS", "STSM") and held & set(REGISTER.findall(instruction.operands[-1])):
-            return True
-        sources = read_registers(instruction) - only_written(instruction)
-        if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
-            held |= set(written_registers(instruction))
-        # A sum, under whatever predicate, is another value.
-        elif instruction.predicate is None or held & sources:
-            held -= set(written_registers(instruction))
-        if not held:
-            return False
-    return False
 
 
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
@@ -75,7 +35,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
     loop = evidence.innermost_loop(site)
     if loop is None or not (bases := address_registers(site.instruction)):
         return 0.0
-    if bases & _changed_in(loop):
+    if bases & changed_in(loop):
         return 0.0
     rounds = _rounds(evidence, site, loop)
     return 1 - 1 / rounds if rounds > 1 else 0.0
@@ -142,7 +102,7 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _changed_in(loop: Loop) -> frozenset[str]:
+def changed_in(loop: Loop) -> frozenset[str]:
     return frozenset(register for one in loop.body for register in written_registers(one))
 
 
