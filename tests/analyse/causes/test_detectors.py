@@ -654,6 +654,22 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divi
     assert ("divide integers" in candidate.sentence) == ("dividing" in candidate.advice) == divides
 
 
+@pytest.mark.parametrize(
+    ("conversion", "divides"), [("I2F.U16 R3, UR6", True), ("I2FP.F32.U32 R3, R6", False)]
+)
+def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion, divides):
+    """What converts a float to an integer is the same as in a function of floats, and what converts the divisor is not."""
+    lines = ("CALL.REL.NOINC 0x30", "STG.E.U8 [R2.64], R7", "EXIT", conversion, "FMUL R5, R3, R4", "MUFU.RCP R5, R5",
+             "FMUL.RZ R4, R2, R5", "F2I.U32.TRUNC.NTZ R4, R4", "RET.REL.NODEC R2 0x0")  # fmt: skip
+    evidence = evidence_of(*lines)
+    dividing = list(instructions.detect_integer_overhead(evidence))
+    assert [site.position for one in dividing for site in one.weights] == (
+        [3, 4, 5, 6, 7, 8] if divides else []
+    )
+    assert bool(list(instructions.detect_special_functions(evidence))) != divides
+    assert bool(list(number_types.detect_conversions(evidence))) != divides
+
+
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
     lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
              "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
@@ -751,9 +767,19 @@ def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
 
 
-@pytest.mark.parametrize(("constant", "found"), [("-0.0013887860113754868507", True), ("-0.0014", False)])
-def test_a_cosine_of_the_angle_of_a_sine_is_known_by_its_polynomial(constant, found):
-    """Each has a line of its own, and only the one of the sine reduces the angle."""
+@pytest.mark.parametrize(
+    ("constant", "found"),
+    [
+        ("-0.0013887860113754868507", True),  # the cosine of an angle of which the line before takes the sine
+        ("-0.0014", False),
+        ("0.19988775253295898438", True),  # atanf
+        ("0.2", False),
+        ("0.074989043176174163818", True),  # acosf
+        ("0.074823014438152313232", True),  # asinf
+        ("-4.9348020553588867188", True),  # cospif
+    ],
+)
+def test_a_function_that_has_no_other_mark_is_known_by_its_polynomial(constant, found):
     evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
     code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
     vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
@@ -761,6 +787,13 @@ def test_a_cosine_of_the_angle_of_a_sine_is_known_by_its_polynomial(constant, fo
         site.instruction = instruction
     found_ones = list(instructions.detect_special_functions(evidence))
     assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+
+
+@pytest.mark.parametrize(("bound", "found"), [("|R7|", True), ("|R7|.reuse", True), ("R7", False)])
+def test_a_remainder_of_floats_is_known_by_its_test_of_the_quotient(bound, found):
+    """A logarithm multiplies a tiny argument by the same number, and has marks of its own."""
+    lines = (f"FMUL R5, {bound}, 8388608", *["FFMA R4, R4, R5, R6"] * 7)
+    assert bool(list(instructions.detect_special_functions(evidence_of(*lines, file=None)))) == found
 
 
 def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_of_constants_or_refinements():

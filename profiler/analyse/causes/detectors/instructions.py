@@ -15,6 +15,8 @@ from profiler.analyse.code.registers import only_written, read_registers, writte
 _INTEGERS_PER_ACCESS = 2.0
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+# Integers of 8 and 16 bits are divided by a function that is called: a float holds them whole.
+_NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 _OF_A_DIVISION = 20
 _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
@@ -30,9 +32,11 @@ _OF_A_TESTED = 10.0
 # three multiplications by the high part.
 _LOGARITHM_IN_PARTS = "1.925136"
 _PARTS_TOO_MANY = 2
-# The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
-# once, so that the second has nothing else by which to know it.
-_POLYNOMIAL = "0.0013887"
+# What has nothing else by which to know it is known by one term of its polynomial. Of sine and cosine of one angle, which the compiler
+# reduces once, that is the x^6 term of the cosine; then one of atan, of asin and acos, and of the cosine of sinpi and cospi.
+_POLYNOMIALS = ("0.0013887", "0.1998877", "0.0748230", "0.0749890", "4.9348020")
+# A remainder of floats first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
+_OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
 # Instructions on either side of a function's signature that scale its argument and its result.
 _OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
@@ -122,8 +126,11 @@ def find_dividing(evidence: Evidence) -> list[Site]:
     ]
 
 
-def _divides(sites: Iterable[Site]) -> bool:
-    return any(_DIVISION.match(site.opcode) for site in sites)
+def _divides(function: Sequence[Site]) -> bool:
+    """Returns whether a called function divides integers."""
+    return any(_DIVISION.match(site.opcode) for site in function) or all(
+        any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
+    )
 
 
 def _tests(evidence: Evidence) -> list[Site]:
@@ -231,9 +238,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
 def _evaluates(site: Site) -> bool:
     if site.opcode.startswith(_FUNCTIONS):
         return True
-    if _is_tested(site):
-        return True
     text = site.instruction.text
+    if _is_tested(site) or _OF_A_REMAINDER.search(text):
+        return True
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
@@ -241,8 +248,9 @@ def _is_tested(site: Site) -> bool:
     return site.instruction.name in ("IADD3", "VIADD") and not _TESTED.isdisjoint(site.instruction.operands)
 
 
-def _is_of_shared_angle(site: Site) -> bool:
-    return _POLYNOMIAL in site.instruction.text
+def _is_of_polynomial(site: Site) -> bool:
+    text = site.instruction.text
+    return "." in text and any(term in text for term in _POLYNOMIALS)
 
 
 def find_spare(
@@ -269,7 +277,7 @@ def find_spare(
         functions -= _PARTS_TOO_MANY * sum(
             site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
         )
-        functions = functions or sum(site.executed for site in group if _is_of_shared_angle(site))
+        functions = functions or sum(site.executed for site in group if _is_of_polynomial(site))
         if functions:
             whole = sum(site.executed for site in group)
             tested = sum(site.executed for site in group if _is_tested(site))
