@@ -41,6 +41,11 @@ def loop_of(lines, facts=None):
     return evidence_of(("MOV R2, R8", 10.0), *((line, 1000.0) for line in lines), ("EXIT", 10.0), facts=facts)
 
 
+def first_load_is_chased(lines):
+    evidence = loop_of(lines)
+    return is_chased(evidence, load_in(evidence))
+
+
 def load_in(evidence):
     return next(site for site in evidence.sites if site.kind in ("global load", "shared load"))
 
@@ -82,3 +87,42 @@ def test_under_another_predicate_the_old_value_may_still_be_there(line, by):
     lines = [by if one == line else one for one in SWEEP if not one.startswith("@!P2 IMAD")]
     evidence = loop_of(lines)
     assert is_chased(evidence, load_in(evidence))
+
+
+# Two sorted lists are merged: whichever has the smaller element goes on.
+MERGE = (
+    "LDG.E R3, desc[UR4][R2.64]",
+    "LDG.E R5, desc[UR4][R4.64]",
+    "ISETP.GT.AND P0, PT, R3, R5, PT",
+    "@P0 BRA 0x80",
+    "MOV R9, R3",
+    "IADD3 R2, R2, 0x4, RZ",
+    "BRA 0xa0",
+    "MOV R9, R5",
+    "IADD3 R4, R4, 0x4, RZ",
+    "STG.E desc[UR4][R6.64], R9",
+    "IADD3 R6, R6, 0x4, RZ",
+    "@P1 BRA 0x10",
+)
+
+
+def test_what_a_branch_passes_by_depends_on_what_the_branch_compares():
+    assert first_load_is_chased(MERGE)
+
+
+def test_a_branch_on_a_counter_leads_to_no_load():
+    by_count = [one.replace("R3, R5", "R6, R7") for one in MERGE]
+    assert not first_load_is_chased(by_count)
+
+
+def test_a_branch_out_of_the_loop_ends_it_and_says_nothing_of_the_next_address():
+    """The next addresses are known ahead, as where a text is searched for a letter."""
+    found = (
+        "LDG.E.U8 R3, desc[UR4][R2.64]",
+        "ISETP.EQ.AND P0, PT, R3, R5, PT",
+        "@P0 BRA 0x70",
+        "IADD3 R2, R2, 0x1, RZ",
+        "@P1 BRA 0x10",
+        "NOP",
+    )
+    assert not first_load_is_chased(found)

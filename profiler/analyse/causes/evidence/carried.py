@@ -70,22 +70,36 @@ def _sources(loop: Loop) -> tuple[_Positions, ...]:
 def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     """Returns for each instruction of a loop's body those whose results it reads, also by the predicates that let it act or choose.
 
-    Under one predicate, it reads what was written under the same one; what a register held before is read only where the predicate did
+    What a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses nothing within. Under one predicate, it reads what was written under the same one; what a register held before is read only where the predicate did
     not hold.
     """
     held: dict[str, _Positions] = {}
     under: dict[tuple[str, str], _Positions] = {}
+    passed_by = _branches_around(body)
     found: list[_Positions] = []
     for _ in range(_TIMES_ROUND):
         found = []
         for position, one in enumerate(body):
             guard = one.predicate or ""
-            read = read_registers(one) - only_written(one) | predicates_read_by(one)
+            chosen_by = predicates_in(one.text) if one.name == "BRA" else predicates_read_by(one)
+            read = read_registers(one) - only_written(one) | chosen_by
             values = (under.get((guard, name)) or held.get(name, _NOTHING) for name in read)
-            found.append(_NOTHING.union(*values))
+            found.append(passed_by[position].union(*values))
             for name in results_of(one):
                 _write(held, under, name, guard, position)
     return tuple(found)
+
+
+def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
+    """Returns for each instruction the conditional branches that may pass it by, and go on in the same turn."""
+    found = [_NOTHING] * len(body)
+    places = {one.offset: place for place, one in enumerate(body)}
+    for place, one in enumerate(body):
+        if one.name != "BRA" or one.target is None or not predicates_in(one.text):
+            continue
+        for passed in range(place + 1, places.get(one.target, 0)):
+            found[passed] |= {place}
+    return found
 
 
 def _write(
