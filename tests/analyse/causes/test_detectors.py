@@ -707,6 +707,22 @@ def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_produc
     )
 
 
+@pytest.mark.parametrize(
+    ("product", "use", "found"),
+    [
+        ("DMUL R4, R6, R8", "DADD R10, R10, R4", True),
+        ("HMUL2 R4, R1, R2", "HADD2 R5, R5, R4", True),
+        ("FMUL R4, R1, R2", "FADD R5, |R4|, -RZ", False),  # so compilers write an absolute value
+        ("FMUL R4, R1, R2", "FMUL R5, R4, R3", False),
+        ("HMUL2 R4, R1, R2", "HADD2.F32 R5, -RZ, R4.H0_H0", False),  # and a conversion
+        ("FMUL R4, R1, R2", "HADD2 R5, R5, R4", False),
+    ],
+)
+def test_a_product_is_fused_with_an_addition_of_its_own_kind(product, use, found):
+    fused = names(instructions.detect_redundant_instructions, evidence_of(product, use))
+    assert fused == ["redundant-instructions"] * found
+
+
 @pytest.mark.parametrize(("length", "found"), [(21, ["loop-overhead"]), (22, [])])
 def test_a_loop_that_spends_less_than_an_eighth_on_itself_is_unrolled_enough(length, found):
     """With its counter, its test and its branch."""

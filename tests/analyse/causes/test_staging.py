@@ -82,6 +82,7 @@ def test_a_sum_of_several_values_is_another_one(between):
 def test_a_product_of_two_loads_is_a_step_of_a_sum_where_no_tile_is_used():
     product = ("LDG.E R12, [R14.64]", "FMUL R5, R12, R4", "STS [R8], R5")
     assert is_staged(*product)
+    assert is_staged(*product, uses="HGMMA.64x64x16.F32 R24, gdesc[UR20].tnspB, R24")
     assert not is_staged(*product, uses="NOP")
 
 

@@ -42,6 +42,11 @@ _OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
+_ADDITIONS = {
+    "FMUL": "FADD",
+    "DMUL": "DADD",
+    "HMUL2": "HADD2",
+}  # by the product that a multiply-add would include
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
 # first three causes of every kernel of the record as they are.
 NEAR = 24
@@ -187,20 +192,26 @@ def sources_read(site: Site) -> frozenset[str]:
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64. An addition takes one product in."""
+    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in."""
     found: dict[Site, None] = {}
     for index, site in enumerate(evidence.sites):
         target = written_registers(site.instruction)
-        if site.instruction.name not in ("FMUL", "DMUL") or not target:
+        addition = _ADDITIONS.get(site.instruction.name)
+        if addition is None or not target:
             continue
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
         ]
         users = _users(following, target[0])
-        addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
-        if len(users) == 1 and users[0].instruction.name == addition and users[0] not in found:
+        if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
             found |= {site: None, users[0]: None}
     return list(found)
+
+
+def _adds(site: Site, addition: str) -> bool:
+    """Returns whether an instruction adds to its value: an absolute value is written as an addition of zero."""
+    zeros = {"RZ", "-RZ"}
+    return site.instruction.name == addition and zeros.isdisjoint(site.instruction.operands[1:])
 
 
 def _users(following: Iterable[Site], register: str) -> list[Site]:

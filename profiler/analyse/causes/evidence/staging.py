@@ -20,6 +20,8 @@ from profiler.analyse.code.registers import (
 _REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
 _PACKING = ("PRMT", "MOV", "F2FP", "HADD2")
 _ELEMENT_BY_ELEMENT: tuple[Kind, ...] = ("fp32", "conversion", "special", "integer", "other")
+# Tensor cores may read a tile from shared memory themselves.
+_USING_TILES: tuple[Kind, ...] = ("shared load", "tensor")
 _PRODUCTS = ("FMUL", "HMUL2", "FFMA", "HFMA2", "IMAD")
 _staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
 
@@ -46,7 +48,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
         following = [one for one in following if one in loop] + [
             one for one in loop.body if one.offset < site.instruction.offset
         ]
-    uses_tiles = loop is not None and any(one.kind == "shared load" for one in evidence.inside(loop))
+    uses_tiles = loop is not None and any(one.kind in _USING_TILES for one in evidence.inside(loop))
     for instruction in following:
         if instruction.name in ("STS", "STSM") and held & stored_registers(instruction):
             return True
