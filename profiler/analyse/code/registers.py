@@ -72,8 +72,9 @@ def read_registers(instruction: Instruction) -> frozenset[str]:
 
 @lru_cache(maxsize=16_384)
 def _read_by(opcode: str, text: str) -> frozenset[str]:
-    named = {*_NAMED.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))}
     operands = operands_of(text)
+    named_in = ", ".join(operands)  # and not in the opcode, such as R2UR
+    named = {*_NAMED.findall(named_in), *(f"R{int(number) + 1}" for number in _PAIR.findall(named_in))}
     for place, words in _words_read(opcode, operands).items():
         first = REGISTER.search(operands[place]) if place < len(operands) else None
         if first and "[" not in operands[place]:
