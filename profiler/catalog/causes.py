@@ -248,8 +248,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "dependent-chain",
             "Each instruction waits for the one before it.",
-            "Waiting for the fixed latency of arithmetic, or for a load whose address comes from another load.",
-            "One accumulator in a long sum; a linked list.",
+            "Waiting for the fixed latency of arithmetic, or for a load whose address comes from another load, or from a comparison of what it loaded.",
+            "One accumulator in a long sum; a linked list; a search in a sorted table.",
             "Keep several independent accumulators or chains in each thread.",
             ("dram", "fma", "tensor", "fp64", "issue"),
         ),

@@ -241,7 +241,10 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
             wanted = predicates_in(instruction.text)
             kept.append(site)
         elif name in _TESTS and not wanted.isdisjoint(predicates_in(instruction.operands[0])):
+            # A test of 64 bits goes on from one of the lower half.
             wanted = wanted - predicates_in(instruction.operands[0])
+            if ".EX" in site.opcode:
+                wanted |= predicates_in(instruction.operands[-1])
             kept.append(site)
         elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed) and site not in of_data:
             kept.append(site)
