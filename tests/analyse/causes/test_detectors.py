@@ -796,13 +796,42 @@ def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     ],
 )
 def test_a_function_that_has_no_other_mark_is_known_by_its_polynomial(constant, found):
-    evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+    evidence = on_one_line(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+    found_ones = list(instructions.detect_special_functions(evidence))
+    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+
+
+ON_ONE_LINE = (
+    "FMUL R6, R0, 0.63661974668502807617",
+    "FFMA R9, R4, R5, -0.0013887860113754868507",
+    "FMUL R7, R6, R6",
+)
+REDUCED = ("I2F.F64.S64 R6, R8", "DMUL R6, R6, UR4", "F2F.F32.F64 R6, R6")
+
+
+def on_one_line(*lines):
+    evidence = evidence_of(*lines)
     code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
     vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
     for site, instruction in zip(evidence.sites, code, strict=True):
         site.instruction = instruction
-    found_ones = list(instructions.detect_special_functions(evidence))
-    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+    return evidence
+
+
+def test_a_large_angle_of_single_precision_is_reduced_with_a_double_that_no_source_has():
+    assert list(number_types.detect_fp64(on_one_line(*ON_ONE_LINE, *REDUCED))) == []
+    assert list(
+        number_types.detect_fp64(on_one_line(*ON_ONE_LINE[1:], *REDUCED))
+    )  # no sine: a sum of integers
+    (mixed,) = number_types.detect_fp64(on_one_line(*ON_ONE_LINE, *REDUCED, "DADD R10, R10, R12"))
+    assert [site.opcode for site in mixed.weights] == ["DADD"]
+
+
+def test_the_polynomial_of_a_sine_in_single_precision_is_none_of_double_precision():
+    """A sum of doubles takes the place of one of floats; the sine beside it stays as it is."""
+    sine = (*ON_ONE_LINE, *["FFMA R7, R6, R7, R8"] * 7)
+    (candidate,) = number_types.detect_fp64(on_one_line(*sine, "DADD R10, R10, R12"))
+    assert candidate.effect.resources["issue"] == 0
 
 
 @pytest.mark.parametrize(("bound", "found"), [("|R7|", True), ("|R7|.reuse", True), ("R7", False)])

@@ -229,7 +229,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
-    fractions = find_spare(evidence, _evaluates, EVALUATING) | fractions
+    fractions = find_spare(evidence, _evaluates, EVALUATING, _is_of_polynomial) | fractions
     busy = evidence.model.busy.get("xu", 0.0)
     if not any(fractions.values()):
         return
@@ -264,10 +264,17 @@ def _is_of_polynomial(site: Site) -> bool:
     return "." in text and any(term in text for term in _POLYNOMIALS)
 
 
+def _nothing(_: Site) -> bool:
+    return False
+
+
 def find_spare(
-    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
+    evidence: Evidence,
+    is_function: Callable[[Site], bool],
+    kinds: Sequence[Kind],
+    is_mark: Callable[[Site], bool] = _nothing,
 ) -> dict[Site, float]:
-    """Returns the part of the instructions for functions that the fast forms would save.
+    """Returns the part of the instructions for functions that the fast forms would save, known by a mark where nothing else shows them.
 
     They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
     than evaluate it.
@@ -288,7 +295,7 @@ def find_spare(
         functions -= _PARTS_TOO_MANY * sum(
             site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
         )
-        functions = functions or sum(site.executed for site in group if _is_of_polynomial(site))
+        functions = functions or sum(site.executed for site in group if is_mark(site))
         if functions:
             whole = sum(site.executed for site in group)
             tested = sum(site.executed for site in group if _is_tested(site))

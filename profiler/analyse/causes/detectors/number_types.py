@@ -26,6 +26,7 @@ from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
+_FROM_REDUCED = "I2F.F64.S64"
 _FROM_INTEGER = ("I2F.", "I2FP.")
 # From single precision. Functions of doubles convert to integers and back by themselves.
 _WIDENED = "F2F.F64.F32"
@@ -153,7 +154,8 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     """Names double-precision arithmetic, with the conversions and moves that serve it."""
-    sites = evidence.of("fp64")
+    of_angles = _find_reductions(evidence)
+    sites = [site for site in evidence.of("fp64") if site not in of_angles]
     if not sites:
         return
     converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
@@ -181,6 +183,22 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _find_reductions(evidence: Evidence) -> set[Site]:
+    """Returns the double precision of sines and cosines of floats: a large angle, reduced to an integer of 64 bits, is scaled by a double."""
+    lines = {
+        (site.function, site.instruction.place)
+        for site in evidence.of("fp32")
+        if _QUARTERS in site.instruction.text
+    }
+    found: set[Site] = set()
+    for site in evidence.of("fp64"):
+        if (site.function, site.instruction.place) in lines and (
+            site.opcode.startswith(_FROM_REDUCED) or not found.isdisjoint(sources_of(evidence, site))
+        ):
+            found.add(site)
+    return found
 
 
 def _is_function(site: Site) -> bool:
