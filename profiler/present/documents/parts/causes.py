@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_bound, has_place, name_and_place, place_text
+from profiler.analyse.causes.headline import (
+    has_bound,
+    has_place,
+    name_and_place,
+    place_text,
+    record_it_text,
+)
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
@@ -64,7 +70,7 @@ def cause_blocks(
 
     Unless `full`, the smaller causes are only named.
     """
-    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen)]
+    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen, said)]
 
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
@@ -94,15 +100,17 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
     return [_ORDER] if saved != sorted(saved, reverse=True) else []
 
 
-def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
-    """Returns what the recording lacks for a fuller answer, and how to record it."""
+def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None) -> Section:
+    """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
     blocks: list[Block] = []
     if any(has_place(one) and not one.where[0].line for one in causes):
         blocks.append(Text(_NO_LINES))
     if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
         blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:
-        blocks.append(Caution(f"not recorded: {'; '.join(unseen)}. {what_records_source()}."))
+        is_said = said is not None and said.next in (record_it_text(), record_it_text(""))
+        how = "" if is_said else f". {what_records_source()}."
+        blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks
 
 
@@ -129,7 +137,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     if each and not full:
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
-    return [*changes, *each, *_not_recorded(causes, unseen)]
+    return [*changes, *each, *_not_recorded(causes, unseen, said)]
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
