@@ -163,6 +163,10 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     page = flat(text_of(nowhere))
     assert page.count("no source lines are recorded") == page.count("@cuda.jit(lineinfo=True)") == 1
     assert "no source lines" not in text_of()
+    said = Headline("It takes 1 ms.", why_text(nowhere), next_text(nowhere))
+    assert "@cuda.jit(lineinfo=True)" in said.next
+    blocks = cause_blocks(nowhere, [], said)
+    assert not any(isinstance(one, Text) and "no source lines" in one.text for one in blocks)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
+    WITH_LINES,
+    WITHOUT_SOURCE,
     has_bound,
     has_place,
     name_and_place,
@@ -25,10 +27,7 @@ _ORDER = (
     "mending it is surer to help."
 )
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_NO_LINES = (
-    "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
-    "CuPy: `options=('-lineinfo',)`)"
-)
+_NO_LINES = f"no source lines are recorded: compile with {WITH_LINES}"
 # How CuPy names the code that it compiles, none of which is a file.
 _OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
 _COUNTED_BY_CUPY = "the lines of a .cubin.cu are those of the code that CuPy compiled: of a RawKernel, they count from the first line of its text"
@@ -103,12 +102,13 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
 def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None) -> Section:
     """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
     blocks: list[Block] = []
-    if any(has_place(one) and not one.where[0].line for one in causes):
+    next_ = said.next if said else ""
+    if any(has_place(one) and not one.where[0].line for one in causes) and WITHOUT_SOURCE not in next_:
         blocks.append(Text(_NO_LINES))
     if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
         blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:
-        is_said = said is not None and said.next in (record_it_text(), record_it_text(""))
+        is_said = next_ in (record_it_text(), record_it_text(""))
         how = "" if is_said else f". {what_records_source()}."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks
