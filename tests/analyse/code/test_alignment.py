@@ -85,7 +85,7 @@ def counted(*lines):
 
 
 def lengths(*lines):
-    return [len(block.instructions) for block in blocks_of(counted(*lines))]
+    return [len(block) for block in blocks_of(counted(*lines))]
 
 
 def test_a_barrier_ends_a_block():
@@ -125,14 +125,14 @@ def test_blocks_hold_everything_that_was_executed_once_and_in_order(lines, rando
         for at, text in enumerate(lines)
     ]
     blocks = blocks_of(body)
-    assert [one for block in blocks for one in block.instructions] == [one for one in body if one.executed]
-    assert all(block.instructions for block in blocks)
+    assert [one for block in blocks for one in block] == [one for one in body if one.executed]
+    assert all(block for block in blocks)
 
 
 def test_the_block_that_multiplies_stands_beside_the_one_that_multiplies():
     load, multiply = ["LDG.E R0, [R2]", "BAR.SYNC 0x0"], ["FFMA R6, R4, R5, R6"] * 9 + ["BAR.SYNC 0x0"]
     pairs = align_blocks(blocks_of(listing(*load, *multiply)), blocks_of(listing(*multiply)))
-    assert [(one and len(one.instructions), other and len(other.instructions)) for one, other in pairs] == [
+    assert [(one and len(one), other and len(other)) for one, other in pairs] == [
         (2, None),
         (10, 10),
     ]
