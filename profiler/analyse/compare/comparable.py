@@ -14,7 +14,7 @@ from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
 from profiler.analyse.recording.launch_shapes import shape_text
-from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
+from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, timings_of
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
 from profiler.errors import NotComparable
@@ -270,7 +270,8 @@ def reference_shift(before: Profile, after: Profile) -> float:
         return 0.0
     if facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
         return 0.0
-    medians = [_reference_median(side) for side in (before, after)]
+    sides = [timings_of(side.run, "reference_ns") for side in (before, after) if side.run]
+    medians = [median(side or [0.0]) for side in sides]
     return math.log(medians[1] / medians[0]) if all(medians) else 0.0
 
 
@@ -286,9 +287,3 @@ def find_shift_cautions(before: Profile, after: Profile) -> list[str]:
         f"the reference took {abs(longer_pct):.1f} % {which} beside {after.label}, in another runtime; "
         "the speedup leaves that out, and the times are as measured"
     ]
-
-
-def _reference_median(side: Profile) -> float:
-    timings = side.run.table("timings").column("reference_ns").to_pylist() if side.run else []
-    known = [value for value in timings if value]
-    return median(known) if known else 0.0

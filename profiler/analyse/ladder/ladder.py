@@ -5,7 +5,7 @@ Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` print
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -24,8 +24,9 @@ from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, find_passed_copy, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung, times_of
+from profiler.analyse.recording.profile import TimedColumn, timings_of
 from profiler.analyse.statistics.timings import TimingSummary
-from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
 from profiler.errors import NotComparable
 
@@ -230,7 +231,7 @@ def derive_ladder(
     """
     view = view or choose_view(ladder)
     workload = dict(conditions.workload) if conditions.workload is not None else None
-    summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
+    summaries = {rung.kernel.number: _summary(rung, workload) for rung in rungs}
     reference = next((rung for rung in rungs if rung.kernel.number == ladder.reference), None)
     step_to = {step.after.kernel.number: step for step in steps}
     return LadderFinding(
@@ -297,15 +298,11 @@ def _basis(rung: Rung) -> Basis:
     return "unprofiled" if rung.timed else "profiled"
 
 
-def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSummary | None:
-    """Summarises a rung's times; the work per second is known where the workload is."""
-    known = set(workload) == set(ladder.workload.parameters)
-    kernel: Kernel | None = rung.kernel if known else None
+def _summary(rung: Rung, workload: Mapping[str, int] | None) -> TimingSummary | None:
     if rung.timed is not None:
-        timings = rung.timed.table("timings")
-        return summarise_rung(kernel, workload, *times_of(timings))
+        return summarise_rung(rung.kernel, workload, *times_of(rung.timed.table("timings")))
     duration_ns = rung.profile.mean(DURATION) or 0.0
-    return summarise_rung(kernel, workload, [duration_ns], ()) if duration_ns > 0 else None
+    return summarise_rung(rung.kernel, workload, [duration_ns]) if duration_ns > 0 else None
 
 
 class _Reached(NamedTuple):
@@ -349,23 +346,18 @@ def _may_slow(rung: Rung, reference: Rung) -> bool:
     return rung is not reference and None not in facts and len(names) == len(runtimes) == 1
 
 
-def _is_slower(rung: Rung, column: str, reference: Rung, columns_alone: Sequence[str]) -> bool:
+def _is_slower(
+    rung: Rung, column: TimedColumn, reference: Rung, columns_alone: Sequence[TimedColumn]
+) -> bool:
     """Returns whether this column of a rung is slower in every process than each of those columns in any of the reference's."""
     beside = _process_medians(rung, column)
     alone = [one for name in columns_alone for one in _process_medians(reference, name)]
     return bool(beside and alone) and min(beside) > max(alone)
 
 
-def _process_medians(rung: Rung, column: str) -> list[float]:
+def _process_medians(rung: Rung, column: TimedColumn) -> list[float]:
     assert rung.timed is not None
-    timings = rung.timed.table("timings")
-    by_process: dict[int, list[float]] = {}
-    for process, ns in zip(
-        timings.column("process").to_pylist(), timings.column(column).to_pylist(), strict=True
-    ):
-        if ns is not None:
-            by_process.setdefault(process, []).append(ns)
-    return [median(values) for values in by_process.values()]
+    return list(map(median, timings_of(rung.timed, column).by_process))
 
 
 def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:

@@ -26,6 +26,7 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
+from profiler.analyse.recording.work import declared_work
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.ladders.ladder import Kernel
@@ -238,7 +239,7 @@ def summarise_timings(run: Run, kernel: Kernel | None) -> TimingSummary:
     timings = run.table("timings")
     if not timings.num_rows:
         raise RunDamaged(f"{run.path}: a run of timings without a single one")
-    return summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
+    return summarise_rung(kernel, run.manifest.workload, *times_of(timings))
 
 
 def _headline_of_timing(
@@ -266,7 +267,7 @@ def times_of(timings: pa.Table) -> list[list[float]]:
 
 def summarise_rung(
     kernel: Kernel | None,
-    values: Mapping[str, int],
+    workload: Mapping[str, int] | None,
     kernel_ns: Sequence[float],
     reference_ns: Sequence[float | None] = (),
     best_ns: Sequence[float | None] = (),
@@ -276,8 +277,8 @@ def summarise_rung(
         kernel_ns,
         reference_ns,
         best_ns,
-        flops=kernel.flops.evaluate(values) if kernel and kernel.flops else None,
-        bytes=kernel.bytes.evaluate(values) if kernel and kernel.bytes else None,
+        flops=declared_work(kernel.flops if kernel else None, workload),
+        bytes=declared_work(kernel.bytes if kernel else None, workload),
     )
 
 

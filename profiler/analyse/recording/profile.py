@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
@@ -39,6 +39,7 @@ _SCALE = {
 
 
 UNKNOWN_GPU = "unknown GPU"
+TimedColumn = Literal["kernel_ns", "reference_ns", "best_ns"]
 
 
 @dataclass(frozen=True)
@@ -153,10 +154,11 @@ def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:
     return timings_of(run) if len(run.manifest.kernels) < 2 else Readings()
 
 
-def timings_of(run: Run) -> Readings:
-    """Returns the times without the profiler, of the program's whole step, which may be more than one kernel."""
+def timings_of(run: Run, column: TimedColumn = "kernel_ns") -> Readings:
+    """Returns the times without the profiler that are known, by default of the program's whole step, which may be more than one kernel."""
     timings = run.table("timings")
-    return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
+    rows = zip(timings.column(column).to_pylist(), timings.column("process").to_pylist(), strict=True)
+    return Readings(*zip(*(row for row in rows if row[0] is not None), strict=True))
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
