@@ -67,9 +67,7 @@ def _extent(sizes: tuple[int, int, int], of: str) -> str:
     return f"{' x '.join(f'{size:,}' for size in shown)} {of}{'s' * (shown != (1,))}"
 
 
-def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:
+def mixed_shapes_text(shapes: Sequence[LaunchShape]) -> str:
     """Returns the caution about figures over launches of several shapes."""
-    if len(shapes) < 2:
-        return None
     launches = sum(shape.launches for shape in shapes)
     return f"{launches} launches of {len(shapes)} shapes: grid, block, registers or shared memory differ; causes are of those that take most of the time, every other figure is of all together"
