@@ -17,7 +17,7 @@ from profiler.analyse.code.hot_loop import OpcodeCount, opcode_as_shown
 
 T = TypeVar("T")
 Pair = tuple[T | None, T | None]
-Block = list[Instruction]
+InstructionBlock = list[Instruction]
 
 # Instructions that do the same job at another width or by another route.
 _FAMILIES = {
@@ -34,13 +34,13 @@ def _family(opcode: str) -> str:
     return _FAMILIES.get(name, name)
 
 
-def blocks_of(body: Sequence[Instruction]) -> list[Block]:
+def blocks_of(body: Sequence[Instruction]) -> list[InstructionBlock]:
     """Divides code into blocks. A block ends after a barrier, and where a branch or its target makes the following code run more or less often.
 
     Code that never ran is left out, so that a branch around it divides nothing.
     """
     targets = {instruction.target for instruction in body}
-    blocks: list[Block] = []
+    blocks: list[InstructionBlock] = []
     is_divided = is_branched = False
     for instruction in body:
         is_branched |= instruction.offset in targets
@@ -55,7 +55,9 @@ def blocks_of(body: Sequence[Instruction]) -> list[Block]:
     return blocks
 
 
-def align_blocks(before: Sequence[Block], after: Sequence[Block]) -> list[Pair[Block]]:
+def align_blocks(
+    before: Sequence[InstructionBlock], after: Sequence[InstructionBlock]
+) -> list[Pair[InstructionBlock]]:
     """Pairs blocks by the instructions that they have in common, so that large blocks find each other first."""
     left, right = (
         [(block, Counter(_family(opcode_as_shown(one)) for one in block)) for block in side]

@@ -13,7 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.analyse.code import hot_loop
-from profiler.analyse.code.alignment import Block, align_blocks, align_counts, align_instructions, blocks_of
+from profiler.analyse.code.alignment import (
+    InstructionBlock,
+    align_blocks,
+    align_counts,
+    align_instructions,
+    blocks_of,
+)
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
@@ -57,7 +63,7 @@ class CodeView:
 
     def _side_by_side(
         self,
-        entries: Callable[[Block, hot_loop.Region], Sequence[Shown]],
+        entries: Callable[[InstructionBlock, hot_loop.Region], Sequence[Shown]],
         align: Callable[[Sequence[Shown], Sequence[Shown]], Stretch[Shown]],
     ) -> list[Stretch[Shown]]:
         """Returns the entries of each block; of two kernels, `align` puts those of one block beside the other's."""
@@ -211,5 +217,5 @@ def _count_text(count: float) -> str:
     return f"{count:,.0f}" if count == int(count) else f"{count:.4g}"
 
 
-def _blocks(region: hot_loop.Region) -> list[Block]:
+def _blocks(region: hot_loop.Region) -> list[InstructionBlock]:
     return blocks_of(region.body) if region.is_divided else [[one for one in region.body if one.executed]]
