@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from statistics import median
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Struct, convert
 
@@ -98,17 +98,8 @@ class MissingRung(Struct, frozen=True):
     why: str
 
 
-class Numbered(Protocol):
-    """A rung as a finding has it."""
-
-    @property
-    def kernel(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-
-
-def name_cut(rung: Numbered) -> MissingRung:
-    """Returns what the short form of a finding says about a rung for which it has no room."""
+def name_cut(rung: Any) -> MissingRung:
+    """Returns what the short form of a finding says about a rung, or the idea of one, for which it has no room."""
     return MissingRung(rung.kernel, rung.name, "cut from the short form")
 
 
