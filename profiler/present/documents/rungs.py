@@ -162,7 +162,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
     duration_ns = profile.mean(DURATION)
     alone_ns = None if manifest.has_counters else duration_ns
     if timings.num_rows:
-        summary = summarise_rung(kernel, manifest.workload, *times_of(timings))
+        summary = summarise_rung(kernel, manifest.workload or {}, *times_of(timings))
     return (
         status,
         manifest.name,
