@@ -302,11 +302,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     if delta.reason == "identical":
         return "passed", "identical"
     sign = 1.0 if limit.way == "rise" else -1.0
-    interval = (
-        None
-        if delta.ci is None
-        else (min(sign * end for end in delta.ci), max(sign * end for end in delta.ci))
-    )
+    interval = None if delta.ci is None else sorted(sign * end for end in delta.ci)
     trifle = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
     outcome, reason = _decide(
         sign * delta.delta,
@@ -322,7 +318,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
 
 
 def _decide(
-    worse: float, interval: tuple[float, float] | None, allowed: float, negligible: float
+    worse: float, interval: Sequence[float] | None, allowed: float, negligible: float
 ) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 

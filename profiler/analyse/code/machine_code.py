@@ -196,11 +196,8 @@ def _fmas_text(count: int) -> str:
 
 def list_loads(sheet: hot_loop.LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:
     """Lists the loads of each operand of one kernel, or else of shared memory, with a sentence for each."""
-    names = (
-        ("A operand", "B operand")
-        if any(one.name for one in sheet.operands)
-        else ("one operand", "the other")
-    )
+    are_named = any(one.name for one in sheet.operands)
+    names = ("A operand", "B operand") if are_named else ("one operand", "the other")
     loads = [(name, one.loads) for name, one in zip(names, sheet.operands, strict=False)]
     if not loads and (shared := _shared(sheet)):
         loads = [(_OPERAND_NAMES["shared"], shared)]

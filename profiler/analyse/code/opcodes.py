@@ -98,10 +98,5 @@ def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> 
         for name in {**before, **after}
     ]
     return sorted(
-        opcodes,
-        key=lambda opcode: (
-            -abs(opcode.after - opcode.before),
-            -(opcode.before + opcode.after),
-            opcode.opcode,
-        ),
+        opcodes, key=lambda one: (-abs(one.after - one.before), -(one.before + one.after), one.opcode)
     )

@@ -316,13 +316,9 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     top = (changed or unclear)[0].kernel
     first = next(one for one in comparisons if one.after.kernel_name == top)
     sides = shlex.join(side.report or side.run_id or side.label for side in (first.before, first.after))
-    choice = (
-        choice_of(
-            top, [name for one in comparisons for name in (one.before.kernel_name, one.after.kernel_name)]
-        )
-        if first.before.kernel_name == top
-        else f"-k {shlex.quote(base_name(top))}"
-    )
+    names = [side.kernel_name for one in comparisons for side in (one.before, one.after)]
+    is_in_both = first.before.kernel_name == top
+    choice = choice_of(top, names) if is_in_both else f"-k {shlex.quote(base_name(top))}"
     ask = f"`prof compare {sides} {choice}` shows all about it."
     if not changed:
         why = f"Which of them changed is not certain; {called_name(top)} may have changed most."

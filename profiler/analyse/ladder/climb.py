@@ -17,7 +17,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import name_and_place, next_text
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.compare.compare import typical_ns
-from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta, Speedup
+from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta
 from profiler.analyse.ladder.ladder import LadderFinding, LadderStep, RungFinding
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
@@ -130,13 +130,13 @@ def derive_stalls(profile: Profile) -> dict[str, float]:
 
 
 def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict[str, object]]:
-    """Lists every metric of every step, and its unprofiled time."""
+    """Lists every metric of every step, and its unprofiled time, whose interval is the speedup's."""
     workload = " ".join(f"{name}={value}" for name, value in (finding.workload or {}).items())
     found = {one.kernel: one for one in finding.kernels}
     rows = []
     for step in steps:
         before, after = (found[rung.kernel.number] for rung in (step.before, step.after))
-        shared = {
+        shared: dict[str, object] = {
             "ladder": finding.ladder,
             "gpu": finding.gpu,
             "workload": workload or None,
@@ -144,42 +144,20 @@ def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict
             "kernel": after.kernel,
             "run_id_before": before.run_id,
             "run_id": after.run_id,
-            **_speedup_columns(after.speedup),
         }
-        rows += [shared | one for one in _time_columns(step, after)]
+        if speedup := after.speedup:
+            low, high = speedup.ci or (None, None)
+            ratios = {"speedup": speedup.ratio, "speedup_low": low, "speedup_high": high}
+            shared |= {**ratios, "basis": speedup.basis}
+        if speedup and speedup.basis == "unprofiled":
+            one, other = typical_ns(step.before.profile, step.after.profile, speedup.basis)
+            time = {"metric": "time_ns", "unit": "ns", "before": one, "after": other, "delta": other - one}
+            rows.append({**shared, **time, "verdict": after.verdict, "reason": ""})
         for delta in step.change.metrics if step.change else ():
             row = delta.row()
             del row["ci"]  # its ends have columns of their own
             rows.append(shared | {"metric": row.pop("name"), **row})
     return rows
-
-
-def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
-    low, high = speedup.ci if speedup and speedup.ci else (None, None)
-    return {
-        "speedup": speedup.ratio if speedup else None,
-        "speedup_low": low,
-        "speedup_high": high,
-        "basis": speedup.basis if speedup else None,
-    }
-
-
-def _time_columns(step: LadderStep, after: RungFinding) -> list[dict[str, object]]:
-    """Returns the columns of a time, whose interval is the speedup's."""
-    if after.speedup is None or after.speedup.basis != "unprofiled":
-        return []
-    before_ns, after_ns = typical_ns(step.before.profile, step.after.profile, after.speedup.basis)
-    return [
-        {
-            "metric": "time_ns",
-            "unit": "ns",
-            "before": before_ns,
-            "after": after_ns,
-            "delta": after_ns - before_ns,
-            "verdict": after.verdict,
-            "reason": "",
-        }
-    ]
 
 
 _MOST_STEPS = 3

@@ -84,11 +84,8 @@ def _gaps(profile: Profile) -> list[str]:
 def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
     """Returns the caution that a kernel faster than a copy mostly reads, which memory does faster."""
     passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
-    return (
-        [f"it mostly reads, so it can pass {reference}, which writes half of them"]
-        if passes and mostly_reads(profile)
-        else []
-    )
+    said = f"it mostly reads, so it can pass {reference}, which writes half of them"
+    return [said] if passes and mostly_reads(profile) else []
 
 
 def mostly_reads(profile: Profile) -> bool:

@@ -107,13 +107,8 @@ class RecordingOverview:
     def finding(self) -> Sheets | TimingSheet:
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
-        return Sheets(
-            self.headline,
-            self.index,
-            self.run.manifest,
-            self.sheets,
-            self.timing.timing if self.timing else None,
-        )
+        timing = self.timing.timing if self.timing else None
+        return Sheets(self.headline, self.index, self.run.manifest, self.sheets, timing)
 
     @cached_property
     def index(self) -> list[IndexEntry]:

@@ -268,31 +268,23 @@ def as_catalogued(metric: Metric, raw: Series) -> Series:
 def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
     """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
     instances = run.columns("instances", "launch", "metric", "id_name", "value")
-    executed = rows_labelled(instances, "metric", {OPCODES})
-    counts = zip(
-        executed.column("launch").to_pylist(),
-        labels_of(executed, "id_name"),
-        executed.column("value").to_pylist(),
-        strict=True,
-    )
-    return _summed(counts, launches) or _summed(_counts_of_instructions(run), launches)
-
-
-def _counts_of_instructions(run: Run) -> Iterable[tuple[int, str | None, float | None]]:
+    counted = _summed(rows_labelled(instances, "metric", {OPCODES}), "id_name", "value", launches)
+    if counted:
+        return counted
     instructions = run.columns("instructions", "launch", "opcode", "executed")
-    return zip(
-        instructions.column("launch").to_pylist(),
-        labels_of(instructions, "opcode"),
-        instructions.column("executed").to_pylist(),
-        strict=True,
-    )
+    return _summed(instructions, "opcode", "executed", launches)
 
 
 def _summed(
-    counts: Iterable[tuple[int, str | None, float | None]], launches: Collection[int]
+    table: pa.Table, opcodes: str, counts: str, launches: Collection[int]
 ) -> dict[int, dict[str, float]]:
     by_launch: dict[int, dict[str, float]] = {}
-    for launch, opcode, count in counts:
+    columns = (
+        table.column("launch").to_pylist(),
+        labels_of(table, opcodes),
+        table.column(counts).to_pylist(),
+    )
+    for launch, opcode, count in zip(*columns, strict=True):
         if opcode is not None and count and launch in launches:
             executed = by_launch.setdefault(launch, {})
             executed[opcode] = executed.get(opcode, 0.0) + count
