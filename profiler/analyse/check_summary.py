@@ -107,19 +107,10 @@ def _listed(names: Sequence[str], one: str, many: str) -> str:
 
 def _lost(finding: CheckFinding) -> str:
     """Returns what the baseline has and the candidate lacks, in words; "" for nothing."""
-    what = (
-        (finding.gone, "kernel of the baseline is gone", "kernels of the baseline are gone"),
-        (
-            finding.missing,
-            "recording of the baseline has no counterpart",
-            "recordings of the baseline have no counterpart",
-        ),
-    )
-    return " and ".join(
-        f"{counted(len(names), one, many)} ({first_of(names, _MOST_IN_LINE)})"
-        for names, one, many in what
-        if names
-    )
+    gone = counted(len(finding.gone), "kernel of the baseline is gone", "kernels of the baseline are gone")
+    alone = counted(len(finding.missing), "recording of the baseline has", "recordings of the baseline have")
+    lost = ((finding.gone, gone), (finding.missing, f"{alone} no counterpart"))
+    return " and ".join(f"{what} ({first_of(names, _MOST_IN_LINE)})" for names, what in lost if names)
 
 
 def _gains(finding: CheckFinding) -> str:
@@ -194,11 +185,8 @@ def _no_regression(pairs: Sequence[PairCheck]) -> str:
     if alike == len(pairs):  # a change that records no new run is no regression
         kernels = counted(alike, "kernel", "kernels")
         return f"nothing was checked, because both sides hold the same recordings of {kernels}"
-    accepted = [
-        pair_name(pair)
-        for pair in pairs
-        if pair.doubt_accepted or any(one.is_accepted for one in pair.checks)
-    ]
+    passes = [one for one in pairs if one.doubt_accepted or any(check.is_accepted for check in one.checks)]
+    accepted = list(map(pair_name, passes))
     said = f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}"
     if accepted:
         said += f", except {_listed(accepted, 'that was accepted', 'that were accepted')}"

@@ -59,10 +59,11 @@ def align_blocks(
     before: Sequence[InstructionBlock], after: Sequence[InstructionBlock]
 ) -> list[Pair[InstructionBlock]]:
     """Pairs blocks by the instructions that they have in common, so that large blocks find each other first."""
-    left, right = (
-        [(block, Counter(_family(opcode_as_shown(one)) for one in block)) for block in side]
-        for side in (before, after)
-    )
+
+    def with_families(block: InstructionBlock) -> tuple[InstructionBlock, Counter[str]]:
+        return block, Counter(_family(opcode_as_shown(one)) for one in block)
+
+    left, right = (list(map(with_families, side)) for side in (before, after))
     pairs = align(left, right, lambda one, other: float(sum((one[1] & other[1]).values())))
     return [(one and one[0], other and other[0]) for one, other in pairs]
 
@@ -114,9 +115,8 @@ def align(before: Sequence[T], after: Sequence[T], likeness: Callable[[T, T], fl
     for row in range(rows - 1, -1, -1):
         for column in range(columns - 1, -1, -1):
             gain = likenesses[row][column]
-            best[row][column] = max(
-                best[row + 1][column], best[row][column + 1], gain and gain + best[row + 1][column + 1]
-            )
+            paired = gain and gain + best[row + 1][column + 1]
+            best[row][column] = max(best[row + 1][column], best[row][column + 1], paired)
     return list(_walk(before, after, best, likenesses))
 
 

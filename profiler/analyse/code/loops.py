@@ -68,9 +68,7 @@ def _back_edges(function: Sequence[Instruction]) -> Iterator[Span]:
 
 def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     """Returns the function's number and its loop with most work of its own; None where nothing loops."""
-    found = [
-        (number, loop) for number, function in enumerate(code.functions) for loop in find_loops(function)
-    ]
+    found = [(number, loop) for number, one in enumerate(code.functions) for loop in find_loops(one)]
     return max(found, key=lambda one: one[1].own_work, default=None)
 
 

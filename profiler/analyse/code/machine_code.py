@@ -115,16 +115,14 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
     if any(sheet.scope == "function" for sheet in sheets):
         return None
     per: Literal["iteration", "step"] = "step" if common_unit(sheets) == "step" else "iteration"
-    left, right = (
-        per_unit([LoopInstruction(one.opcode, one.count) for one in sheet.opcodes], sheet, per)
-        for sheet in sheets
-    )
-    return HotLoop(_most(left), _most(right), per, list_changes(*sheets, per))
+    left, right = (_most(sheet, per) for sheet in sheets)
+    return HotLoop(left, right, per, list_changes(*sheets, per))
 
 
-def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:
+def _most(sheet: hot_loop.LoopSheet, per: Per) -> list[LoopInstruction]:
+    counts = [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes]
     ranked = sorted(counts, key=lambda one: (is_plumbing(one.opcode), -one.count, one.opcode))
-    return ranked[:_MOST_OF_A_LOOP]
+    return per_unit(ranked[:_MOST_OF_A_LOOP], sheet, per)
 
 
 def common_unit(sheets: Sequence[hot_loop.LoopSheet]) -> Per:

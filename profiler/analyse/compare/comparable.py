@@ -155,16 +155,11 @@ def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
     sides = (before, after)
     one_launch = f"one launch only, so no interval can be given; {more_launches()}"
     counted = before.launches and after.launches
-    of_sides = [
-        [*([one_launch] if counted and side.launches == 1 else []), *doubts_of(side)] for side in sides
-    ]
+    singles = [[one_launch] if counted and side.launches == 1 else [] for side in sides]
+    of_sides = [[*single, *doubts_of(side)] for single, side in zip(singles, sides, strict=True)]
     both = [text for text in of_sides[0] if text in of_sides[1]]
-    own = [
-        f"{side.label}: {text}"
-        for side, texts in zip(sides, of_sides, strict=True)
-        for text in texts
-        if text not in both
-    ]
+    labelled = [(side.label, text) for side, texts in zip(sides, of_sides, strict=True) for text in texts]
+    own = [f"{label}: {text}" for label, text in labelled if text not in both]
     return [*(f"both sides: {text}" for text in both), *own]
 
 
@@ -255,16 +250,11 @@ def reference_shift(before: Profile, after: Profile) -> float:
 
     On an H200 the same copy took 0.5 to 0.6 % longer in a program of PyTorch than in ours.
     """
-    facts = [
-        (side.run.times_from or side.run).manifest.provenance if side.run else None
-        for side in (before, after)
-    ]
-    if facts[0] is None or facts[1] is None:
+    runs = [side.run for side in (before, after) if side.run]
+    facts = [one for run in runs if (one := (run.times_from or run).manifest.provenance)]
+    if len(facts) < 2 or facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
         return 0.0
-    if facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
-        return 0.0
-    sides = [timings_of(side.run, "reference_ns") for side in (before, after) if side.run]
-    medians = [median(side or [0.0]) for side in sides]
+    medians = [median(timings_of(run, "reference_ns") or [0.0]) for run in runs]
     return math.log(medians[1] / medians[0]) if all(medians) else 0.0
 
 

@@ -28,16 +28,10 @@ _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 # What a cause of the duration alone costs changes with the duration, which it is no reason for.
 _OF_THE_DURATION = frozenset({"launch-too-short"})
 # Nor are these, which follow from how the kernel was launched, while the launch is as it was.
-_OF_THE_LAUNCH = frozenset(
-    {
-        "grid-too-small",
-        "uneven-last-wave",
-        "block-too-small",
-        "registers-limit-occupancy",
-        "shared-memory-limits-occupancy",
-        "block-size-limits-occupancy",
-    }
-)
+_OF_THE_LAUNCH = frozenset((
+    "grid-too-small", "uneven-last-wave", "block-too-small", "registers-limit-occupancy", "shared-memory-limits-occupancy",
+    "block-size-limits-occupancy",
+))  # fmt: skip
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 _ONE_KERNEL = (
@@ -90,11 +84,8 @@ def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = Fals
     if not (before.can_look and after.can_look):
         return ChangedCauses(is_known=False)
     earlier = {one.cause: one.saves_pct.expected for one in before.causes}
-    kept = [
-        CauseChange(one.cause, earlier[one.cause], one.saves_pct.expected)
-        for one in after.causes
-        if one.cause in earlier
-    ]
+    both = [one for one in after.causes if one.cause in earlier]
+    kept = [CauseChange(one.cause, earlier[one.cause], one.saves_pct.expected) for one in both]
     unmoved = _OF_THE_DURATION | (_OF_THE_LAUNCH if same_launch else frozenset())
     moved = [one for one in kept if one.cause not in unmoved and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
@@ -111,28 +102,19 @@ def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = Fals
 
 def _only_in(one: Diagnosis, other: Diagnosis) -> list[Cause]:
     """Returns the notable causes that one side has and the other, for certain, has not."""
-    return [
-        cause
-        for cause in _unshared(one, other)
-        if other.could_show(cause, one) and (not cause.is_ceiling or _has_left(cause, one, other))
-    ]
+    shown = [cause for cause in _unshared(one, other) if other.could_show(cause, one)]
+    return [cause for cause in shown if not cause.is_ceiling or _has_left(cause, one, other)]
 
 
 def _undecided(one: Diagnosis, other: Diagnosis) -> list[Cause]:
-    return [
-        cause
-        for cause in _unshared(one, other)
-        if cause.cause not in _OF_THE_DURATION and not other.could_show(cause, one)
-    ]
+    hidden = [cause for cause in _unshared(one, other) if not other.could_show(cause, one)]
+    return [cause for cause in hidden if cause.cause not in _OF_THE_DURATION]
 
 
 def _unshared(one: Diagnosis, other: Diagnosis) -> list[Cause]:
     names = {cause.cause for cause in other.causes}
-    return [
-        cause
-        for cause in one.causes
-        if cause.cause not in names and (cause.is_ceiling or cause.saves_pct.expected >= _NOTABLE_PCT)
-    ]
+    notable = [cause for cause in one.causes if cause.is_ceiling or cause.saves_pct.expected >= _NOTABLE_PCT]
+    return [cause for cause in notable if cause.cause not in names]
 
 
 def _has_left(ceiling: Cause, one: Diagnosis, other: Diagnosis) -> bool:

@@ -86,19 +86,15 @@ class LadderSheet(Struct, frozen=True):
         """Returns one row for each rung with stalls, with a column for each reason, in cycles per issued instruction of a warp."""
         import pandas as pd
 
-        return pd.DataFrame.from_dict(
-            {rung.kernel: rung.stalls for rung in self.rungs if rung.stalls}, orient="index"
-        ).rename_axis("kernel")
+        rows = {rung.kernel: rung.stalls for rung in self.rungs if rung.stalls}
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("kernel")
 
     def steps_to_pandas(self) -> pd.DataFrame:
         """Returns one row for each step and metric, with its interval and verdict."""
         import pandas as pd
 
-        rows = [
-            {"kernel_before": step.before, "kernel": step.kernel, **delta.row()}
-            for step in self.steps
-            for delta in step.metrics
-        ]
+        deltas = [(step, delta) for step in self.steps for delta in step.metrics]
+        rows = [{"kernel_before": one.before, "kernel": one.kernel, **delta.row()} for one, delta in deltas]
         columns = ["kernel_before", "kernel", *DELTA_COLUMNS]
         return pd.DataFrame(rows, columns=columns).set_index(["kernel", "name"])
 
@@ -173,15 +169,10 @@ def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
     if not climbed:
         return None
     first = next((rung for rung in timed if rung.kernel == climbed[0].before), climbed[0])
-    alike = [
-        rung
-        for rung in climbed
-        if all((one.reference, one.basis) == (first.reference, first.basis) for one in path_to(rungs, rung))
-    ]
-    return max(
-        [first, *alike] if alike else climbed,
-        key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)),
-    )
+    unlike = {one.kernel for one in rungs if (one.reference, one.basis) != (first.reference, first.basis)}
+    alike = [one for one in climbed if unlike.isdisjoint(rung.kernel for rung in path_to(rungs, one))]
+    found = [first, *alike] if alike else climbed
+    return max(found, key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)))
 
 
 def headline_of_ladder(
@@ -228,16 +219,9 @@ def _why(path: Sequence[RungFinding]) -> str:
     ratios = {rung.kernel: rung.speedup.ratio for rung in steps if rung.speedup}
     better = sorted((one for one in steps if one.verdict == "better"), key=lambda one: -ratios[one.kernel])
     worse = [one for one in steps if one.verdict == "worse"]
-    parts = []
-    for what, rungs in (
-        ("The largest gains on the way", better[:_MOST_STEPS]),
-        ("Slower than the rung before", worse),
-    ):
-        if rungs:
-            parts.append(
-                f"{what}: {', '.join(f'{_name(one)} {times(ratios[one.kernel])}' for one in rungs)}."
-            )
-    return " ".join(parts)
+    parts = (("The largest gains on the way", better[:_MOST_STEPS]), ("Slower than the rung before", worse))
+    texts = [(what, [f"{_name(one)} {times(ratios[one.kernel])}" for one in some]) for what, some in parts]
+    return " ".join(f"{what}: {', '.join(some)}." for what, some in texts if some)
 
 
 def _next(ladder: str, gpu: str | None, rung: RungFinding, causes: Sequence[Cause]) -> str:

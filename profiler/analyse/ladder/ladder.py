@@ -197,9 +197,8 @@ def _step(before: Rung, after: Rung) -> LadderStep:
     try:
         return LadderStep(before, after, compare_pair(before.profile, after.profile))
     except NotComparable as error:
-        return LadderStep(
-            before, after, None, tuple(line.strip() for line in error.details) or (error.message,)
-        )
+        refused = tuple(line.strip() for line in error.details) or (error.message,)
+        return LadderStep(before, after, None, refused)
 
 
 def choose_view(ladder: Ladder) -> LadderView:
@@ -355,9 +354,7 @@ def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     """Returns the changes of the headline. The duration's is unprofiled where both were timed so."""
     if step.change is None:
         return {}
-    deltas = {
-        one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics if one.name in headline
-    }
+    deltas = {one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics}
     speedup = step.change.speedup
     if speedup and speedup.basis == "unprofiled":
         before, after = typical_ns(step.before.profile, step.after.profile, speedup.basis)

@@ -71,12 +71,9 @@ def doubts_of(profile: Profile) -> Iterator[str]:
 
 def _gaps(profile: Profile) -> list[str]:
     """Returns each metric without a number in some of the launches, or in all, for which ncu recorded it."""
-    missing = {
-        f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in profile.series.items()
-    }
-    names = {
-        ncu: metric.name for metric in CATALOGUE for ncu in metric.ncu if metric.name not in profile.series
-    }
+    series = profile.series
+    missing = {f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in series.items()}
+    names = {ncu: metric.name for metric in CATALOGUE for ncu in metric.ncu if metric.name not in series}
     missing |= {f"{names[ncu]} ({ncu})": count for ncu, count in profile.numberless.items() if ncu in names}
     return [f"{name} in {count} of {profile.launches}" for name, count in missing.items() if count]
 

@@ -226,9 +226,8 @@ def _metric(series: Series) -> SheetMetric:
 def _nvtx(run: Run, kernel: str) -> list[str]:
     launches = run.table("launches").select(["kernel", "nvtx"]).to_pylist()
     nestings = (row["nvtx"] for row in launches if row["kernel"] == kernel and row["nvtx"])
-    return list(
-        dict.fromkeys(" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
-    )
+    texts = (" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
+    return list(dict.fromkeys(texts))
 
 
 def _rules(run: Run, kernel: str) -> list[SheetRule]:
@@ -260,10 +259,8 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
     others = len({rule.offset for rule in alike} - {first.offset})
     if not others or first.line:
         return first
-    return replace(
-        first,
-        message=f"{first.message} The same holds at {counted(others, 'other instruction', 'other instructions')}.",
-    )
+    elsewhere = counted(others, "other instruction", "other instructions")
+    return replace(first, message=f"{first.message} The same holds at {elsewhere}.")
 
 
 def _hot_lines(run: Run, kernel: str) -> list[HotLine]:

@@ -99,9 +99,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
     launches = run.columns("launches", *columns).to_pylist()
     chosen = [
-        launch
-        for launch in launches
-        if launch["kernel"] == kernel and (among is None or launch["launch"] in among)
+        one for one in launches if one["kernel"] == kernel and (among is None or one["launch"] in among)
     ]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
     if len(chosen) < len(launches):
@@ -215,11 +213,8 @@ class RecordedMetrics(Mapping[str, Series]):
 
     def numberless(self) -> dict[str, int]:
         """Returns the metrics in the catalogue that have no number in any launch, each with its launches."""
-        without = {
-            name: sum(name in recorded for _, recorded in self._launches)
-            for name in sorted(_RECORDED_AS)
-            if name not in self
-        }
+        unknown = [name for name in sorted(_RECORDED_AS) if name not in self]
+        without = {name: sum(name in recorded for _, recorded in self._launches) for name in unknown}
         return {name: launches for name, launches in without.items() if launches}
 
     def _gathered(self, name: str) -> Series | None:
@@ -243,11 +238,9 @@ def _catalogued(
     processes = [process_of[launch] for launch in opcodes]
     for metric in CATALOGUE:
         if (how := metric.from_opcodes) is not None:
-            counted = [
-                value
-                for executed, _, launches in alike
-                for value in [derive_from_opcodes(how, executed)] * launches
-            ]
+            counted: list[float | None] = []
+            for executed, _, launches in alike:
+                counted += [derive_from_opcodes(how, executed)] * launches
             known = [one for one in zip(counted, processes, strict=True) if one[0] is not None]
             if known:
                 found[metric.name] = Series(metric, how.source, Readings(*zip(*known, strict=True)))
