@@ -186,17 +186,10 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
     executed, samples, stalls = (_over_launches(tables, name) for name in ("executed", "samples", "stalls"))
     _move_to_exits(first.column("function_index").to_pylist(), executed, samples, stalls)
     functions: dict[int, list[Instruction]] = {}
-    columns = zip(
-        first.column("function_index").to_pylist(),
-        first.column("offset").to_pylist(),
-        *(labels_of(first, name) for name in ("opcode", "sass", "file")),
-        first.column("line").to_pylist(),
-        executed,
-        samples,
-        stalls,
-        strict=True,
-    )
-    for function, offset, opcode, text, file, line, counts, sampled, reasons in columns:
+    numbers = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
+    labels = (labels_of(first, name) for name in ("opcode", "sass", "file"))
+    rows = zip(*numbers, *labels, executed, samples, stalls, strict=True)
+    for function, offset, line, opcode, text, file, counts, sampled, reasons in rows:
         functions.setdefault(function, []).append(
             Instruction(
                 offset=offset,

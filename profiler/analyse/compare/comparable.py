@@ -187,11 +187,8 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
     for what, readings in (("profiled", profiled), ("timed", timed)):
         if any(max(map(len, side), default=0) < 2 for side in readings):
             continue
-        single = [
-            side.label
-            for side, values in zip(sides, readings, strict=True)
-            if max(len(set(one.processes)) for one in values) == 1
-        ]
+        processes = [max(len(set(one.processes)) for one in values) for values in readings]
+        single = [side.label for side, count in zip(sides, processes, strict=True) if count == 1]
         for label in ["both sides"] if len(single) == 2 else single:
             yield f"{label}: {what} in one process; intervals leave out how processes differ"
 

@@ -202,13 +202,9 @@ def summarise_rung(
     best_ns: Sequence[float | None] = (),
 ) -> TimingSummary:
     """Summarises times, with the work that the ladder says this kernel does at these sizes."""
-    return summarise(
-        kernel_ns,
-        reference_ns,
-        best_ns,
-        flops=declared_work(kernel.flops if kernel else None, workload),
-        bytes=declared_work(kernel.bytes if kernel else None, workload),
-    )
+    declared = (kernel.flops, kernel.bytes) if kernel else (None, None)
+    flops, moved = (declared_work(one, workload) for one in declared)
+    return summarise(kernel_ns, reference_ns, best_ns, flops=flops, bytes=moved)
 
 
 def _metric(series: Series) -> SheetMetric:

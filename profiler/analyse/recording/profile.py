@@ -98,9 +98,8 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
     columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
     launches = run.columns("launches", *columns).to_pylist()
-    chosen = [
-        one for one in launches if one["kernel"] == kernel and (among is None or one["launch"] in among)
-    ]
+    alike = [launch for launch in launches if launch["kernel"] == kernel]
+    chosen = [launch for launch in alike if among is None or launch["launch"] in among]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
     if len(chosen) < len(launches):
         run = run.of_launches(process_of)
@@ -272,12 +271,8 @@ def _summed(
     table: pa.Table, opcodes: str, counts: str, launches: Collection[int]
 ) -> dict[int, dict[str, float]]:
     by_launch: dict[int, dict[str, float]] = {}
-    columns = (
-        table.column("launch").to_pylist(),
-        labels_of(table, opcodes),
-        table.column(counts).to_pylist(),
-    )
-    for launch, opcode, count in zip(*columns, strict=True):
+    columns = [table.column(name).to_pylist() for name in ("launch", counts)]
+    for launch, count, opcode in zip(*columns, labels_of(table, opcodes), strict=True):
         if opcode is not None and count and launch in launches:
             executed = by_launch.setdefault(launch, {})
             executed[opcode] = executed.get(opcode, 0.0) + count
