@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import ComparisonFinding
     from profiler.analyse.ladder.climb import LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
-    from profiler.analyse.recording.overview import TimingSheet
+    from profiler.analyse.recording.overview import SheetFinding, TimingSheet
     from profiler.analyse.recording.profile import Profile
-    from profiler.analyse.recording.sheets import SheetFinding
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.store.runs.run import Run
 

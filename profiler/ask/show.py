@@ -17,12 +17,12 @@ from profiler.analyse.recording.kernel_choice import (
 )
 from profiler.analyse.recording.overview import (
     RecordingOverview,
+    SheetFinding,
     TimingSheet,
     derive_sheet,
     derive_timing_sheet,
 )
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.sheets import SheetFinding
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.analyse.recording.triage import Triage, triage
 from profiler.ask.named.ladders import work_of

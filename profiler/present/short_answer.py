@@ -11,8 +11,7 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, Outcome
 from profiler.analyse.findings import SCHEMA_VERSION, ComparisonFinding, Comparisons, LeftOut, Speedup
 from profiler.analyse.importance import Importance
-from profiler.analyse.recording.overview import Sheets
-from profiler.analyse.recording.sheets import SheetFinding
+from profiler.analyse.recording.overview import SheetFinding, Sheets
 
 
 class ShortAnswer(Struct, frozen=True, omit_defaults=True):

@@ -20,8 +20,8 @@ from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Comparisons, LoadChange, Speedup
 from profiler.analyse.ladder.climb import LadderSheet
-from profiler.analyse.recording.overview import RecordingOverview
-from profiler.analyse.recording.sheets import IndexEntry, SheetFinding, SheetMetric
+from profiler.analyse.recording.index import IndexEntry
+from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound
 from profiler.present.document import Document

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.overview import RecordingOverview
-from profiler.analyse.recording.sheets import IndexEntry, index_of
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER

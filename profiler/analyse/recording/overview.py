@@ -11,32 +11,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Headline
+from profiler.analyse.agreed_names import WithAgreedNames
+from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
-from profiler.analyse.recording.sheets import (
-    HotLine,
-    IndexEntry,
-    SheetFinding,
-    SheetMetric,
-    SheetRule,
-    headline_of_index,
-    index_of,
-)
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.analyse.recording.work import declared_work
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.catalog.metrics import READY
+from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
@@ -49,6 +43,78 @@ _MOST_RULES = 30
 _MOST_LINES, _MOST_STALLS = 5, 3
 # Links in the texts of Nsight Compute's rules: `@url:fused:https://...@`, `@section:LaunchStats:Launch Statistics@`.
 _MARKUP = re.compile(r"@url:([^@]*?):https?:[^@]*@|@[a-z]+:(?:[^@:]*:)?([^@]*)@")
+
+
+class SheetMetric(Struct, frozen=True):
+    """Mean of the means of processes; `spread` is the standard deviation of all launches, null with one launch."""
+
+    name: str
+    unit: str
+    mean: float
+    spread: Annotated[
+        float | None,
+        Meta(description="Standard deviation of all launches, in the metric's unit; null with one launch."),
+    ]
+    launches: int
+    ncu: str
+
+
+class SheetRule(Struct, frozen=True):
+    """It may point at a source line, or at an instruction by its offset in bytes."""
+
+    section: str
+    kind: str
+    message: str
+    speedup_pct: float | None
+    file: str | None = None
+    line: int | None = None
+    offset: int | None = None
+
+
+class HotLine(Struct, frozen=True):
+    """A source line with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
+
+    `ready_pct` of its samples found a warp that could go on.
+    """
+
+    file: str
+    line: int
+    share_pct: float
+    stalls: dict[str, float]
+    text: str | None
+    ready_pct: float = 0.0
+
+
+def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
+    """Ranks the headline's metrics in their order, then those that the causes and the cautions mention."""
+    if metric.name in HEADLINE:
+        return HEADLINE.index(metric.name)
+    is_evidence = any(metric.name in cause.evidence for cause in sheet.causes)
+    is_doubted = any(metric.name in caution for caution in sheet.cautions)
+    return len(HEADLINE) + (not (is_evidence or is_doubted))
+
+
+class SheetFinding(WithAgreedNames, Struct, frozen=True):
+    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
+
+    `launches` and `total_ns` cover all launches; everything else covers those of the shape that takes most of the time.
+    """
+
+    kernel: str
+    launches: int
+    gpu: str
+    nvtx: Annotated[list[str], Importance(84, each=2)]
+    metrics: Annotated[list[SheetMetric], Importance(97, each=1.2, by=_says_most)]
+    rules: Annotated[list[SheetRule], Importance(84, each=3)]
+    rules_left_out: int = 0
+    cautions: Annotated[list[str], Importance(99, each=1)] = []
+    shapes: list[LaunchShape] = []
+    headline: Headline | None = None
+    causes: Annotated[list[Cause], Importance(98, each=3)] = []
+    causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
+    hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
+    total_ns: float | None = None
+    kernel_name: str = ""
 
 
 # How the run was made matters more than the files that hold it.

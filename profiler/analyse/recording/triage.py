@@ -14,8 +14,9 @@ from msgspec import Meta, Struct
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import Importance
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import called_name
-from profiler.analyse.recording.sheets import IndexEntry, SheetFinding, headline_of_index, index_of
+from profiler.analyse.recording.overview import SheetFinding
 from profiler.text import duration, report_name, short_gpu
 
 

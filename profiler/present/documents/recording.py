@@ -12,9 +12,9 @@ from msgspec.structs import asdict
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording import overview
+from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
-from profiler.analyse.recording.sheets import HotLine, IndexEntry, SheetFinding, SheetMetric, SheetRule
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
@@ -131,7 +131,7 @@ def origin_section(run: Run, *, full: bool = True) -> doc.Section:
 
 
 def kernel_sections(
-    sheet: SheetFinding,
+    sheet: overview.SheetFinding,
     headline: Sequence[str] = HEADLINE,
     launches: doc.Section = (),
     code: Sequence[doc.Section] = (),
@@ -163,18 +163,18 @@ def _facts(facts: Sequence[Fact]) -> doc.Section:
     return [doc.Facts(facts)] if facts else []
 
 
-def profiled_facts(sheet: SheetFinding | None) -> list[Fact]:
+def profiled_facts(sheet: overview.SheetFinding | None) -> list[Fact]:
     """Returns the time of a launch, if it was recorded, and whether it was profiled or timed alone."""
     time_ns = profiled_duration_ns(sheet)
     alone = sheet is not None and any(one.ncu == TIMED_ALONE for one in sheet.metrics)
     return [("timed" if alone else "profiled", duration(time_ns))] if time_ns else []
 
 
-def profiled_duration_ns(sheet: SheetFinding | None) -> float | None:
+def profiled_duration_ns(sheet: overview.SheetFinding | None) -> float | None:
     return next((one.mean for one in sheet.metrics if one.name == DURATION), None) if sheet else None
 
 
-def _records(sheets: Sequence[SheetFinding]) -> doc.Records:
+def _records(sheets: Sequence[overview.SheetFinding]) -> doc.Records:
     rows = [
         (one.kernel, metric.name, metric.unit, metric.mean, metric.spread, metric.launches, metric.ncu)
         for one in sheets
@@ -193,7 +193,7 @@ def _timing_records(sheet: overview.TimingSheet) -> doc.Records:
     return doc.Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
 
 
-def shape_lines(sheet: SheetFinding) -> list[str]:
+def shape_lines(sheet: overview.SheetFinding) -> list[str]:
     """Returns the launch shapes in words.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
@@ -219,7 +219,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause] = ()) -> doc.Section:
+def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause] = ()) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = [
         doc.Row(
@@ -242,14 +242,14 @@ def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause] = ()) -> d
     return [doc.Heading("Hottest lines"), table, doc.Text(SAMPLES_MEANING), *other]
 
 
-def _waits(line: HotLine) -> list[tuple[str, float]]:
+def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
     """Returns the main reasons to wait at a line, and how often a warp was ready there."""
     ready = [("ready", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
     waits = [one for one in line.stalls.items() if one[1] >= _LEAST_WAIT_PCT]
     return [*waits[: _MOST_REASONS - len(ready)], *ready]
 
 
-def rule_lines(sheet: SheetFinding) -> list[str]:
+def rule_lines(sheet: overview.SheetFinding) -> list[str]:
     """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup."""
     lines = [_rule_line(rule, rule.message) for rule in sheet.rules]
     if sheet.rules_left_out:
@@ -258,7 +258,7 @@ def rule_lines(sheet: SheetFinding) -> list[str]:
     return lines
 
 
-def brief_rule_lines(sheet: SheetFinding) -> list[str]:
+def brief_rule_lines(sheet: overview.SheetFinding) -> list[str]:
     """Returns the sentence with the figure of the findings that promise most, and counts the others."""
     shown = [rule for rule in sheet.rules[:_MOST_RULES] if rule.speedup_pct]
     lines = [_rule_line(rule, _telling_sentence(rule.message)) for rule in shown]
@@ -270,7 +270,7 @@ def brief_rule_lines(sheet: SheetFinding) -> list[str]:
     return lines
 
 
-def _rule_line(rule: SheetRule, message: str) -> str:
+def _rule_line(rule: overview.SheetRule, message: str) -> str:
     return f"{rule.section}{_place(rule)}{_estimate(rule)}: {message}"
 
 
@@ -280,11 +280,11 @@ def _telling_sentence(message: str) -> str:
     return next((one for one in sentences if re.search(r"\d", one)), sentences[0])
 
 
-def _estimate(rule: SheetRule) -> str:
+def _estimate(rule: overview.SheetRule) -> str:
     return f" (estimated speedup {rule.speedup_pct:.3g} %)" if rule.speedup_pct else ""
 
 
-def _place(rule: SheetRule) -> str:
+def _place(rule: overview.SheetRule) -> str:
     if rule.file is not None:
         return f", {short_place(f'{rule.file}:{rule.line}')}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
@@ -293,7 +293,7 @@ def _place(rule: SheetRule) -> str:
 # Memory
 
 
-def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
+def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
     """Returns the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
     means = {metric.name: metric.mean for metric in metrics}
     moved = means.get("dram_bytes_per_s")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
-import track_record
-from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import atomics, ceilings, instructions, lanes, waiting
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -12,6 +13,11 @@ from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.wording import IN_TRITON, advise
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "data" / "causes"))
+import track_record
+from made_evidence import evidence_of
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
-from profiler.analyse.recording.sheets import HotLine
+from profiler.analyse.recording.overview import HotLine
 from profiler.present.document import Text
 from profiler.present.documents.recording import hot_line_blocks
 

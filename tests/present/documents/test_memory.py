@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.recording.sheets import SheetMetric
+from profiler.analyse.recording.overview import SheetMetric
 from profiler.present.documents.recording import memory_facts, width_text
 
 

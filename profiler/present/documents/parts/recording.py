@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import PurePath
 
 from profiler.analyse.compare.attribution import STALLS
-from profiler.analyse.recording.overview import TimingSheet
-from profiler.analyse.recording.sheets import SheetMetric
+from profiler.analyse.recording.overview import SheetMetric, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table

@@ -1,6 +1,6 @@
-"""The sheet of each kernel of a recording, and the index that lists all kernels by their share of the time.
+"""Lists all kernels of a recording by their share of the time, each with its top cause.
 
-Sheets in; the index out, which `prof show` begins with, each kernel with its top cause, and the sentences above it.
+Sheets in; the index out, which `prof show` begins with, and the sentences above it.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Annotated
+from typing import Protocol
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
@@ -21,85 +21,29 @@ from profiler.analyse.causes.headline import (
     record_it_text,
     whole_place_text,
 )
-from profiler.analyse.importance import Importance
 from profiler.analyse.recording.kernel_names import called_name, choice_of
-from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.catalog.metrics import HEADLINE
 from profiler.text import counted, duration
 
 _MOST = 0.8
 
 
-class SheetMetric(Struct, frozen=True):
-    """Mean of the means of processes; `spread` is the standard deviation of all launches, null with one launch."""
+class Indexed(Protocol):
+    """The part of a kernel's sheet that the index needs."""
 
-    name: str
-    unit: str
-    mean: float
-    spread: Annotated[
-        float | None,
-        Meta(description="Standard deviation of all launches, in the metric's unit; null with one launch."),
-    ]
-    launches: int
-    ncu: str
-
-
-class SheetRule(Struct, frozen=True):
-    """It may point at a source line, or at an instruction by its offset in bytes."""
-
-    section: str
-    kind: str
-    message: str
-    speedup_pct: float | None
-    file: str | None = None
-    line: int | None = None
-    offset: int | None = None
-
-
-class HotLine(Struct, frozen=True):
-    """A source line with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
-
-    `ready_pct` of its samples found a warp that could go on.
-    """
-
-    file: str
-    line: int
-    share_pct: float
-    stalls: dict[str, float]
-    text: str | None
-    ready_pct: float = 0.0
-
-
-def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
-    """Ranks the headline's metrics in their order, then those that the causes and the cautions mention."""
-    if metric.name in HEADLINE:
-        return HEADLINE.index(metric.name)
-    is_evidence = any(metric.name in cause.evidence for cause in sheet.causes)
-    is_doubted = any(metric.name in caution for caution in sheet.cautions)
-    return len(HEADLINE) + (not (is_evidence or is_doubted))
-
-
-class SheetFinding(WithAgreedNames, Struct, frozen=True):
-    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
-
-    `launches` and `total_ns` cover all launches; everything else covers those of the shape that takes most of the time.
-    """
-
-    kernel: str
-    launches: int
-    gpu: str
-    nvtx: Annotated[list[str], Importance(84, each=2)]
-    metrics: Annotated[list[SheetMetric], Importance(97, each=1.2, by=_says_most)]
-    rules: Annotated[list[SheetRule], Importance(84, each=3)]
-    rules_left_out: int = 0
-    cautions: Annotated[list[str], Importance(99, each=1)] = []
-    shapes: list[LaunchShape] = []
-    headline: Headline | None = None
-    causes: Annotated[list[Cause], Importance(98, each=3)] = []
-    causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
-    hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
-    total_ns: float | None = None
-    kernel_name: str = ""
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def launches(self) -> int: ...
+    @property
+    def nvtx(self) -> list[str]: ...
+    @property
+    def causes(self) -> list[Cause]: ...
+    @property
+    def causes_unseen(self) -> list[str]: ...
+    @property
+    def headline(self) -> Headline | None: ...
+    @property
+    def total_ns(self) -> float | None: ...
 
 
 class IndexEntry(WithAgreedNames, Struct, frozen=True, omit_defaults=True):
@@ -115,7 +59,7 @@ class IndexEntry(WithAgreedNames, Struct, frozen=True, omit_defaults=True):
     kernel_name: str = ""
 
 
-def index_of(sheets: Iterable[SheetFinding]) -> list[IndexEntry]:
+def index_of(sheets: Iterable[Indexed]) -> list[IndexEntry]:
     """Returns an entry for each kernel, the one that takes most of the time first."""
     sheets = list(sheets)
     total_ns = sum(sheet.total_ns or 0.0 for sheet in sheets)
@@ -123,7 +67,7 @@ def index_of(sheets: Iterable[SheetFinding]) -> list[IndexEntry]:
     return sorted(entries, key=lambda one: -(one.total_ns or 0.0))
 
 
-def _entry(sheet: SheetFinding, total_ns: float) -> IndexEntry:
+def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
     first = next(iter(sheet.causes), None)
     return IndexEntry(
         kernel=sheet.kernel,
@@ -139,7 +83,7 @@ def _entry(sheet: SheetFinding, total_ns: float) -> IndexEntry:
 def headline_of_index(
     label: str,
     index: Sequence[IndexEntry],
-    sheets: Sequence[SheetFinding],
+    sheets: Sequence[Indexed],
     *,
     has_counters: bool,
     recordings: int = 1,
@@ -173,7 +117,7 @@ def headline_of_index(
     return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
 
 
-def _why(name: str, entry: IndexEntry, top: SheetFinding) -> str:
+def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
     share = f"{name} takes {entry.share_pct:.0f} % of the time"
     if not top.causes:
         return f"{share}. {top.headline.why}" if top.headline else f"{share}."
@@ -182,6 +126,6 @@ def _why(name: str, entry: IndexEntry, top: SheetFinding) -> str:
     return f"{share}, by {top.causes[0].cause}{where}: {top.causes[0].sentence}{hidden}"
 
 
-def _next(label: str, choice: str, top: SheetFinding) -> str:
+def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
     return f"{try_} `prof show {shlex.quote(label)}{choice}` shows all about it.".lstrip()

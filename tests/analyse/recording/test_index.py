@@ -8,10 +8,10 @@ import re
 import msgspec
 import pytest
 
+from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.analyse.recording.sheets import headline_of_index, index_of
 
 NAMES = {
     "void at::native::(anonymous namespace)::softmax_warp_forward<float, (int)10>(float *, int)": "softmax_warp_forward",
