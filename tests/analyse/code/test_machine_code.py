@@ -202,12 +202,10 @@ def test_a_function_that_ran_more_often_than_there_are_warps_was_called(make_run
 def test_loads_that_may_read_any_memory_are_not_called_no_shared_loads(pair):
     """Code for debuggers reads shared memory through them."""
     sheet = derive_loop_sheet(pair[1], read_counted_code(pair[1]))
-    without = msgspec.structs.replace(
-        sheet, operands=[], opcodes=[one for one in sheet.opcodes if "LDS" not in one.opcode]
-    )
+    others = [one for one in sheet.opcodes if "LDS" not in one.opcode]
     (load,) = [one for one in sheet.opcodes if one.opcode == "LDS.128"]
-    generic = msgspec.structs.replace(
-        without, opcodes=[*without.opcodes, msgspec.structs.replace(load, opcode="LD.E")]
-    )
+    without = msgspec.structs.replace(sheet, operands=[], opcodes=others)
+    generic_load = msgspec.structs.replace(load, opcode="LD.E")
+    generic = msgspec.structs.replace(without, opcodes=[*others, generic_load])
     assert list_changes(without, sheet, "iteration")[0].sentence.startswith("shared loads: none -> ")
     assert list_changes(generic, sheet, "iteration") == []
