@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
+from profiler.analyse.causes.evidence.carried import is_carried, is_chased
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
     find_address_work,
     find_writers,
-    is_carried,
-    is_chased,
     place_of,
     predicates_in,
     predicates_written,
@@ -247,7 +246,9 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
             kept.append(site)
         elif written & (wanted if site in of_data else wanted | taken_in):
             wanted, taken_in = wanted - written, taken_in - written
-            if name == _COMBINING:
+            if ".EX" in site.opcode:  # a test of 64 bits goes on from one of the lower half
+                wanted |= predicates_in(instruction.operands[-1])
+            elif name == _COMBINING:
                 taken_in |= predicates_in(", ".join(instruction.operands[2:]))
             kept.append(site)
         elif written:
