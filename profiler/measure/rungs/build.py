@@ -46,13 +46,16 @@ class BuildRecord(msgspec.Struct, frozen=True):
     arch: str
     command: list[str]
     nvcc_version: str
-    fast_math: bool
     without: list[str]  # optional libraries that were not found
     sources: dict[str, str]  # SHA-256 of each file read, without the toolkit's own headers
     binary_sha256: str
     built: str
     seconds: float
     resources: list[Resources]
+
+    @property
+    def fast_math(self) -> bool:
+        return _FAST_MATH.search(" ".join(self.command)) is not None
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,6 @@ def _make_record(
         arch=arch,
         command=command,
         nvcc_version=toolchain.version,
-        fast_math=_uses_fast_math(command),
         without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
         sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
         binary_sha256=sha256_of(made),
@@ -221,17 +223,11 @@ def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -
 def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, binary: Path) -> bool:
     if record.command != command or record.nvcc_version != toolchain.version:
         return False
-    if record.fast_math != _uses_fast_math(command):
-        return False  # the record is from a prof that knew fewer options for fast math
     files = {**record.sources, str(binary): record.binary_sha256}
     try:
         return all(sha256_of(Path(path)) == recorded for path, recorded in files.items())
     except OSError:
         return False
-
-
-def _uses_fast_math(command: Sequence[str]) -> bool:
-    return _FAST_MATH.search(" ".join(command)) is not None
 
 
 def _files_read(made: Path, dependencies: Path, toolchain: Toolchain) -> list[Path]:
