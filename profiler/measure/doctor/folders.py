@@ -11,7 +11,7 @@ from pathlib import Path
 
 from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
-from profiler.store.fsck import examine_briefly
+from profiler.store.fsck import Fault, is_damage, left_staging
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
 from profiler.store.reports.near import REPORT_SUFFIXES
@@ -68,14 +68,15 @@ def check_stored_runs(root: Location) -> HealthCheck:
     remedy = "`prof fsck` lists what is wrong; `prof fsck --repair` sets it aside."
     if not isinstance(root, Path):
         return check("ok", "not read at a URL: `prof fsck` reads them")
-    faults = []
+    store, unfinished = RunStore(root), list[Fault]()
     with suppress(StoreError):  # the check of the runs folder says so
-        faults = list(examine_briefly(RunStore(root)))
-    if damaged := [fault.name for fault in faults if fault.kind not in ("left", "unread")]:
+        store.open_all(store.ids())
+        unfinished += left_staging(store)
+    if damaged := [name for name, error in store.left_out.items() if is_damage(error)]:
         return check("failed", f"damaged: {first_of(damaged, _MOST_LISTED)}", remedy)
-    if unread := [fault.name for fault in faults if fault.kind == "unread"]:
+    if unread := [*store.left_out, *(one.name for one in unfinished if one.kind == "unread")]:
         return check("failed", f"cannot be read: {first_of(unread, _MOST_LISTED)}", RunUnreadable.remedy)
-    if left := [fault.name for fault in faults]:
+    if left := [one.name for one in unfinished]:
         return check("warn", f"killed processes left {first_of(left, _MOST_LISTED)}", remedy)
     return check("ok", "all of them can be opened")
 

@@ -26,6 +26,25 @@ class FoundRun:
     files: RunFiles
 
 
+def find_in_folder(place: Place, name: str, written: bytes | None = None) -> FoundRun:
+    """Returns the run in a folder of its own; `written` is its manifest, if it was read already."""
+    file = f"{name}/{MANIFEST_FILE}"
+    written = place.read(file) if written is None else written
+    manifest = decode_manifest(written, place.shown(file))
+    return FoundRun(manifest, written, FolderFiles(place, name, manifest.tables))
+
+
+def find_in_pack(pack: Pack, line: bytes) -> FoundRun:
+    """Returns the run that a line of the pack describes."""
+    where = pack.shown(MANIFESTS_FILE)
+    packed = read_line(line, where)
+    written = bytes(packed.manifest)
+    manifest = decode_manifest(written, where)
+    return FoundRun(
+        manifest, written, PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, packed)
+    )
+
+
 class RunIndex:
     """Remembers the packs it has read, since a pack never changes, and looks for new ones with every listing."""
 
@@ -124,14 +143,7 @@ class RunIndex:
             }
 
     def _read(self, name: str) -> FoundRun:
-        where = self._place.shown(f"{name}/{MANIFEST_FILE}")
         pack, known = self._packed.get(name), self._ahead.pop(name, None)
         if pack is None:
-            written = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
-            manifest = decode_manifest(written, where)
-            return FoundRun(manifest, written, FolderFiles(self._place, name, manifest.tables))
-        data = pack.verified_line(name, known or pack.lines([name])[name])
-        line = read_line(data, pack.shown(MANIFESTS_FILE))
-        written = bytes(line.manifest)
-        manifest = decode_manifest(written, where)
-        return FoundRun(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))
+            return find_in_folder(self._place, name, known)
+        return find_in_pack(pack, pack.verified_line(name, known or pack.lines([name])[name]))

@@ -27,7 +27,7 @@ class ColumnSchema:
     doc: str
     unit: str = ""
     nullable: bool = False
-    since: int = 1  # the first schema version with this column; in older tables it reads as zero, or as null
+    since: int = 1  # the first schema version with this column, which is null in older tables
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ LAUNCHES = TableSchema(
     (
         _RUN,
         _LAUNCH,
-        ColumnSchema(
-            "process", "int32", "which of the run's reports holds it, from 0: one process each", since=2
-        ),
+        ColumnSchema("process", "int32", "which of the run's reports holds it, from 0: one process each"),
         ColumnSchema("range", "int32", "range of the report that holds it, from 0"),
         ColumnSchema("workload", "label", "kernel, range, graph, cmdlist, subgrid or unknown"),
         ColumnSchema("function", "label", "kernel name without template and argument lists"),
@@ -241,11 +239,7 @@ def upgraded(table: pa.Table, name: str, some: frozenset[str] | None = None) -> 
     for position, column in enumerate(wanted):
         if version < column.since and column.name not in table.column_names:
             field = schema.field(column.name)
-            data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
-            known = pa.py_buffer(bytes(table.num_rows // 8 + 1)) if column.nullable else None
-            # From a list, Arrow would import pandas.
-            added = pa.Array.from_buffers(field.type, table.num_rows, [known, data])
-            table = table.add_column(position, field, added)
+            table = table.add_column(position, field, pa.nulls(table.num_rows, field.type))
     return table
 
 

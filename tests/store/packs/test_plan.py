@@ -285,18 +285,18 @@ def test_runs_of_an_older_schema_get_a_pack_of_their_own(make_runs):
     store = make_runs(FEW)
     run_id = store.ids()[3]
     folder = store.root / str(run_id)
-    table = pq.read_table(folder / "launches.parquet").drop(["process"])
-    pq.write_table(table.replace_schema_metadata({"schema_version": "1"}), folder / "launches.parquet")
+    table = pq.read_table(folder / "timings.parquet").drop(["best_ns"])
+    pq.write_table(table.replace_schema_metadata({"schema_version": "3"}), folder / "timings.parquet")
     manifest = json.loads((folder / "run.json").read_text())
-    manifest["tables"]["launches"]["sha256"] = hashlib.sha256(
-        (folder / "launches.parquet").read_bytes()
+    manifest["tables"]["timings"]["sha256"] = hashlib.sha256(
+        (folder / "timings.parquet").read_bytes()
     ).hexdigest()
     (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
     before = contents(store.root)
     after = packed(store)
     assert contents(after.root) == before
     assert sorted(len(pack.index.runs) for pack in after.packs) == [1, FEW - 1]
-    assert after.open(run_id).table("launches").num_rows == 1
+    assert "best_ns" in after.open(run_id).table("timings").column_names
 
 
 # Beside others
