@@ -9,7 +9,6 @@ disappears by one rename.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged, RunUnusable
-from profiler.store.locks import try_lock
+from profiler.store.locks import held_if_free
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
@@ -194,10 +193,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
 def alone(folder: Path) -> Iterator[None]:
     """Lets one call at a time on this machine compact these runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = try_lock(folder / _LOCK_FILE)
-    if lock is None:
-        raise CompactBusy(f"{folder}: another prof is compacting these runs")
-    try:
+    with held_if_free(folder / _LOCK_FILE) as is_ours:
+        if not is_ours:
+            raise CompactBusy(f"{folder}: another prof is compacting these runs")
         yield
-    finally:
-        os.close(lock)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable
 from profiler.machine import find_shortage
-from profiler.store.locks import locked, try_lock
+from profiler.store.locks import held_if_free, locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import StoredTable, read_manifest
@@ -252,10 +252,9 @@ def _remove(left: Path) -> None:
 
 def _is_left(owner: Path) -> bool:
     try:
-        lock = try_lock(owner) if owner.exists() else None
-        is_left = lock is not None or not owner.exists()
+        if not owner.exists():
+            return True
+        with held_if_free(owner) as is_free:
+            return is_free or not owner.exists()
     except OSError:  # another user's, who may be at work; or a link
         return False
-    if lock is not None:
-        os.close(lock)
-    return is_left
