@@ -235,7 +235,7 @@ def left_claims(place: Place) -> list[str]:
         return []
     oldest = datetime.now(UTC) - timedelta(seconds=CLAIM_S)
     found = []
-    for file in place.listing(f"{CLAIMS_FOLDER}/"):
+    for file in place.files(f"{CLAIMS_FOLDER}/"):
         with suppress(FileNotFoundError):  # its client has removed it just now
             found += [file] if place.modified(file) < oldest else []
     return found

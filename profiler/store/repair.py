@@ -87,15 +87,15 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
     """Moves a run or a pack out of the way, and returns where it is now."""
     if not isinstance(store.place, ObjectPlace):
         return str(staging.set_aside(name, why))
-    place, files = store.place, store.place.listing(f"{name}/")
+    place, files = store.place, store.place.files(f"{name}/")
     taken = {
-        file.rpartition(f"/{name}/")[0] for file in place.listing(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
+        file.rpartition(f"/{name}/")[0] for file in place.files(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
     }
     aside = next(one for one in damaged_folders() if one not in taken)
     place.put(f"{aside}/{name}.txt", f"{why}\n".encode())
     for file in files:
         place.copy(file, f"{aside}/{file}")
-    if set(place.listing(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
+    if set(place.files(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
         raise StoreNotWritable(f"{place.shown(aside)}: not all files of {name} arrived")
     place.remove([f"{name}/{PACK_FILE if is_pack(name) else MANIFEST_FILE}"])
     place.remove(files)

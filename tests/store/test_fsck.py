@@ -310,7 +310,7 @@ def test_the_claim_of_a_killed_upload_is_set_aside_and_that_of_a_living_one_is_n
 
     assert (fault.kind, fault.name) == ("left", claim)
     assert fault.done == f"set aside as {store.root}/damaged/{claim}"
-    assert store.place.listing("") == [f"damaged/{claim}"]
+    assert list(store.place.files("")) == [f"damaged/{claim}"]
     assert list(examine_store(store, Examined())) == []
 
 
