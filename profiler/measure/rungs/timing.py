@@ -36,23 +36,15 @@ _DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 
 
 @dataclass(frozen=True)
-class TimedRepeat:
-    kernel_ns: float
-    reference_ns: float | None
-    best_ns: float | None = None
-
-
-@dataclass(frozen=True)
 class Timed:
-    repeats: tuple[TimedRepeat, ...]
+    """The repeats and the facts of one process."""
+
+    repeats: tuple[Timing, ...]
     facts: ProcessFacts
 
     def rows(self, process: int) -> list[Timing]:
-        """Returns the repeats as rows of the run's table."""
-        return [
-            Timing(process, repeat, one.kernel_ns, one.reference_ns, one.best_ns)
-            for repeat, one in enumerate(self.repeats)
-        ]
+        """Returns the repeats of the process with this number."""
+        return [msgspec.structs.replace(one, process=process) for one in self.repeats]
 
 
 def time_kernel(job: program.RungJob, timeout_s: float) -> Timed:
@@ -118,7 +110,7 @@ def timed_run(
 
 def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
     """Returns the repeats that a program printed; raises OutputInvalid if there are none, or impossible ones."""
-    repeats: list[TimedRepeat] = []
+    repeats: list[Timing] = []
     summary: dict[str, object] = {}
     for line in program.json_lines(job, finished):
         if line.get("summary") is True:
@@ -132,7 +124,7 @@ def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[Clo
             ]
             if not kernel_ns or impossible:
                 raise program.output_invalid(job, finished, "a duration that is not a positive number")
-            repeats.append(TimedRepeat(kernel_ns, *others))
+            repeats.append(Timing(0, len(repeats), kernel_ns, *others))
     if not repeats:
         raise program.output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({(repeat.reference_ns is None, repeat.best_ns is None) for repeat in repeats}) > 1:
