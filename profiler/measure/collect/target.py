@@ -26,7 +26,7 @@ from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import rung_name, timed_name
 
-_REPORT = "report.ncu-rep"
+REPORT_FILE = "report.ncu-rep"
 _LARGEST_HASHED_BYTES = 1 << 30
 
 
@@ -73,15 +73,6 @@ class Target:
         return self.built is not None and self.built.record is not None
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """ncu's command, the folder that it starts in, and the path of the report to come."""
-
-    words: list[str]
-    folder: Path
-    report: Path
-
-
 def rung_target(job: RungJob, built: Built | None, launches: int, recording: NcuOptions) -> Target:
     """Returns the target for a rung. With ranges, the program's own marks decide what is recorded."""
     kernel = job.kernel
@@ -95,8 +86,10 @@ def rung_target(job: RungJob, built: Built | None, launches: int, recording: Ncu
     return Target(name, selection, required, replace(job, launches=launches), built)
 
 
-def prepare(target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd: Path | None) -> Prepared:
-    """Returns the command that records the target.
+def prepare(
+    target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd: Path | None
+) -> tuple[list[str], Path]:
+    """Returns the command that records the target to REPORT_FILE in `scratch`, and the folder that it starts in.
 
     Copies the program to `scratch` if possible and runs it there, so that its report names no private path.
     """
@@ -104,12 +97,11 @@ def prepare(target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd:
     moved = _moved(job, scratch) if job is not None and cwd is None else None
     if moved is not None:
         program = relative_words(program_command(moved, "profile"), scratch)
-        folder, export = scratch, _REPORT
+        folder, export = scratch, REPORT_FILE
     else:
         program = program_command(job, "profile") if job is not None else list(target.program)
-        folder, export = cwd or target.folder, str(scratch / _REPORT)
-    words = ncu_command(ncu.path, recording, target.selection, export, program)
-    return Prepared(words, folder, scratch / _REPORT)
+        folder, export = cwd or target.folder, str(scratch / REPORT_FILE)
+    return ncu_command(ncu.path, recording, target.selection, export, program), folder
 
 
 def _moved(job: RungJob, scratch: Path) -> RungJob | None:

@@ -13,6 +13,7 @@ from typing import Self
 
 from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
+from profiler.measure.collect.target import REPORT_FILE
 from profiler.measure.devices.device import Device, Order, Recorded
 from profiler.measure.devices.worker_tasks import (
     FilesMissing,
@@ -40,7 +41,6 @@ _LATE_S = 10.0  # time for the other workers to answer, after the first one
 _MOST_AT_A_TIME = 64
 _OCCUPIED_S = 0.2
 _LOOK_S = 0.5
-_REPORT = "report.ncu-rep"
 
 
 @dataclass
@@ -75,7 +75,7 @@ class WorkerDevice:
             "record", order.target.job, order.timeout_s, order, lambda text: at(decode_transcript(text))
         )
         assert isinstance(answer, ReportBytes)
-        report = scratch / _REPORT
+        report = scratch / REPORT_FILE
         report.write_bytes(answer.report)
         return Recorded(report, answer.launches, answer.passes)
 
@@ -142,7 +142,7 @@ class ClusterFleet:
 
     def choose_model(self) -> Device:
         """Chooses the GPU and the ncu that most of the present workers have, and returns one such device."""
-        found = self._first_facts(FIRST_ANSWER_S)
+        found = self._first_facts()
         models = Counter(_model_of(facts) for _, facts in found)
         self._model = max(models, key=models.__getitem__)
         worker, facts = next(one for one in found if _model_of(one[1]) == self._model)
@@ -191,9 +191,9 @@ class ClusterFleet:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
-    def _first_facts(self, timeout_s: float) -> list[tuple[Worker, WorkerFacts]]:
+    def _first_facts(self) -> list[tuple[Worker, WorkerFacts]]:
         """Waits for the first worker that answers, and a little for the others; raises if none can measure."""
-        deadline = monotonic() + timeout_s
+        deadline = monotonic() + FIRST_ANSWER_S
         failed: dict[str, BaseException] = {}
         while True:
             asked = {self._ask(worker): worker for worker in self.workers()}
@@ -210,14 +210,14 @@ class ClusterFleet:
                 if one.done() and (error := one.exception()) is not None
             }
             if monotonic() > deadline or (asked and all(map(_is_unfit, asked))):
-                raise self._no_worker(timeout_s, failed)
+                raise self._no_worker(failed)
         found = [(worker, one.result()) for one, worker in asked.items() if _is_good(one)]
         for worker, facts in found:
             if facts.prof_version != prof_version():
                 raise _wrong_version(worker, facts)
         return found
 
-    def _no_worker(self, timeout_s: float, failed: dict[str, BaseException]) -> ProfError:
+    def _no_worker(self, failed: dict[str, BaseException]) -> ProfError:
         errors = list(failed.values())
         if errors:
             details = [f"    worker {name}: {_first_line(error)}" for name, error in failed.items()]
@@ -230,7 +230,7 @@ class ClusterFleet:
                 f"none of the {others} workers has a GPU to offer",
                 remedy="Start them with `prof worker ADDRESS`, or with `dask worker ADDRESS --nthreads 1 --resources GPU=1`.",
             )
-        return NoWorkerLeft(f"no worker came within {timeout_s:g} s")
+        return NoWorkerLeft(f"no worker came within {FIRST_ANSWER_S:g} s")
 
     def _ask(self, worker: Worker) -> Future[WorkerFacts]:
         if worker not in self._asked:
