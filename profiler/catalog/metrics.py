@@ -59,7 +59,6 @@ class FromOpcodes:
 
     what: Literal["share", "width", "count"]
     opcodes: frozenset[str]
-    source: str = OPCODES
 
 
 @dataclass(frozen=True)
@@ -304,7 +303,7 @@ def find_metric(name: str) -> Metric:
 def derivation(metric: Metric) -> str:
     """Returns the source of a metric that ncu has no name for, as text."""
     if metric.from_opcodes:
-        return f"{metric.from_opcodes.what} of {metric.from_opcodes.source}"
+        return f"{metric.from_opcodes.what} of {OPCODES}"
     return f"{metric.per_useful_byte} and the `bytes` of a ladder" if metric.per_useful_byte else ""
 
 

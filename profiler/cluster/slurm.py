@@ -40,13 +40,12 @@ def start_slurm_workers(
     workers: int,
     *,
     gpus: bool = True,
-    wait_s: float = WAIT_S,
     say: Callable[[str], None] = lambda _: None,
 ) -> WorkerPool:
     """Submits `workers` jobs of one worker each, with `options` as one would type them after sbatch.
 
     With `gpus`, each worker advertises the GPU that its job was given. Returns when the first worker is
-    connected; SlurmFailed when none is within `wait_s`. `say` gets lines for the user, also from another
+    connected; SlurmFailed when none is within an hour. `say` gets lines for the user, also from another
     thread.
     """
     words = _words(options)
@@ -70,7 +69,7 @@ def start_slurm_workers(
     queue = _Queue(cluster, submitter, workers, say)
     try:
         cluster.scale(jobs=workers)
-        queue.wait_for_one(wait_s)
+        queue.wait_for_one()
         pool = WorkerPool(client_of(cluster, set_as_default=False), queue.close, queue.coming)
     except BaseException:
         queue.close()
@@ -93,8 +92,8 @@ class _Queue:
     _ended: Event = field(default_factory=Event)
     _thread: Thread | None = None
 
-    def wait_for_one(self, timeout_s: float) -> None:
-        deadline = time.monotonic() + timeout_s
+    def wait_for_one(self) -> None:
+        deadline = time.monotonic() + WAIT_S
         pause_s = _FIRST_POLL_S
         while not self._has_worker():
             if len(self.submitter.jobs) == self.workers:  # all are submitted
@@ -105,7 +104,7 @@ class _Queue:
                     self._say_how_many_wait(states)
             if time.monotonic() > deadline:
                 raise SlurmFailed(
-                    f"Slurm started no job within {timeout_s:g} s{self._last_said and ': '}{self._last_said}",
+                    f"Slurm started no job within {WAIT_S:g} s{self._last_said and ': '}{self._last_said}",
                     remedy="See `squeue --me` and `sinfo`: ask for less, or for another partition.",
                 )
             time.sleep(pause_s)
