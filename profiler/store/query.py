@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -28,7 +29,8 @@ from pyarrow.fs import LocalFileSystem
 from profiler.catalog.metrics import BY_NAME
 from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.machine import require_memory
-from profiler.store.runs.files import FolderFiles, read_ahead
+from profiler.store.packs.layout import PackedFiles
+from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
@@ -240,17 +242,11 @@ def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Datas
         part if isinstance(part, pa.Table) else format.make_fragment(str(part[0]), files, row_groups=part[1])
         for part in parts
     ]
-    if not any(isinstance(one, pa.Table) for one in held):
-        return ds.FileSystemDataset(held, schema, format, files)
-    return ds.UnionDataset(
-        schema,
-        [
-            ds.dataset(one)
-            if isinstance(one, pa.Table)
-            else ds.FileSystemDataset([one], schema, format, files)
-            for one in held
-        ],
-    )
+    children = [
+        ds.dataset(list(some)) if are_tables else ds.FileSystemDataset(list(some), schema, format, files)
+        for are_tables, some in groupby(held, lambda one: isinstance(one, pa.Table))
+    ]
+    return ds.UnionDataset(schema, children)
 
 
 def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
@@ -261,7 +257,7 @@ def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
     opened: dict[Path, _Opened] = {}  # the last file, which many runs share in a pack
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
-        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, FolderFiles)], name)
+        read_ahead([run.files for run in some if run.is_far and not isinstance(run.files, PackedFiles)], name)
         for run in some:
             try:
                 yield _part(run, name, opened)
@@ -274,7 +270,7 @@ def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
     try:
         path, groups = run.parquet(name)
     except RunUnusable:
-        if isinstance(run.files, FolderFiles):
+        if not isinstance(run.files, PackedFiles):
             raise
         return run.table(name)
     where, rows = run.files.shown_table(name), run.manifest.tables[name].rows

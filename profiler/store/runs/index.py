@@ -10,7 +10,7 @@ from pathlib import Path
 from profiler.errors import IdTaken, RunDamaged, RunUnusable
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place, reading_from, unreadable
-from profiler.store.runs.files import FolderFiles, RunFiles
+from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 
@@ -31,7 +31,7 @@ def find_in_folder(place: Place, name: str, written: bytes | None = None) -> Fou
     file = f"{name}/{MANIFEST_FILE}"
     written = place.read(file) if written is None else written
     manifest = decode_manifest(written, place.shown(file))
-    return FoundRun(manifest, written, FolderFiles(place, name, manifest.tables))
+    return FoundRun(manifest, written, RunFiles(place, name, manifest.tables))
 
 
 def find_in_pack(pack: Pack, line: bytes) -> FoundRun:
