@@ -216,18 +216,15 @@ def _make_record(
 
 
 def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord | None:
-    known, command = read_record(binary), build_command(kernel, arch, toolchain, binary)
-    return known if known and _is_fresh(known, command, toolchain, binary) else None
-
-
-def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, binary: Path) -> bool:
-    if record.command != command or record.nvcc_version != toolchain.version:
-        return False
-    files = {**record.sources, str(binary): record.binary_sha256}
-    try:
-        return all(sha256_of(Path(path)) == recorded for path, recorded in files.items())
-    except OSError:
-        return False
+    """Returns the record of a binary that is as it would be built now."""
+    known, asked = read_record(binary), (build_command(kernel, arch, toolchain, binary), toolchain.version)
+    if known is None or (known.command, known.nvcc_version) != asked:
+        return None
+    files = {**known.sources, str(binary): known.binary_sha256}
+    with suppress(OSError):
+        if all(sha256_of(Path(path)) == recorded for path, recorded in files.items()):
+            return known
+    return None
 
 
 def _files_read(made: Path, dependencies: Path, toolchain: Toolchain) -> list[Path]:
