@@ -26,8 +26,7 @@ from profiler.store.remote.files import (
     public_url,
     remote_errors,
 )
-from profiler.store.remote.listing import is_web, list_files
-from profiler.store.remote.pages import is_s3
+from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64

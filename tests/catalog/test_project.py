@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.catalog.thresholds import DEFAULT_SLOWER_PCT, find_thresholds
+from profiler.catalog.project import DEFAULT_SLOWER_PCT, find_thresholds
 from profiler.errors import ThresholdsInvalid
 
 
