@@ -64,8 +64,9 @@ def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:
         metric = BY_NAME.get(name)
         if metric is None:
             _invalid(path, f"'{name}' is not a metric of the catalogue{nearest_hint(name, list(BY_NAME))}")
+        usual = "rise_pct" if metric.better is None else "worse_pct"
         if not isinstance(ways, dict) or not ways:
-            _invalid(path, f"{name}: say how far it may go: {name}.{_usual(metric)} = {DEFAULT_SLOWER_PCT:g}")
+            _invalid(path, f"{name}: say how far it may go: {name}.{usual} = {DEFAULT_SLOWER_PCT:g}")
         for way, limit in ways.items():
             if way not in _WAYS:
                 _invalid(path, f"unknown key '{name}.{way}'{nearest_hint(way, _WAYS)}")
@@ -75,17 +76,8 @@ def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:
                 )
             if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit < math.inf:
                 _invalid(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
-            yield Threshold(metric, _way(way, metric), float(limit))
-
-
-def _usual(metric: Metric) -> str:
-    return "rise_pct" if metric.better is None else "worse_pct"
-
-
-def _way(way: str, metric: Metric) -> Literal["rise", "fall"]:
-    if way == "worse_pct":
-        return "rise" if metric.better == "lower" else "fall"
-    return "rise" if way == "rise_pct" else "fall"
+            rises = metric.better == "lower" if way == "worse_pct" else way == "rise_pct"
+            yield Threshold(metric, "rise" if rises else "fall", float(limit))
 
 
 def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:

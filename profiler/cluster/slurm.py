@@ -164,7 +164,7 @@ class _Queue:
         if not all(_is_over(job, states) for job in jobs):
             return
         job = next(job for job in jobs if job.refusal is None)
-        path = log_of(job.number)
+        path = Path(_facts_of(job.number).get("StdErr", default_log(job.number)))
         all_of_them = f"all {len(jobs)} jobs ended; " if len(jobs) > 1 else ""
         raise SlurmFailed(
             f"no worker came: {all_of_them}{ending_of(job.number).text}",
@@ -280,10 +280,6 @@ def ending_of(number: str) -> JobEnding:
         how = f" with exit code {code}"
     said = _SAID.get(state, f"ended{how}")
     return JobEnding(state == "CANCELLED", f"job {number} {said}")
-
-
-def log_of(number: str) -> Path:
-    return Path(_facts_of(number).get("StdErr", default_log(number)))
 
 
 def _facts_of(number: str) -> dict[str, str]:

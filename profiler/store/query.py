@@ -327,18 +327,15 @@ def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
     rows = [
         {name: getattr(manifest, name, None) for name in _MANIFEST_SCHEMA.names}
         | {
-            "workload": _workload_text(manifest),
+            "workload": None
+            if manifest.workload is None
+            else " ".join(f"{name}={size}" for name, size in manifest.workload.items()),
             "gpu": ", ".join(manifest.gpus),
             "report_sha256": manifest.sha256 if manifest.reports else None,
         }
         for manifest in manifests
     ]
     return pa.Table.from_pylist(rows, schema=_MANIFEST_SCHEMA)
-
-
-def _workload_text(manifest: Manifest) -> str | None:
-    workload = manifest.workload
-    return None if workload is None else " ".join(f"{name}={size}" for name, size in workload.items())
 
 
 _MANIFEST_SCHEMA = pa.schema(

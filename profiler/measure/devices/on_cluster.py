@@ -220,7 +220,10 @@ class ClusterFleet:
     def _no_worker(self, failed: dict[str, BaseException]) -> ProfError:
         errors = list(failed.values())
         if errors:
-            details = [f"    worker {name}: {_first_line(error)}" for name, error in failed.items()]
+            details = [
+                f"    worker {name}: {error.message if isinstance(error, ProfError) else error}"
+                for name, error in failed.items()
+            ]
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
                 return errors[0].changed("no worker can measure", details)
             return NoWorkerLeft("no worker can measure", details=details)
@@ -258,10 +261,6 @@ def _is_good(asked: Future[WorkerFacts]) -> bool:
 def _is_unfit(asked: Future[WorkerFacts]) -> bool:
     """Returns whether the worker answered that it cannot measure. One that is lost may come back."""
     return asked.done() and not isinstance(asked.exception(), WorkerLost)
-
-
-def _first_line(error: BaseException) -> str:
-    return error.message if isinstance(error, ProfError) else str(error)
 
 
 def _wrong_version(worker: Worker, facts: WorkerFacts) -> WorkerUnlike:

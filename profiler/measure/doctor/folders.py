@@ -86,7 +86,8 @@ def check_unfinished(root: Path) -> HealthCheck:
     folders = _entries(root / UNFINISHED_FOLDER)
     if not folders:
         return HealthCheck("unfinished", "storing", "ok", "no interrupted collection")
-    found = [f"{_planned_name(folder)} ({size(_bytes_below(folder))})" for folder in folders]
+    plans = ((folder, read_plan(folder)) for folder in folders)
+    found = [f"{plan.name if plan else folder.name} ({size(_bytes_below(folder))})" for folder, plan in plans]
     return HealthCheck(
         "unfinished", "storing", "warn", f"not complete: {first_of(found, _MOST_LISTED)}",
         "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
@@ -168,11 +169,6 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
             name, ability, "warn", f"{what}, only {size(free)} free", f"Free some space. {remedy}"
         )
     return HealthCheck(name, ability, "ok", f"{what}, {size(free)} free")
-
-
-def _planned_name(folder: Path) -> str:
-    plan = read_plan(folder)
-    return plan.name if plan else folder.name
 
 
 def _entries(folder: Path) -> list[Path]:
