@@ -277,7 +277,7 @@ class _Ingestion:
             assert read.extracted is not None
             if isinstance(read.extracted, AlreadyStored):
                 return self._committer.known(report, request, read.extracted.sha256)
-            folder = self._committer.folder()
+            folder = self._committer.staging.folder()
             write_files(read.files or {}, folder)
             return self._committer.commit(report, replace(request, folder=folder), read.extracted)
         except (DiskFull, StoreNotWritable):

@@ -50,15 +50,14 @@ class Staging:
                     _remove(left)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = try_lock(self._own / _OWNER_FILE)
-        self._count = 0
+        self._folders = count(1)
         self._index = RunIndex(FolderPlace(root))
         self._names: dict[str, list[str]] = {}  # of the runs, by the hash in their ids
         self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
-        """Returns the path of a new folder for one run; whoever fills it creates it."""
-        self._count += 1
-        return self._own / str(self._count)
+        """Returns the path of a new folder for one run; whoever fills it creates it. Several threads may ask."""
+        return self._own / str(next(self._folders))
 
     def discard(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
