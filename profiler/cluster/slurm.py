@@ -56,8 +56,9 @@ def start_slurm_workers(
     client_of = prepare_dask()
     try:
         with _keeping_interrupt():
-            from profiler.cluster.slurm_jobs import Submitter, sbatch_command, start_cluster
-        submitter = Submitter(sbatch_command(words, default_log("%j")))
+            from profiler.cluster.slurm_jobs import Submitter, start_cluster
+        # The user's options come last, so they decide.
+        submitter = Submitter(["sbatch", "--parsable", "--output", str(default_log("%j")), *words])
         cluster = start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
     except ImportError as error:
         raise ClusterNotInstalled(f"what Slurm needs is not installed: {error}") from None
@@ -134,7 +135,7 @@ class _Queue:
     def _cancel_rest(self, numbers: Sequence[str]) -> None:
         states = read_states() if numbers else {}
         left = [number for number in numbers if states is None or number in states]
-        if left and not cancel(left):
+        if left and _ask("scancel", *left) is None:
             self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
 
     def _run(self) -> None:
@@ -295,10 +296,6 @@ def _ask(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
-
-
-def cancel(numbers: list[str]) -> bool:
-    return _ask("scancel", *numbers) is not None
 
 
 def default_log(number: str) -> Path:
