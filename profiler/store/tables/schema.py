@@ -85,9 +85,7 @@ METRICS = TableSchema(
         ColumnSchema("value", "float64", "null where the report has none or NaN: never zero", "", True),
         ColumnSchema("text", "label", "the value of a textual metric", nullable=True),
         ColumnSchema("unit", "label", "as the report states it; empty for a plain number"),
-        ColumnSchema(
-            "kind", "label", "how the report stores it: float, double, uint32, uint64, string, none"
-        ),
+        ColumnSchema("kind", "label", "how the report has it: float, double, uint32, uint64, string, none"),
         ColumnSchema("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
     ),
 )
@@ -103,10 +101,7 @@ INSTANCES = TableSchema(
         ColumnSchema("id_kind", "label", "what the id is: name, offset, address, time_ns, number or none"),
         ColumnSchema("id_name", "label", "the id where it is a name, for example an opcode", nullable=True),
         ColumnSchema(
-            "id_number",
-            "uint64",
-            "the id where it is a number; for `offset`: bytes from the start of the function",
-            nullable=True,
+            "id_number", "uint64", "the id if it is a number; for `offset`: bytes into the function", "", True
         ),
         ColumnSchema("function_index", "int16", "for `offset`: which function of the launch", "", True),
         ColumnSchema("value", "float64", "null where the report has none or NaN", nullable=True),
@@ -165,14 +160,7 @@ TIMINGS = TableSchema(
         ColumnSchema("repeat", "int32", "position within the process, from 0"),
         ColumnSchema("kernel_ns", "float64", "duration of the kernel", "ns"),
         ColumnSchema("reference_ns", "float64", "duration of the reference kernel beside it", "ns", True),
-        ColumnSchema(
-            "best_ns",
-            "float64",
-            "duration of the reference's fastest algorithm beside it",
-            "ns",
-            True,
-            since=4,
-        ),
+        ColumnSchema("best_ns", "float64", "duration of the reference's fastest algorithm", "ns", True, 4),
     ),
 )
 
