@@ -101,7 +101,7 @@ INSTANCES = TableSchema(
         ColumnSchema("id_kind", "label", "what the id is: name, offset, address, time_ns, number or none"),
         ColumnSchema("id_name", "label", "the id where it is a name, for example an opcode", nullable=True),
         ColumnSchema(
-            "id_number", "uint64", "the id if it is a number; for `offset`: bytes into the function", "", True
+            "id_number", "uint64", "the id if a number; for `offset`: bytes into the function", "", True
         ),
         ColumnSchema("function_index", "int16", "for `offset`: which function of the launch", "", True),
         ColumnSchema("value", "float64", "null where the report has none or NaN", nullable=True),
