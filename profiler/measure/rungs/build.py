@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -41,15 +40,12 @@ BuildStatus = Literal["built", "unchanged", "unavailable", "failed"]
 
 @decodable
 class BuildRecord(msgspec.Struct, frozen=True):
-    kernel: int
-    name: str
     arch: str
     command: list[str]
     nvcc_version: str
     without: list[str]  # optional libraries that were not found
     sources: dict[str, str]  # SHA-256 of each file read, without the toolkit's own headers
     binary_sha256: str
-    built: str
     seconds: float
     resources: list[Resources]
 
@@ -201,15 +197,12 @@ def _make_record(
 ) -> BuildRecord:
     sources = [kernel.source, *_files_read(made, _dependencies_path(made), toolchain)]
     return BuildRecord(
-        kernel=kernel.number,
-        name=kernel.name,
         arch=arch,
         command=command,
         nvcc_version=toolchain.version,
         without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
         sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
         binary_sha256=sha256_of(made),
-        built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         seconds=round(finished.seconds, 2),
         resources=parse_resources(finished.stderr),
     )

@@ -38,7 +38,7 @@ def kernel(**changes: object) -> Kernel:
 
 def candidate(*resources: Resources, error: Exception | None = None) -> BuiltPoint:
     settings = {"TILE": 2, "UNROLL": 4}
-    record = BuildRecord(7, "tile", "sm_90", [], "13.0.88", [], {}, "0" * 64, "", 1.0, list(resources))
+    record = BuildRecord("sm_90", [], "13.0.88", [], {}, "0" * 64, 1.0, list(resources))
     built = Built(kernel(), "failed" if error else "built", Path("tile"), None if error else record, error)  # type: ignore[arg-type]
     return BuiltPoint(5, settings, variant(kernel(), settings), built)
 
