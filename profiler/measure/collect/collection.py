@@ -35,7 +35,7 @@ from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.rungs.timing import timed_run, with_facts
-from profiler.measure.tools.ncu import Ncu, NcuOptions
+from profiler.measure.tools.ncu import NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
@@ -68,14 +68,6 @@ class CollectPlan:
     force: bool = False
     resume: bool = False  # trust that programs which prof did not compile are unchanged
     keep: bool = False  # go on with what this very call kept, whatever `force` and `resume` say
-
-    @property
-    def gpu(self) -> Gpu:
-        return self.device.gpu
-
-    @property
-    def ncu(self) -> Ncu:
-        return self.device.ncu
 
 
 @dataclass(frozen=True)
@@ -131,7 +123,13 @@ class Collection:
         self.provenance = _find_provenance(plan, target, self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
         self.key = collection_key(
-            target, plan.recording, self.provenance, plan.gpu.name, plan.ncu, plan.processes, timed
+            target,
+            plan.recording,
+            self.provenance,
+            plan.device.gpu.name,
+            plan.device.ncu,
+            plan.processes,
+            timed,
         )
 
     @property
@@ -161,7 +159,7 @@ class Collection:
         """Takes the seed of the kept results, or discards them and begins anew."""
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
+        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.device.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
@@ -265,7 +263,7 @@ class Collection:
             extracted = outcome(future, request.report)
         except (MetricsMissing, ReportDamaged) as error:
             self.pending.discard()  # the next call would fail with these reports too
-            command = typed_command(self.target, self.plan.ncu, self.plan.recording)
+            command = typed_command(self.target, self.plan.device.ncu, self.plan.recording)
             raise error.changed(details=[*error.details, *command_details(command)]) from None
         assert isinstance(extracted, Manifest)  # the request names no hash that is stored already
         staging.commit(request.folder, extracted.run_id)
@@ -288,7 +286,7 @@ class Collection:
         job = self.target.job
         assert job is not None  # only a ladder can declare that a kernel is not profiled
         job, origin = self._timing_job(job), self._measured()
-        return timed_run(job, self.plan.gpu, self.began, origin, self.timings, self.key)
+        return timed_run(job, self.plan.device.gpu, self.began, origin, self.timings, self.key)
 
 
 @dataclass
@@ -327,9 +325,9 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
 def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
     job = target.rung
     if job is None:
-        return find_program_provenance(target, plan.gpu, plan.cwd or Path.cwd(), store)
-    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.gpu.arch))
-    return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)
+        return find_program_provenance(target, plan.device.gpu, plan.cwd or Path.cwd(), store)
+    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.device.gpu.arch))
+    return derive_provenance(job.ladder, job.kernel, target.built, plan.device.gpu, commit)
 
 
 def find_program_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> Provenance:

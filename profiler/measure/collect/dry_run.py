@@ -25,10 +25,12 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
     jobs = [target.job for target in targets if target.job is not None]
     compiled = [(job.kernel, job.binary) for job in jobs if job.binary is not None]
     toolchain = _toolchain() if compiled else None
-    for line in _missing_tools(plan.ncu, plan.gpu, toolchain):
+    for line in _missing_tools(plan.device.ncu, plan.device.gpu, toolchain):
         yield f"# {line}"
     if toolchain is not None:
-        builds = [build_command(kernel, plan.gpu.arch, toolchain, binary) for kernel, binary in compiled]
+        builds = [
+            build_command(kernel, plan.device.gpu.arch, toolchain, binary) for kernel, binary in compiled
+        ]
         yield from dict.fromkeys(map(shown, builds))
     for target in targets:
         if not target.is_profiled:
@@ -44,7 +46,7 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
 def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
     job = target.job
     if job is None or step.what == "profile":
-        return typed_command(target, plan.ncu, plan.recording)
+        return typed_command(target, plan.device.ncu, plan.recording)
     if step.what == "verify":
         return program_command(job, "check")
     return program_command(replace(job, repeats=plan.repeats, warmup=plan.warmup), "time")

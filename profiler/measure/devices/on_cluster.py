@@ -130,6 +130,7 @@ class ClusterFleet:
 
     def __init__(self, pool: WorkerPool, note: Callable[[str], None]) -> None:
         self._pool = pool
+        self.coming = pool.coming
         self.note = note
         self._asked: dict[Worker, Future[WorkerFacts]] = {}
         self._asking = ThreadPoolExecutor(_MOST_AT_A_TIME, thread_name_prefix="ask")
@@ -173,10 +174,6 @@ class ClusterFleet:
             return None
         device = self._devices[worker] = WorkerDevice(self._pool, worker, facts)
         return device
-
-    def coming(self) -> bool:
-        """Returns whether more workers are on their way, however long that takes."""
-        return self._pool.coming()
 
     def interrupt(self) -> None:
         """Ends what the devices are doing; the threads that wait for them go on."""

@@ -130,7 +130,7 @@ def fleet(collecting):
     """`fleet(2, w0=dies)`: two GPUs of this host; worker w0 dies when `dies` returns true."""
 
     def make(gpus: int, **dies: Callable[[Target], bool]) -> HostFleet:
-        ncu = collecting.plan.ncu
+        ncu = collecting.plan.device.ncu
         devices = {f"w{number}": FailingDevice(device_for_gpu(GPUS[number], ncu)) for number in range(gpus)}
         for name, when in dies.items():
             devices[name].dies = when
