@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -41,13 +41,15 @@ from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
 from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
-from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
 from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
+
+if TYPE_CHECKING:
+    from profiler.store.reports.sandbox import Extracted, Sandbox
 
 # Errors that every other kernel would meet too.
 FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
@@ -62,6 +64,7 @@ class CollectPlan:
     processes: int = 3
     repeats: int = 20  # timed repeats in each process; 0: no timing
     warmup: int = 5
+    seed: int | None = None  # the user's; None: a random one
     verify: bool = True
     timeout_s: float = 600.0
     cwd: Path | None = None
@@ -159,7 +162,8 @@ class Collection:
         """Takes the seed of the kept results, or discards them and begins anew."""
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.device.gpu.uuid))
+        seed = fresh_seed() if self.plan.seed is None else self.plan.seed
+        plan = self.pending.plan(CollectionPlan(self.run_name, seed, self.plan.device.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
@@ -257,6 +261,8 @@ class Collection:
             run_id = stage_timings(staging, self._timed_run())
             self.pending.discard()
             return run_id
+        from profiler.store.reports.sandbox import outcome  # which takes long to import
+
         assert self.extracting is not None
         request, future = self.extracting
         try:

@@ -77,13 +77,21 @@ def rung_target(job: RungJob, built: Built | None, launches: int, recording: Ncu
     """Returns the target for a rung. With ranges, the program's own marks decide what is recorded."""
     kernel = job.kernel
     if not kernel.is_profiled:
-        return Target(timed_name(job.ladder.name, kernel.number), Selection(), None, job, built)
+        return timed_target(job, built)
     if recording.of_ranges:
         selection, required = Selection(), 1
     else:
         selection, required = Selection(kernel.regex, kernel.skip, launches, kernel.has_window), launches
     name = rung_name(job.ladder.name, kernel.number)
     return Target(name, selection, required, replace(job, launches=launches), built)
+
+
+def timed_target(job: RungJob, built: Built | None) -> Target:
+    """Returns the target for a rung that is timed and not profiled."""
+    name = timed_name(job.ladder.name, job.kernel.number)
+    binary = built.binary if built is not None else job.binary
+    job = replace(job, kernel=replace(job.kernel, is_profiled=False), binary=binary)
+    return Target(name, Selection(), None, job, built)
 
 
 def prepare(
