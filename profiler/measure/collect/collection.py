@@ -32,9 +32,9 @@ from profiler.errors import (
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
 from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
-from profiler.measure.rungs.program import RungJob, fresh_seed
+from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
-from profiler.measure.rungs.timing import timed_run, with_facts
+from profiler.measure.rungs.timing import with_facts
 from profiler.measure.tools.ncu import NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
@@ -291,8 +291,19 @@ class Collection:
     def _timed_run(self) -> TimedRun:
         job = self.target.job
         assert job is not None  # only a ladder can declare that a kernel is not profiled
-        job, origin = self._timing_job(job), self._measured()
-        return timed_run(job, self.plan.device.gpu, self.began, origin, self.timings, self.key)
+        folder = job.ladder.folder.resolve()
+        return TimedRun(
+            ladder=job.ladder.name,
+            kernel=job.kernel.number,
+            workload=job.values,
+            recorded=self.began,
+            gpu=self.plan.device.gpu.name,
+            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
+            provenance=self._measured(),
+            timings=self.timings,
+            collection=self.key,
+            function="" if job.ladder.name else job.kernel.name,
+        )
 
 
 @dataclass

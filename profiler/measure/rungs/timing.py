@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from statistics import median
 from typing import Any
 
@@ -20,11 +19,9 @@ import msgspec
 
 from profiler.measure.rungs import program
 from profiler.measure.tools.clocks import sampled_clocks
-from profiler.measure.tools.process import Finished, shown
-from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.process import Finished
 from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
-from profiler.store.runs.timed_run import TimedRun
 
 _DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 
@@ -75,30 +72,6 @@ def _summarised(samples: Sequence[ClockSample]) -> Clocks | None:
     clocks, power = [one.sm_mhz for one in samples], [one.power_w for one in samples]
     return Clocks(
         len(samples), *(Spread(min(values), median(values), max(values)) for values in (clocks, power))
-    )
-
-
-def timed_run(
-    job: program.RungJob,
-    gpu: Gpu,
-    recorded: datetime,
-    provenance: Provenance,
-    timings: Sequence[Timing],
-    collection: str | None = None,
-) -> TimedRun:
-    """Returns the run of a rung that was timed and not profiled."""
-    command = program.program_command(job, "time", relative_to=job.ladder.folder.resolve())
-    return TimedRun(
-        ladder=job.ladder.name,
-        kernel=job.kernel.number,
-        workload=job.values,
-        recorded=recorded,
-        gpu=gpu.name,
-        command_line=shown(command),
-        provenance=provenance,
-        timings=tuple(timings),
-        collection=collection,
-        function="" if job.ladder.name else job.kernel.name,
     )
 
 
