@@ -15,7 +15,6 @@ from threading import Thread
 
 import pytest
 
-from profiler.measure.devices.assign import Patience
 from profiler.store.runs.run_store import RunStore
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -43,7 +42,7 @@ def collect(farm: Farm, prof_here, reader_without_code, monkeypatch, tmp_path: P
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, runs: Path = tmp_path / "runs"):
@@ -88,7 +87,7 @@ def prof_on(farm: Farm, hosts, cluster, prof_here, reader_without_code, monkeypa
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object):
