@@ -134,5 +134,5 @@ def _nanny(address: str, tls: Tls, name: str, environment: Mapping[str, str], ho
         host=host,
         config={"distributed.worker.daemon": False, "distributed.worker.profile.enabled": False},
         death_timeout=START_S,
-        **nanny_options(environment, tls.security(), gpus=True),
+        **nanny_options(environment, tls.security()),
     )

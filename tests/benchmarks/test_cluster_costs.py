@@ -50,7 +50,8 @@ def many(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Report
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
     """Two workers, both of which have read before."""
-    with start_local_workers([{"PYTHONPATH": str(Path(work.__file__).parent)}] * 2, gpus=False) as made:
+    environment = {"PYTHONPATH": str(Path(work.__file__).parent)}
+    with start_local_workers({"first": environment, "second": environment}) as made:
         yield made
 
 

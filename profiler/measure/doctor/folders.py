@@ -23,7 +23,7 @@ from profiler.text import counted, first_of, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
 _NEWEST_RUNS = 200
-_SEARCHED_BYTES = 8 << 20  # takes well under a second
+SEARCHED_BYTES = 8 << 20  # takes well under a second
 _MOST_LISTED = 3
 _NOT_THERE_YET = (
     "The first recording creates it. If runs should be there, check --runs, or PROF_RUNS if that is set."
@@ -95,10 +95,10 @@ def check_unfinished(root: Path) -> HealthCheck:
     )  # fmt: skip
 
 
-def check_private_paths(root: Path, most_bytes: int = _SEARCHED_BYTES) -> HealthCheck:
-    """Searches the newest reports for home directories, in at most `most_bytes` of compressed reports."""
+def check_private_paths(root: Path) -> HealthCheck:
+    """Searches the newest reports for home directories, in a few megabytes of compressed reports."""
     reports = _named_reports(root)
-    searched, left = 0, most_bytes
+    searched, left = 0, SEARCHED_BYTES
     homes: set[str] = set()
     private: list[str] = []
     for report, name in reports:
