@@ -157,7 +157,7 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         for table in TABLES.values()
         for column in table.columns
     ]
-    rows += (("runs", name, "", _MEANINGS[name]) for name in _MANIFEST_SCHEMA.names)
+    rows += (("runs", name, "", meaning) for name, (_, meaning) in _RUNS.items())
     return ("table", "column", "unit", "meaning"), rows
 
 
@@ -325,7 +325,7 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
     rows = [
-        {name: getattr(manifest, name, None) for name in _MANIFEST_SCHEMA.names}
+        {name: getattr(manifest, name, None) for name in _RUNS}
         | {
             "workload": None
             if manifest.workload is None
@@ -335,29 +335,21 @@ def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
         }
         for manifest in manifests
     ]
-    return pa.Table.from_pylist(rows, schema=_MANIFEST_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, kind) for name, (kind, _) in _RUNS.items()]))
 
 
-_MANIFEST_SCHEMA = pa.schema(
-    {
-        **dict.fromkeys(("run_id", "name", "ladder"), pa.string()),
-        "kernel": pa.int64(),
-        **dict.fromkeys(("workload", "origin", "recorded"), pa.string()),
-        "launches": pa.int64(),
-        **dict.fromkeys(("gpu", "ncu_version", "clock_control", "report_sha256"), pa.string()),
-    }
-)
-_MEANINGS = {
-    "run_id": "the run's time, name and start of its hash",
-    "name": "the name under which the run is stored: that of the report, or of the rung",
-    "ladder": "the ladder that the run is a rung of; null for any other program",
-    "kernel": "the rung's number: the name of a kernel stands in launches",
-    "workload": "the size of the problem, such as m=4096 n=4096; null where it is not recorded",
-    "origin": "how the run came here: ingested, collected or timed",
-    "recorded": "when the report was made, in UTC",
-    "launches": "how many launches it holds",
-    "gpu": "the names of its GPUs",
-    "ncu_version": "the version of Nsight Compute that recorded it",
-    "clock_control": "whether ncu fixed the clocks: none or base",
-    "report_sha256": "of the report; null for a run of times alone",
+# The columns of the table `runs`, with their meaning.
+_RUNS: dict[str, tuple[pa.DataType, str]] = {
+    "run_id": (pa.string(), "the run's time, name and start of its hash"),
+    "name": (pa.string(), "the name under which the run is stored: that of the report, or of the rung"),
+    "ladder": (pa.string(), "the ladder that the run is a rung of; null for any other program"),
+    "kernel": (pa.int64(), "the rung's number: the name of a kernel stands in launches"),
+    "workload": (pa.string(), "the problem's size, such as m=4096 n=4096; null where it is not recorded"),
+    "origin": (pa.string(), "how the run came here: ingested, collected or timed"),
+    "recorded": (pa.string(), "when the report was made, in UTC"),
+    "launches": (pa.int64(), "how many launches it holds"),
+    "gpu": (pa.string(), "the names of its GPUs"),
+    "ncu_version": (pa.string(), "the version of Nsight Compute that recorded it"),
+    "clock_control": (pa.string(), "whether ncu fixed the clocks: none or base"),
+    "report_sha256": (pa.string(), "of the report; null for a run of times alone"),
 }
