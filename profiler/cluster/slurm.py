@@ -197,9 +197,9 @@ class _Queue:
         waiting = [
             states[job.number]
             for job in list(self.submitter.jobs.values())
-            if job.number in states and states[job.number].state == "PENDING"
+            if job.number in states and states[job.number][0] == "PENDING"
         ]
-        reasons = sorted({one.reason for one in waiting} - {"None"})
+        reasons = sorted({reason for _, reason in waiting} - {"None"})
         said = ""
         if reasons:
             said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({', '.join(reasons)})"
@@ -246,10 +246,7 @@ _SAID = {
 _OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
 
 
-@dataclass(frozen=True)
-class JobState:
-    state: str
-    reason: str
+JobState = tuple[str, str]  # PENDING, for example, and why
 
 
 @dataclass(frozen=True)
@@ -267,7 +264,7 @@ def read_states() -> dict[str, JobState] | None:
     for line in answer.splitlines():
         number, state, reason = (*line.split(None, 2), "", "")[:3]
         if state not in _OVER:
-            found[number] = JobState(state, reason)
+            found[number] = state, reason
     return found
 
 
