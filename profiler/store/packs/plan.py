@@ -22,7 +22,7 @@ from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.runs.commit import Staging, writing_to
 from profiler.store.runs.files import read_ahead
-from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
+from profiler.store.runs.index import find_in_folder
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId, id_time
 from profiler.store.runs.run_store import RunStore
@@ -165,11 +165,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
         try:
             kept = store.open(visible[run_id.time, run_id.hash])
             kept.verify()
-            file = f"{name}/{MANIFEST_FILE}"
-            if (
-                decode_manifest(store.place.read(file), store.place.shown(file)).sha256
-                == kept.manifest.sha256
-            ):
+            if find_in_folder(store.place, name).manifest.sha256 == kept.manifest.sha256:
                 safe.append(name)
             else:
                 done.damaged.append(RunDamaged(f"{store.place.shown(name)}: another run has the same id"))
