@@ -32,15 +32,9 @@ class Tls:
     def security(self) -> Security:
         from distributed.security import Security
 
-        given = {
-            "tls_ca_file": self.ca,
-            "tls_client_cert": self.cert,
-            "tls_client_key": self.key,
-            "tls_scheduler_cert": self.cert,
-            "tls_scheduler_key": self.key,
-            "tls_worker_cert": self.cert,
-            "tls_worker_key": self.key,
-        }
+        given = {"tls_ca_file": self.ca}
+        for role in ("client", "scheduler", "worker"):
+            given |= {f"tls_{role}_cert": self.cert, f"tls_{role}_key": self.key}
         words: dict[str, Any] = {name: str(path) for name, path in given.items() if path is not None}
         return Security(**words, require_encryption=True) if words else Security()
 
