@@ -20,7 +20,7 @@ from profiler.errors import LadderInvalid
 _MOST_CHARACTERS = 1 << 20
 _MOST_PARTS = 50
 # TOML's own whole numbers have 64 bits. No float may hold a far longer one, and Python takes long to read it.
-_ENDLESS = re.compile(r"[0-9_]{80}|0x[0-9A-Fa-f_]{80}")
+_ENDLESS = re.compile(r"[0-9](?:_?[0-9]){80}|0x[0-9A-Fa-f](?:_?[0-9A-Fa-f]){80}")
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS},}}")
 # Strings and comments match whole, so that only the file's own brackets and line ends are left.
