@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiler.catalog.ladders.ladder import Kernel, Ladder, Mode, fill_command, size_text
+from profiler.catalog.ladders.ladder import COMMAND_KEYS, Kernel, Ladder, Mode, fill_command, size_text
 from profiler.errors import LadderInvalid, OutputInvalid, ProgramTimedOut
 from profiler.measure.tools.exit_codes import program_failure
 from profiler.measure.tools.process import Finished, run
 
-_KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
 ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 Runner = Callable[..., Finished]  # with the arguments of `run`
@@ -57,9 +56,10 @@ def program_command(job: RungJob, mode: Mode, *, relative_to: Path | None = None
     """Returns the command to run in the ladder's folder; with `relative_to`, without any absolute path."""
     kernel = job.kernel
     if mode not in kernel.commands:
+        key = COMMAND_KEYS[mode]
         raise LadderInvalid(
-            f"{job.ladder.path}: {kernel} has no '{_KEYS[mode]}' command, so it cannot do that",
-            remedy=f"Add `{_KEYS[mode]} = [...]` to the ladder file; `kernels/README.md` says what it must print.",
+            f"{job.ladder.path}: {kernel} has no '{key}' command, so it cannot do that",
+            remedy=f"Add `{key} = [...]` to the ladder file; `kernels/README.md` says what it must print.",
         )
     folder = job.ladder.folder.resolve()
     paths = {"binary": job.binary, "source": kernel.source and kernel.source.resolve(), "folder": folder}
