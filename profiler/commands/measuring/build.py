@@ -21,7 +21,7 @@ from profiler.text import printable
 
 
 def build(
-    context: typer.Context,
+    *,
     kernel: options.KernelOption = None,
     arch: Annotated[
         str | None,
@@ -32,8 +32,7 @@ def build(
         ),
     ] = None,
     jobs: options.JobsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.LadderSettings,
 ) -> None:
     """Compile what changed, with a record beside each binary.
 
@@ -47,7 +46,6 @@ def build(
     """
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
-    settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
     if not any(one.is_compiled for one in kernels):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from profiler.catalog.presets import find_preset
-from profiler.commands.shared import cluster_options, options
+from profiler.commands.shared import options
+from profiler.commands.shared.cluster_options import Cluster
 from profiler.errors import ProfError
 from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import (
@@ -23,6 +24,7 @@ from profiler.measure.tools.ncu import (
 
 
 def collect(
+    *,
     context: typer.Context,
     program: Annotated[
         list[str] | None,
@@ -121,15 +123,8 @@ def collect(
         bool, typer.Option("--dry-run", help="Print the commands without running them.")
     ] = False,
     jobs: options.JobsOption = None,
-    scheduler: cluster_options.SchedulerOption = None,
-    slurm: cluster_options.SlurmOption = None,
-    workers: cluster_options.WorkersOption = None,
-    tls_ca: cluster_options.TlsCaOption = None,
-    tls_cert: cluster_options.TlsCertOption = None,
-    tls_key: cluster_options.TlsKeyOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    cluster: Cluster,
+    settings: options.RungSettings,
 ) -> None:
     """Build, verify, time, profile and store.
 
@@ -164,14 +159,12 @@ def collect(
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.dry_run import dry_run_lines
 
-    settings = options.settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
         check_options(context)
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
         return
-    cluster = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
         replay=replay_mode,

@@ -24,7 +24,7 @@ from profiler.present.documents.rungs import time_row, timed_document
 
 
 def time_kernels(
-    context: typer.Context,
+    *,
     kernel: options.KernelOption = None,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
@@ -34,9 +34,7 @@ def time_kernels(
     seed: options.SeedOption = None,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 600.0,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.RungSettings,
 ) -> None:
     """Time every kernel without the profiler; store the timings.
 
@@ -49,7 +47,6 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
     plan = TimingPlan(

@@ -18,7 +18,7 @@ from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import chart_file, write_whole
+from profiler.commands.shared.files import ChartOptions, write_whole
 from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
@@ -38,6 +38,7 @@ _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extrem
 
 
 def tune(
+    *,
     context: typer.Context,
     kernel: Annotated[
         str | None,
@@ -86,13 +87,13 @@ def tune(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the best values into the source's #define lines.")
     ] = False,
-    chart: Annotated[
+    chart: Annotated[  # noqa: ARG001 - the picture is made of it
         Path | None,
         typer.Option(
             "--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."
         ),
     ] = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     stored: Annotated[
         bool,
         typer.Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU."),
@@ -101,9 +102,7 @@ def tune(
     schema: options.SchemaOption = False,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 120.0,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.RungSettings,
 ) -> None:
     """Find the fastest values of a kernel's parameters.
 
@@ -128,8 +127,6 @@ def tune(
 
     if stored:
         _refuse_to_measure(context)
-    picture = chart_file(chart, dark)
-    settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     chosen = choose_rungs(opened, [kernel]) if kernel else []
     if len(chosen) != 1:

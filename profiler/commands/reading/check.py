@@ -27,7 +27,7 @@ _SMALLEST_PCT = 0.1  # a person who types less without a % may mean a fraction
 
 
 def check(
-    context: typer.Context,
+    *,
     candidate: Annotated[
         str | None,
         typer.Argument(
@@ -90,10 +90,7 @@ def check(
     brief: options.BriefOption = False,
     full: options.FullJsonOption = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Fail when a kernel got worse than its baseline.
 
@@ -142,7 +139,6 @@ def check(
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
 
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     if sass:
         _check_machine_code(baseline, candidate, settings)
         return

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from profiler.commands.shared import options
-from profiler.commands.shared.files import chart_file
+from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.output import print_answer
 
 _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
 
 
 def compare(
-    context: typer.Context,
+    *,
     before: Annotated[
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
@@ -50,13 +51,10 @@ def compare(
         ),
     ] = False,
     force: options.ForceComparisonOption = False,
-    chart: options.ChartOption = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.RungSettings,
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
@@ -95,8 +93,7 @@ def compare(
             "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep; "
             "two of one report: prof compare a.ncu-rep -k ONE -k OTHER"
         )
-    picture = chart_file(chart, dark)
-    if chart is not None and every:
+    if picture.path is not None and every:
         raise typer.BadParameter(_ONE_PAIR)
 
     # The help of this verb is read most: what only an answer needs is imported here.
@@ -104,11 +101,10 @@ def compare(
     from profiler.ask.compare import answer_of, compare as ask
     from profiler.present.documents.comparison import comparison_document, comparisons_document
 
-    settings = options.settings_of(context, runs, ladder, format, first_gpu)
     comparisons = ask(
         before,
         after,
-        settings,
+        replace(settings, gpu=first_gpu),
         kernel_name=first_kernel,
         other_kernel=other_kernel,
         nvtx=nvtx,
@@ -118,7 +114,7 @@ def compare(
         size=size,
         other_gpu=other_gpu,
     )
-    if chart is not None and len(comparisons) > 1:
+    if picture.path is not None and len(comparisons) > 1:
         raise typer.BadParameter(_ONE_PAIR)
     picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
     finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())

@@ -12,7 +12,7 @@ from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import chart_file, check_ending, write_whole
+from profiler.commands.shared.files import ChartOptions, check_ending, write_whole
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -20,7 +20,7 @@ from profiler.store.deltas import deltas_parquet
 
 
 def ladder(
-    context: typer.Context,
+    *,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
     view: Annotated[
@@ -43,8 +43,7 @@ def ladder(
             "--output", "-o", metavar="FILE", help="Also write every metric's change to this Parquet file."
         ),
     ] = None,
-    chart: options.ChartOption = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     full: Annotated[
         bool,
         typer.Option(
@@ -53,10 +52,7 @@ def ladder(
     ] = False,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Draw the ladder: every rung and its change.
 
@@ -85,7 +81,6 @@ def ladder(
             print_schema("ladder", LadderFinding)
         return
 
-    picture = chart_file(chart, dark)
     if output is not None:
         check_ending(
             output,
@@ -93,7 +88,6 @@ def ladder(
             "--output",
             ": it holds all changes of all metrics; --format csv prints the table",
         )
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)

@@ -22,7 +22,7 @@ _SCREEN = 24  # lines of the smallest usual terminal
 
 
 def list_runs(
-    context: typer.Context,
+    *,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -41,10 +41,7 @@ def list_runs(
         ),
     ] = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """List what is stored.
 
@@ -67,7 +64,6 @@ def list_runs(
     if schema:
         print_schema("list", Listing, brief=False)
         return
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out
     is_read_by_people = settings.format is options.Format.table
     if kernels:

@@ -18,6 +18,7 @@ from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
+from profiler.commands.shared.verb import OfOptions
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
 
@@ -29,9 +30,7 @@ _LAST_S = 2.0  # seconds until the process ends after its input has, even if a c
 
 
 def mcp(
-    context: typer.Context,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
+    settings: Annotated[options.VerbSettings, OfOptions(options.settings_of, "runs", "ladder")],
     reports: Annotated[
         list[Path] | None,
         typer.Option(
@@ -65,7 +64,6 @@ def mcp(
 
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
-    settings = options.settings_of(context, runs, ladder)
     if skill is not None:
         write_whole(SKILL.encode(), skill)
         settings.say(f"Wrote {skill}")

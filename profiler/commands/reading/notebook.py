@@ -38,7 +38,7 @@ _MOST_REPORTS = 2
 
 
 def notebook(
-    context: typer.Context,
+    *,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -57,11 +57,9 @@ def notebook(
     ] = None,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
-    gpu: options.GpuOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    runs: options.RunsOption = None,
+    settings: options.ReadingSettings,
     ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
 ) -> None:
     """List, open or write a notebook over recorded runs.
 
@@ -81,7 +79,6 @@ def notebook(
 
       prof notebook --ladder mine -o mine.ipynb
     """
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
     if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
         _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
@@ -89,7 +86,7 @@ def notebook(
         if names:
             raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, size, set_param, force)
-    elif size is not None or set_param or gpu is not None or force or ladder:
+    elif size is not None or set_param or settings.gpu is not None or force or ladder:
         raise typer.BadParameter(
             "--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE"
         )

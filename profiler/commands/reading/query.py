@@ -28,7 +28,7 @@ _ROWS_OF_A_TABLE = 1000
 
 
 def query(
-    context: typer.Context,
+    *,
     sql: Annotated[str | None, typer.Argument(metavar="SQL", help="One SELECT statement.")] = None,
     tables: Annotated[bool, typer.Option("--tables", help="Describe the tables and their columns.")] = False,
     output: Annotated[
@@ -41,8 +41,7 @@ def query(
             help="Write every row to this .parquet, .csv or .json file instead.",
         ),
     ] = None,
-    runs: options.RunsOption = None,
-    format: options.FormatOption = None,
+    settings: options.StoreSettings,
 ) -> None:
     """Ask the stored runs anything, in SQL.
 
@@ -56,7 +55,6 @@ def query(
 
       prof query --tables
     """
-    settings = options.settings_of(context, runs, None, format)
     if output is not None:
         check_ending(output, (".parquet", ".csv", ".json"), "--output")
     if tables:

@@ -24,7 +24,7 @@ _PICTURES_BYTES = 32 << 20  # a picture takes some 15 KB: a page of a ladder has
 
 
 def report(
-    context: typer.Context,
+    *,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -42,9 +42,7 @@ def report(
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     force: options.ForceComparisonOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
+    settings: options.FileSettings,
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
@@ -62,7 +60,6 @@ def report(
     from profiler.present.page.drawing import Drawing, derive_look
     from profiler.present.page.page import draw_page, page_html
 
-    settings = options.settings_of(context, runs, ladder, gpu=gpu)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
     with _no_collection(), Drawing(open_cache("pictures", _PICTURES_BYTES)) as drawing:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sass(
-    context: typer.Context,
+    *,
     before: Annotated[
         str | None,
         typer.Argument(
@@ -42,10 +42,7 @@ def sass(
         bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
@@ -75,7 +72,6 @@ def sass(
 
     from profiler.ask.code import find_machine_code
 
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     if reveal and (after is None or settings.format is not options.Format.table):
         raise typer.BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"

@@ -18,7 +18,7 @@ from profiler.ask.show import (
 )
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import chart_file
+from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.triage import triage_document
@@ -27,7 +27,7 @@ from profiler.text import printable
 
 
 def show(
-    context: typer.Context,
+    *,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -46,14 +46,10 @@ def show(
             "Without it, JSON is cut to the most important 8 KB.",
         ),
     ] = False,
-    chart: options.ChartOption = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
@@ -80,11 +76,9 @@ def show(
             "give a recording to show, for example: prof show 6, or prof show mine.ncu-rep"
         )
 
-    picture = chart_file(chart, dark)
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     sources = recordings_meant(sources, settings)
     if len(sources) > 1:
-        if chart is not None:
+        if picture.path is not None:
             raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")
         found, errors = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
         print_answer(

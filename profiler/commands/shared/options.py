@@ -18,6 +18,7 @@ import typer
 
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
+from profiler.commands.shared.verb import OfOptions
 from profiler.text import printable, shortened
 
 _SILENT_S = 0.5
@@ -214,10 +215,10 @@ class VerbSettings(Settings):
 
 def settings_of(
     context: typer.Context,
-    runs: str | None = None,
-    ladder: str | None = None,
-    format: Format | None = None,
-    gpu: str | None = None,
+    gpu: GpuOption = None,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
 ) -> VerbSettings:
     """Returns the settings of a verb: its own options, and else those that stood before it, as in `prof --runs DIR show 5`."""
     from profiler.store.remote.places import location_of
@@ -235,6 +236,15 @@ def settings_of(
         quiet=outer.quiet,
         verbose=outer.verbose,
     )
+
+
+# The settings of a verb that takes some of these options.
+FormatSettings = Annotated[VerbSettings, OfOptions(settings_of, "format")]
+LadderSettings = Annotated[VerbSettings, OfOptions(settings_of, "ladder", "format")]
+StoreSettings = Annotated[VerbSettings, OfOptions(settings_of, "runs", "format")]
+RungSettings = Annotated[VerbSettings, OfOptions(settings_of, "runs", "ladder", "format")]
+FileSettings = Annotated[VerbSettings, OfOptions(settings_of, "gpu", "runs", "ladder")]
+ReadingSettings = Annotated[VerbSettings, OfOptions(settings_of, "gpu", "runs", "ladder", "format")]
 
 
 def _print_note(line: str) -> None:

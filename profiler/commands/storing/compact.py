@@ -23,7 +23,7 @@ _HEADER = (
 
 
 def compact(
-    context: typer.Context,
+    *,
     older_than: Annotated[
         float,
         typer.Option(
@@ -33,8 +33,7 @@ def compact(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
-    runs: options.RunsOption = None,
-    format: options.FormatOption = None,
+    settings: options.StoreSettings,
 ) -> None:
     """Pack many small runs into few files.
 
@@ -48,7 +47,6 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-    settings = options.settings_of(context, runs, None, format)
     store = settings.open_store()
     plan = plan_packs(store, older_than)
     before = stored_files(store.place)

@@ -22,15 +22,14 @@ _COLUMNS = [Column("kind"), Column("name"), Column("found", folds=True), Column(
 
 
 def fsck(
-    context: typer.Context,
+    *,
     mend: Annotated[
         bool,
         typer.Option(
             "--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."
         ),
     ] = False,
-    runs: options.RunsOption = None,
-    format: options.FormatOption = None,
+    settings: options.StoreSettings,
 ) -> None:
     """Examine everything that is stored, and repair it.
 
@@ -46,7 +45,6 @@ def fsck(
 
       prof fsck --repair --runs s3://bucket/runs
     """
-    settings = options.settings_of(context, runs, None, format)
     store = RunStore(settings.runs_to_read)
     counts = Examined()
     with Progress("reading", len(store.place.names()), settings) as progress:

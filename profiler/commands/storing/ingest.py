@@ -13,7 +13,8 @@ import typer
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.cluster.worker_pool import Worker
-from profiler.commands.shared import cluster_options, options
+from profiler.commands.shared import options
+from profiler.commands.shared.cluster_options import Cluster, ClusterChoice
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
@@ -29,7 +30,7 @@ _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
 
 def ingest(
-    context: typer.Context,
+    *,
     places: Annotated[
         list[str],
         typer.Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs."),
@@ -56,15 +57,9 @@ def ingest(
             "--timeout", min=0.1, help="Seconds that one report may take [default: depends on its size]."
         ),
     ] = None,
-    runs: options.RunsOption = None,
+    settings: options.RungSettings,
     ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
-    scheduler: cluster_options.SchedulerOption = None,
-    slurm: cluster_options.SlurmOption = None,
-    workers: cluster_options.WorkersOption = None,
-    tls_ca: cluster_options.TlsCaOption = None,
-    tls_cert: cluster_options.TlsCertOption = None,
-    tls_key: cluster_options.TlsKeyOption = None,
+    choice: Cluster,
 ) -> None:
     """Store reports as runs, in Parquet.
 
@@ -86,8 +81,6 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    settings = options.settings_of(context, runs, ladder, format)
-    choice = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
         raise typer.BadParameter(
             "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"
@@ -143,7 +136,7 @@ def _reading(
     reports: Sequence[Report],
     store: RunStore,
     wanted: IngestOptions,
-    choice: cluster_options.ClusterChoice,
+    choice: ClusterChoice,
     settings: options.VerbSettings,
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Opens the progress display and the outcomes of the reports, read here or on workers."""

@@ -10,14 +10,16 @@ import typer
 
 from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
 from profiler.commands.shared import options
-from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
+from profiler.commands.shared.cluster_options import ClusterChoice
+from profiler.commands.shared.verb import OfOptions
 from profiler.measure.tools.ncu import find_ncu
 from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
 
 def worker(
+    *,
     context: typer.Context,
-    address: Annotated[
+    scheduler: Annotated[
         str,
         typer.Argument(
             metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."
@@ -39,9 +41,7 @@ def worker(
     interface: Annotated[
         str | None, typer.Option("--interface", help="Listen on this network interface, such as ib0.")
     ] = None,
-    tls_ca: TlsCaOption = None,
-    tls_cert: TlsCertOption = None,
-    tls_key: TlsKeyOption = None,
+    cluster: Annotated[ClusterChoice, OfOptions(ClusterChoice, "scheduler", "tls_ca", "tls_cert", "tls_key")],
 ) -> None:
     """Lend this host's GPUs to a cluster until Ctrl-C.
 
@@ -57,7 +57,6 @@ def worker(
     if host is not None and interface is not None:
         raise typer.BadParameter("--host and --interface exclude each other")
     settings = options.settings_of(context)
-    tls = ClusterChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
     hosted = [
@@ -72,6 +71,6 @@ def worker(
             return
         for one, gpu in zip(hosted, chosen, strict=True):
             print(f"worker      {one.name}: {gpu.name}, {gpu.uuid}, ncu {ncu.version}", file=sys.stderr)
-        print(f"working for {address}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        print(f"working for {scheduler}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
-    host_workers(address, tls, hosted, Listening(host, interface), begun)
+    host_workers(scheduler, cluster.tls, hosted, Listening(host, interface), begun)
