@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from profiler.text import counted
 
 _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
-DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 ValueKind = Literal[
     "text", "number", "count", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",

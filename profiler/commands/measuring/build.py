@@ -57,7 +57,7 @@ def build(
     rungs = [built for _, built in sorted(done.items())]
     rows = [build_row(built, compiled_facts(built)) for built in rungs]
     if len(rows) > 1 or not any(built.error for built in done.values()):
-        print_document(built_document(rows), format=settings.format)
+        print_document(built_document(rows), settings.format)
     for built in rungs:
         if misfit := misfit_text(built):
             print(printable(f"{built.kernel}: no registers: {misfit}"), file=sys.stderr)

@@ -93,7 +93,7 @@ def _print_outcomes(
             rows += [collected_row(outcome.status, found.run, one, found.rung) for one in found.profiles]
     if not rows:
         return
-    print_document(collected_document(rows), format=settings.format)
+    print_document(collected_document(rows), settings.format)
     if not settings.quiet:
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]
@@ -131,7 +131,7 @@ def collect_program_times(
     (found,) = find_collected(store, [run_id], settings)
     assert found is not None
     rows = [collected_row("collected", found.run, one, None) for one in found.profiles]
-    print_document(collected_document(rows), format=settings.format)
+    print_document(collected_document(rows), settings.format)
     settings.say("", f"next: prof show {found.run.manifest.name}")
 
 

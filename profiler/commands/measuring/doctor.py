@@ -24,6 +24,6 @@ def doctor(settings: options.StoreSettings) -> None:
       prof doctor --format json
     """
     checks = examine_machine(settings.runs_folder, Machine(), settings.progress)
-    print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)
+    print_document(doctor_document(checks, derive_readiness(checks)), settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:
         raise NotReady(f"not as it should be: {', '.join(failed)}")

@@ -34,13 +34,13 @@ def print_extremes(
     recording = NcuOptions(find_preset("default"))
     plan = CollectPlan(LocalDevice(sweeping.plan.gpu, find_ncu()), recording, verify=False)
     before, after = _collected(plan, _targets(sweeping, *extremes, plan), settings)
-    if settings.format in (options.Format.json, options.Format.csv):
+    if settings.format in ("json", "csv"):
         print(f"prof compare {before} {after}", file=sys.stderr)
         return
 
     (comparison,) = compare(before, after, settings)
-    print("" if settings.format is options.Format.markdown else "\nfrom the slowest point to the best\n")
-    print_document(comparison_document(comparison), format=settings.format)
+    print("" if settings.format == "markdown" else "\nfrom the slowest point to the best\n")
+    print_document(comparison_document(comparison), settings.format)
 
 
 def _targets(

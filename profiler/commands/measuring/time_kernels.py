@@ -73,7 +73,7 @@ def time_kernels(
                 summary = summarise_just_timed(outcome.kernel, outcome.values, outcome.timings)
                 rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
     if rows:
-        print_document(timed_document(rows), format=settings.format)
+        print_document(timed_document(rows), settings.format)
     if not errors and missing and (kernel or not rows):
         errors = missing
     raise_failures(errors, len(plan.shapes) * len(kernels), "kernels were not timed")

@@ -155,7 +155,7 @@ def tune(
         sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
-    print_answer(finding, lambda: [sweep_document(finding)], settings.format)
+    print_answer(finding, lambda: sweep_document(finding), settings.format)
     picture.draw(lambda charts: charts.tuning_chart(find_best_points(sweep, current)))
     picture.report(settings)
     if profile_extremes and sweeping is not None:

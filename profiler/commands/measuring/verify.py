@@ -65,7 +65,7 @@ def verify(
             ended = error
     if ended is not None and not checked:
         raise ended
-    print_document(verified_document([check_row(one) for one in checked]), format=settings.format)
+    print_document(verified_document([check_row(one) for one in checked]), settings.format)
     if ended is not None:
         print(f"only {len(checked)} of {whole} were verified", file=sys.stderr)
         raise ended

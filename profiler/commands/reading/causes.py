@@ -28,4 +28,4 @@ def causes(
       prof causes bank-conflicts
     """
     document = causes_document(CAUSES) if name is None else cause_document(find_cause(name))
-    print_document(document, format=settings.format)
+    print_document(document, settings.format)

@@ -167,7 +167,7 @@ def check(
         finding = _accept(finding, accept, settings)
     document = check_document(finding)
     _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))
-    print_answer(finding, lambda: [document], settings.format, full=full, brief=brief)
+    print_answer(finding, lambda: document, settings.format, full=full, brief=brief)
     _finish(finding, allow_unclear)
 
 
@@ -213,7 +213,7 @@ def _check_machine_code(baseline: str, candidate: str | None, settings: options.
             "give a candidate too: prof check --sass --baseline before.cubin after.cubin"
         )
     finding = check_machine_code(baseline, candidate, settings)
-    print_answer(finding, lambda: [code_check_document(finding)], settings.format)
+    print_answer(finding, lambda: code_check_document(finding), settings.format)
     if finding.changed:
         raise typer.Exit(_REGRESSION)
 

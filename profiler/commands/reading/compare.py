@@ -120,11 +120,11 @@ def compare(
     finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())
     print_answer(
         finding,
-        lambda: [
+        lambda: (
             comparisons_document(finding, full=full, wanted=wanted)
             if isinstance(finding, Comparisons) and len(comparisons) > 1
             else comparison_document(comparisons[0], full=full, wanted=wanted)
-        ],
+        ),
         settings.format,
         full=full,
         wanted=wanted,

@@ -94,15 +94,13 @@ def ladder(
     picture.draw(lambda charts: charts.ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
         found = find_ideas(climb)
-        print_answer(found, lambda: [ideas_document(found)], settings.format, full=full, brief=brief)
+        print_answer(found, lambda: ideas_document(found), settings.format, full=full, brief=brief)
     else:
         print_answer(
             climb.finding,
-            lambda: [
-                ladder_document(
-                    climb.finding, climb.others, other_ladders(settings), view_was_asked=view is not None
-                )
-            ],
+            lambda: ladder_document(
+                climb.finding, climb.others, other_ladders(settings), view_was_asked=view is not None
+            ),
             settings.format,
             full=full,
             brief=brief,

@@ -65,7 +65,7 @@ def list_runs(
         print_schema("list", Listing, brief=False)
         return
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out
-    is_read_by_people = settings.format is options.Format.table
+    is_read_by_people = settings.format == "table"
     if kernels:
         require_ladder(settings, lambda: store)
         listed = list_kernels(open_ladder(settings), store)
@@ -76,14 +76,14 @@ def list_runs(
         and not (full or settings.ladder_given)
         and (overview := derive_overview(store, settings, _SCREEN))
     ):
-        print_document(overview_document(overview), format=settings.format)
+        print_document(overview_document(overview), settings.format)
         store.require_whole()
         return
     else:
         # One table has no room for two kinds of rows.
-        is_one_table = settings.format in (options.Format.csv, options.Format.markdown)
+        is_one_table = settings.format in ("csv", "markdown")
         listed = list_stored(settings, name, store, with_kernels=not is_one_table)
-    if settings.format is options.Format.json:
+    if settings.format == "json":
         print(json_answer(listed, full))
     else:
         parts = []
@@ -93,7 +93,7 @@ def list_runs(
             parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))
         for place, part in enumerate(parts):
             print(end="\n" if place else "")
-            print_document(part, format=settings.format)
+            print_document(part, settings.format)
     if not kernels and not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()

@@ -28,4 +28,4 @@ def metrics(
       prof metrics lsu_pipe_pct
     """
     document = metrics_document(CATALOGUE) if name is None else metric_document(find_metric(name))
-    print_document(document, format=settings.format)
+    print_document(document, settings.format)

@@ -102,7 +102,7 @@ def _list(settings: options.VerbSettings) -> None:
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
     columns = (Column("name"), Column("about", folds=True), Column("file"))
-    print_document(rows_document(("name", "about", "file"), rows, columns), format=settings.format)
+    print_document(rows_document(("name", "about", "file"), rows, columns), settings.format)
 
 
 def _shipped_folder() -> Path:

@@ -28,4 +28,4 @@ def presets(
       prof presets four-way
     """
     document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))
-    print_document(document, format=settings.format)
+    print_document(document, settings.format)

@@ -15,6 +15,7 @@ from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, whole_file
 from profiler.commands.shared.output import print_document
+from profiler.present import Format
 from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.csv import csv_lines
@@ -60,7 +61,7 @@ def query(
     if tables:
         from profiler.store.query import describe_tables
 
-        print_document(rows_document(*describe_tables()), format=settings.format, pages=True)
+        print_document(rows_document(*describe_tables()), settings.format, pages=True)
         return
     if sql is None:
         raise typer.BadParameter("give a SELECT statement, or --tables to see what there is")
@@ -72,8 +73,8 @@ def query(
         if output is not None:
             _write(answer, output)
             settings.say(f"Wrote {output}")
-        elif settings.format in (options.Format.csv, options.Format.json):
-            for text in _csv(answer) if settings.format is options.Format.csv else _json(answer):
+        elif settings.format in ("csv", "json"):
+            for text in _csv(answer) if settings.format == "csv" else _json(answer):
                 print(text, end="")
         else:
             _print_tables(answer, settings.format)
@@ -121,18 +122,18 @@ def _json(answer: Answer) -> Iterator[str]:
     yield "[]\n" if before == "[" else "\n]\n"
 
 
-def _print_tables(answer: Answer, format: options.Format) -> None:
+def _print_tables(answer: Answer, format: Format) -> None:
     """Prints the first rows on a terminal and says so; elsewhere prints all, in tables of as many rows."""
     rows = answer.rows()
     some = list(islice(rows, _ROWS_OF_A_TABLE))
     more = next(rows, None)
     if more is not None and sys.stdout.isatty():
         cut = Text(f"the first {len(some):,} rows: `-o FILE.csv` or `--format csv` writes all of them")
-        print_document(rows_document(answer.names, some, below=[[cut]]), format=format, pages=True)
+        print_document(rows_document(answer.names, some, below=[[cut]]), format, pages=True)
         return
-    print_document(rows_document(answer.names, some), format=format, pages=True)
+    print_document(rows_document(answer.names, some), format, pages=True)
     while more is not None:
         some = [more, *islice(rows, _ROWS_OF_A_TABLE - 1)]
         more = next(rows, None)
         print()
-        print_document(rows_document(answer.names, some), format=format)
+        print_document(rows_document(answer.names, some), format)

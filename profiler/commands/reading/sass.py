@@ -72,11 +72,11 @@ def sass(
 
     from profiler.ask.code import find_machine_code
 
-    if reveal and (after is None or settings.format is not options.Format.table):
+    if reveal and (after is None or settings.format != "table"):
         raise typer.BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"
         )
-    if listing and settings.format is options.Format.json:
+    if listing and settings.format == "json":
         raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
     view = find_machine_code(
         before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
@@ -86,20 +86,20 @@ def sass(
         return
     from profiler.present.documents.code import code_document
 
-    print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
+    print_answer(view.finding, lambda: code_document(view, listing=listing), settings.format, full=full)
 
 
 def _reveal(view: CodeView, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
     from profiler.present.documents.code import changes_document, code_document
 
-    print_document(code_document(view.side(0), listing=listing), format=options.Format.table)
+    print_document(code_document(view.side(0), listing=listing), "table")
     sys.stdout.flush()
     _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
     print()
-    print_document(code_document(view.side(1), listing=listing), format=options.Format.table)
+    print_document(code_document(view.side(1), listing=listing), "table")
     print()
-    print_document(changes_document(view.finding), format=options.Format.table)
+    print_document(changes_document(view.finding), "table")
 
 
 def _wait_for_key(prompt: str) -> None:

@@ -82,7 +82,7 @@ def show(
             raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")
         found, errors = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
         print_answer(
-            found, lambda: [triage_document(found, full=full)], settings.format, full=full, brief=brief
+            found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
         )
         if errors:
             raise errors[0]
@@ -93,7 +93,7 @@ def show(
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
-        lambda: [recording_document(recording, full=full)],
+        lambda: recording_document(recording, full=full),
         settings.format,
         full=full,
         brief=brief,
@@ -105,7 +105,7 @@ def show(
 
 def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) -> None:
     """Prints the other stored sizes if a number or a name chose the newest run of any size."""
-    if settings.format is not options.Format.table or settings.quiet:
+    if settings.format != "table" or settings.quiet:
         return
     name = run.manifest.name
     if others := find_other_workloads(source, run, settings):

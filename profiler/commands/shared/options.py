@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -19,16 +18,10 @@ import typer
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
 from profiler.commands.shared.verb import OfOptions
+from profiler.present import Format
 from profiler.text import printable, shortened
 
 _SILENT_S = 0.5
-
-
-class Format(StrEnum):
-    table = "table"
-    json = "json"
-    markdown = "markdown"
-    csv = "csv"
 
 
 def complete_folder(incomplete: str) -> list[str]:
@@ -203,7 +196,7 @@ class Given:
 class VerbSettings(Settings):
     """The shared options of a verb: typed after it, else before it, else the defaults."""
 
-    format: Format = Format.table
+    format: Format = "table"
     quiet: bool = False
     verbose: bool = False
 
@@ -232,7 +225,7 @@ def settings_of(
         ladder=DEFAULT_LADDER if chosen is None else chosen,
         ladder_given=chosen is not None,
         gpu=gpu,
-        format=format or outer.format or Format.table,
+        format=format or outer.format or "table",
         quiet=outer.quiet,
         verbose=outer.verbose,
     )

@@ -55,9 +55,9 @@ def compact(
         with Progress("packing", len(plan.runs), settings) as progress:
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
-    if settings.format is not options.Format.table:
+    if settings.format != "table":
         rows = [_row(plan, done, dry_run, before, after)]
-        print_document(rows_document(_HEADER, rows), format=settings.format)
+        print_document(rows_document(_HEADER, rows), settings.format)
     else:
         for line in _lines(store, plan, done, before, after):
             print(line)

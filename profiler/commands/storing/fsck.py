@@ -52,9 +52,9 @@ def fsck(
     if mend and any(fault.kind != "note" for fault in faults):
         faults = list(repair(store, faults))
     wrong = [fault for fault in faults if fault.is_wrong]
-    if faults or settings.format is not options.Format.table:
+    if faults or settings.format != "table":
         rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
-        print_document(rows_document(_HEADER, rows, _COLUMNS), format=settings.format)
+        print_document(rows_document(_HEADER, rows, _COLUMNS), settings.format)
     read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
     read.append(counted(counts.sweeps, "sweep", "sweeps"))
     settings.say(f"{store.root}: read {', '.join(read)}")

@@ -109,12 +109,12 @@ def ingest(
         read,
     ):
         for outcome in read:
-            if settings.format is options.Format.table and not outcome.error:
+            if settings.format == "table" and not outcome.error:
                 progress.result(_line(outcome))
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
-    if settings.format is not options.Format.table:
-        print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
+    if settings.format != "table":
+        print_document(rows_document(_HEADER, list(map(_row, outcomes))), settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
     settings.say(_summary(outcomes))
     if len(failed) == 1 and len(outcomes) == 1 and failed[0].error:
