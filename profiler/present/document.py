@@ -123,7 +123,7 @@ class Facts(Struct, frozen=True):
 class Table(Struct, frozen=True):
     columns: Sequence[Column]
     rows: Sequence[Row]
-    drops_empty: bool = False  # leave out the columns that no row fills
+    drops_empty: bool = False  # leave out the columns that no row fills, and that do not judge
 
 
 class Meaning(Struct, frozen=True):
