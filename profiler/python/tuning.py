@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 from profiler.analyse.tuning import TuningStep
 from profiler.ask.compare import compare_runs
 from profiler.ask.named.settings import Settings
-from profiler.errors import (
-    DeviceMemoryFull,
-    NoPointWorks,
-    ProgramFailed,
-    ProgramTimedOut,
-    ResultWrong,
-)
+from profiler.errors import DeviceMemoryFull, NoPointWorks, ProgramFailed, ProgramTimedOut, ResultWrong
 from profiler.measure.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text

@@ -104,12 +104,7 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     assert again.returncode != 0
     assert "exists already" in again.stderr
     shown = shown_without_a_kernel(tmp_path / "gemm_6.ipynb")
-    for words in (
-        "gemm_6 is 1.879x as fast as gemm_5",
-        "Next: ",
-        "four-way confirmed",
-        "13 % fewer",
-    ):
+    for words in ("gemm_6 is 1.879x as fast as gemm_5", "Next: ", "four-way confirmed", "13 % fewer"):
         assert words in shown, words
 
 
@@ -117,12 +112,7 @@ def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, r
     path = tmp_path / "mine.ipynb"
     assert prof_here("notebook", reports / "gemm_6.ncu-rep", "-o", path).returncode == 0
     shown = shown_without_a_kernel(path)
-    for words in (
-        "takes 4.047 ms under the profiler",
-        "Why: ",
-        "loads-not-overlapped",
-        "short_scoreboard",
-    ):
+    for words in ("takes 4.047 ms under the profiler", "Why: ", "loads-not-overlapped", "short_scoreboard"):
         assert words in shown, words
 
 

@@ -12,12 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.ladder.climb import (
-    LadderSheet,
-    RungStalls,
-    StepDeltas,
-    derive_ladder_sheet,
-)
+from profiler.analyse.ladder.climb import LadderSheet, RungStalls, StepDeltas, derive_ladder_sheet
 from profiler.analyse.ladder.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.recording.profile import profile_kernel, profile_timings
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines

@@ -35,8 +35,7 @@ class ClusterChoice:
         ),
     ] = None
     workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1]."),
+        int | None, typer.Option(metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1].")
     ] = None
     tls_ca: Annotated[
         Path | None,

@@ -15,14 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from profiler.analyse.check import CheckFinding
-from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.analyse.ladder.ideas import IdeasFinding
-from profiler.analyse.ladder.ladder import LadderFinding, LadderView
-from profiler.analyse.listing import Listing
-from profiler.analyse.recording.overview import Sheets, TimingSheet
-from profiler.analyse.recording.triage import Triage
+from profiler.analyse.ladder.ladder import LadderView
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
@@ -67,11 +60,7 @@ OtherKernel = Annotated[
     str, Meta(max_length=MOST_CHARACTERS, description="The kernel of `after`, if it is another one.")
 ]
 Nvtx = Annotated[
-    str,
-    Meta(
-        max_length=MOST_CHARACTERS,
-        description="Only launches in NVTX ranges that match.",
-    ),
+    str, Meta(max_length=MOST_CHARACTERS, description="Only launches in NVTX ranges that match.")
 ]
 RunSize = Annotated[
     LongestText | int,
@@ -82,10 +71,7 @@ GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU: a part
 Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
 
 
-Brief = Annotated[
-    bool,
-    Meta(description="Return the headline alone, with what to doubt: 1 KB."),
-]
+Brief = Annotated[bool, Meta(description="Return the headline alone, with what to doubt: 1 KB.")]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -270,13 +256,12 @@ def _check(given: CheckInput, settings: options.VerbSettings) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that `takes` arguments of one type and `gives` a finding of one of several."""
+    """A tool, the type of the arguments that it `takes`, and the function that has its `answer`."""
 
     name: str
     title: str
     description: str
     takes: type[Input]
-    gives: tuple[type[Struct], ...]
     answer: Callable[[Any, options.VerbSettings], str]
 
     @property
@@ -322,7 +307,6 @@ TOOLS = (
         "verdict; what binds the second; the instructions and loads that changed. Of runs that were only timed, the speedup, and "
         "how close each comes to the reference. Use it for every question about a difference, instead of two calls of `show`.",
         CompareInput,
-        (ComparisonFinding, Comparisons),
         _compare,
     ),
     Tool(
@@ -332,7 +316,6 @@ TOOLS = (
         "counters, the change from the rung it follows with its verdict, and what binds each. `missing` lists the rungs that "
         "the answer lacks, and why. Use it to find the step to look into with `compare`.",
         LadderInput,
-        (LadderFinding, IdeasFinding),
         _ladder,
     ),
     Tool(
@@ -342,7 +325,6 @@ TOOLS = (
         "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Of a list of "
         "recordings, shows all kernels, the longest first, with cause and likely saving: where to begin.",
         ShowInput,
-        (Sheets, TimingSheet, Triage),
         _show,
     ),
     Tool(
@@ -352,7 +334,6 @@ TOOLS = (
         "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
         "instructions or stalls changed.",
         SassInput,
-        (MachineCode,),
         _sass,
     ),
     Tool(
@@ -362,7 +343,6 @@ TOOLS = (
         "`pairs` say why, with the main factors, the first cause and what to try. Without a candidate, it checks the newest "
         "run with the baseline's name. Use it before you keep a change.",
         CheckInput,
-        (CheckFinding,),
         _check,
     ),
     Tool(
@@ -372,7 +352,6 @@ TOOLS = (
         "With `name`, lists every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
         "is recorded.",
         ListInput,
-        (Listing,),
         _list,
     ),
 )
