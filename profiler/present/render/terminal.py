@@ -120,20 +120,12 @@ class _Printer:
         columns, texts, _ = table_texts(block, indent="  ")
         shown = [place for place, column in enumerate(columns) if not (column.prose or column.wide)]
         prose = [place for place, column in enumerate(columns) if column.prose]
-        giving = sorted(
-            (stays, place) for place, one in enumerate(shown) if (stays := columns[one].stays) is not None
-        )
         table = render_table(
-            [columns[place].title for place in shown],
+            [columns[place] for place in shown],
             [[row[place] for place in shown] for row in texts],
-            right=[place for place, one in enumerate(shown) if columns[one].is_right],
-            styles=[_STYLES[row.tone] if self.window.colour else "" for row in block.rows],
-            fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
-            optional=[place for _, place in giving],
-            shrink=next((place for place, one in enumerate(shown) if columns[one].shrinks), None),
-            kept=[place for place, one in enumerate(shown) if columns[one].judges or columns[one].kept],
-            colour=self.window.colour,
-            width=self.window.width,
+            [_STYLES[row.tone] for row in block.rows],
+            self.window.colour,
+            self.window.width,
         )
         self.hidden = (self.hidden | {columns[place].title for place in shown}) - set(table.titles)
         rows = [
