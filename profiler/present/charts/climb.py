@@ -143,9 +143,8 @@ def _panel(
     zero = style.chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
     reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, color=colour, shape=shape)
-    label = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("step:N", sort=steps)))
     title = alt.TitleParams(shortened(name, _PANEL_NAME_WIDTH), fontSize=11, offset=4, frame="group")
-    return alt.layer(zero, reach, points, label).properties(title=title)
+    return alt.layer(zero, reach, points, style.texts_beside(base)).properties(title=title)
 
 
 def _rows(changes: Sequence[_Change]) -> Iterator[style.Record]:
