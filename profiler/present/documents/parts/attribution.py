@@ -146,7 +146,6 @@ def _has_shares(attribution: findings.Attribution) -> bool:
 def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row]:
     """Returns each factor with its own factors below it, and their product as the last row."""
     _, digits = _precision(attribution)
-    parts = [*attribution.stalls, *attribution.traffic]
     columns = len(factor_columns(attribution))
 
     def row(depth: int, part: findings.Factor | findings.Part, unit: str) -> Row:
@@ -162,13 +161,18 @@ def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row
         for factor in factors:
             yield row(depth, factor, factor.unit)
             yield from rows(factor.factors, depth + 1)
-            if factor.name in _SUMS and not factor.factors:
-                for part in _leading(parts, most):
-                    yield row(depth + 1, part, _SUMS[factor.name])
+            for part in _leading(parts_of(factor, attribution), most):
+                yield row(depth + 1, part, _SUMS[factor.name])
 
     product = math.prod(factor.ratio for factor in attribution.factors)
     whole = ("all", "", None, None, *effect(product, sum(factor.share for factor in attribution.factors)))
     return [*rows(attribution.factors, 0), Row(whole[:columns])]
+
+
+def parts_of(factor: findings.Factor, attribution: findings.Attribution) -> list[findings.Part]:
+    """Returns the parts that a factor without factors of its own is the sum of."""
+    is_sum = factor.name in _SUMS and not factor.factors
+    return [*attribution.stalls, *attribution.traffic] if is_sum else []
 
 
 def _is_same(ratio: float) -> bool:
