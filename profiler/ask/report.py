@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
@@ -153,7 +153,7 @@ def _named(
     timings = [timing_of(run, settings) if run.table("timings").num_rows else None for run in runs]
     for place, profile in profiles.items():
         run, rung, timing = runs[place[0]], rungs[place[0]], timings[place[0]]
-        name = _name(run, rung, place[1])
+        name = _title(run, rung) if _is_single(run) else shortened(plain_name(place[1]), _NAME_WIDTH)
         yield _kernel(anchors[place], name, rung, run, profile, timing, full=full)
 
 
@@ -176,14 +176,10 @@ def _may_be_versions(before: Run, after: Run) -> bool:
     ):
         return True
     one, other = (
-        {word for name in (_title(run, None), *map(base_name, _kernels(run))) for word in words_of(name)}
+        [_title(run, None), *(base_name(kernel.name) for kernel in run.manifest.kernels)]
         for run in (before, after)
     )
-    return not one.isdisjoint(other)
-
-
-def _kernels(run: Run) -> list[str]:
-    return [kernel.name for kernel in run.manifest.kernels]
+    return not set(chain(*map(words_of, one))).isdisjoint(chain(*map(words_of, other)))
 
 
 def _pairs(
@@ -205,11 +201,6 @@ def _pairs(
                 yield PairFindings(anchors[one], anchors[other], refused=tuple(refusal.details))
             else:
                 yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
-
-
-def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
-    """Returns the title of a kernel: its own name if the run has several, else the rung's or the run's."""
-    return _title(run, rung) if _is_single(run) else shortened(plain_name(kernel), _NAME_WIDTH)
 
 
 def _title(run: Run, rung: Kernel | None) -> str:

@@ -79,14 +79,11 @@ def _claimed(one: Idea) -> str:
 def step_text(one: Idea) -> str:
     if one.speedup is None:
         return "refused" if one.refused else "not measured"
+    ratio, ci = one.speedup.ratio, one.speedup.ci
     under = " under the profiler" if one.speedup.basis == "profiled" else ""
-    span = f" ± {_spread_pct(one.speedup.ratio, one.speedup.ci):.2f} %" if one.speedup.ci else ""
+    span = f" ± {100 * (ci[1] - ci[0]) / 2 / ratio:.2f} %" if ci else ""
     mark = VERDICT_MARK.get(one.verdict or "")
-    return f"{number(one.speedup.ratio)}x{span}{f' {mark}' if mark else ''}{under}"
-
-
-def _spread_pct(ratio: float, ci: tuple[float, float]) -> float:
-    return 100 * (ci[1] - ci[0]) / 2 / ratio
+    return f"{number(ratio)}x{span}{f' {mark}' if mark else ''}{under}"
 
 
 def _heading(finding: IdeasFinding) -> str:

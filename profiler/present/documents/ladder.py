@@ -206,9 +206,11 @@ def caution_lines(rungs: Sequence[ladder.RungFinding | Idea]) -> list[str]:
     for rung in rungs:
         for warning in rung.warnings:
             cautions.setdefault(warning, []).append(rung.kernel)
-    return [
-        f"caution{'' if which == steps else _list(which)}: {warning}" for warning, which in cautions.items()
-    ]
+    places = {
+        warning: "" if which == steps else f" ({', '.join(map(str, which))})"
+        for warning, which in cautions.items()
+    }
+    return [f"caution{where}: {warning}" for warning, where in places.items()]
 
 
 def branches_text(finding: ladder.LadderFinding) -> str:
@@ -217,10 +219,6 @@ def branches_text(finding: ladder.LadderFinding) -> str:
         f"{', '.join(map(str, rungs))}: rung {before}" for before, rungs in finding.branches().items()
     ]
     return f" ({'; '.join(branches)})" if branches else ""
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return f" ({', '.join(map(str, numbers))})"
 
 
 def _numbers(which: Iterable[int], rungs: Sequence[ladder.RungFinding]) -> str:

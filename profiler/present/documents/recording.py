@@ -145,6 +145,7 @@ def kernel_sections(
     """
     launched = [("launched", text) for text in shape_lines(sheet)]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
+    facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return [
         headline_blocks(sheet.headline),
@@ -152,15 +153,11 @@ def kernel_sections(
         [doc.Caution(text) for text in sheet.cautions],
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
         hot_line_blocks(sheet.hot_lines, sheet.causes),
-        _facts([*launched, *nvtx, *memory_facts(sheet.metrics)]),
+        [doc.Facts(facts)] if facts else [],
         *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
         [doc.Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
     ]
-
-
-def _facts(facts: Sequence[Fact]) -> doc.Section:
-    return [doc.Facts(facts)] if facts else []
 
 
 def profiled_facts(sheet: overview.SheetFinding | None) -> list[Fact]:

@@ -128,14 +128,11 @@ class _Printer:
             self.window.width,
         )
         self.hidden = (self.hidden | {columns[place].title for place in shown}) - set(table.titles)
-        rows = [
-            "\n".join([row, *(self._below(texts_of_row[place]) for place in prose if texts_of_row[place])])
-            for row, texts_of_row in zip(table.rows, texts, strict=True)
-        ]
+        rows = []
+        for row, cells in zip(table.rows, texts, strict=True):
+            below = [_BELOW + printable(cells[place]) for place in prose if cells[place]]
+            rows.append("\n".join([row, *(wrapped(one, self.window.width, _BELOW) for one in below)]))
         return table._replace(rows=rows).text
-
-    def _below(self, prose: str) -> str:
-        return wrapped(_BELOW + printable(prose), self.window.width, _BELOW)
 
     @text.register
     def _(self, block: doc.Legend) -> str:
