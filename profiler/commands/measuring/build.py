@@ -26,9 +26,7 @@ def build(
     arch: Annotated[
         str | None,
         typer.Option(
-            "--arch",
-            metavar="sm_90",
-            help="Architecture to compile for [default: that of this machine's GPU].",
+            metavar="sm_90", help="Architecture to compile for [default: that of this machine's GPU]."
         ),
     ] = None,
     jobs: options.JobsOption = None,

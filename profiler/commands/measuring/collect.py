@@ -36,20 +36,17 @@ def collect(
     every: Annotated[bool, typer.Option("--all", help="Measure every kernel of the ladder.")] = False,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
-    preset: Annotated[
-        str, typer.Option("--preset", help="Which metrics to record: see `prof presets`.")
-    ] = "default",
+    preset: Annotated[str, typer.Option(help="Which metrics to record: see `prof presets`.")] = "default",
     section: Annotated[
-        list[str] | None, typer.Option("--section", help="Also record this section of ncu; may be repeated.")
+        list[str] | None, typer.Option(help="Also record this section of ncu; may be repeated.")
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Also record this metric, by prof's or ncu's name; may be repeated."),
+        typer.Option(help="Also record this metric, by prof's or ncu's name; may be repeated."),
     ] = None,
     set_: Annotated[str | None, typer.Option("--set", help="Also record this section set of ncu.")] = None,
     launches: Annotated[
-        int | None,
-        typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
+        int | None, typer.Option(min=1, help=f"Launches to profile in each process [default: {LAUNCHES}].")
     ] = None,
     processes: options.ProcessesOption = 3,
     times_only: Annotated[
@@ -62,25 +59,17 @@ def collect(
         bool, typer.Option("--verify/--no-verify", help="Check each kernel's result first.")
     ] = True,
     repeats: Annotated[
-        int,
-        typer.Option(
-            "--repeats", min=0, help="Launches to time without the profiler in each process; 0 for none."
-        ),
+        int, typer.Option(min=0, help="Launches to time without the profiler in each process; 0 for none.")
     ] = 20,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the runs of a program.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the runs of a program.")] = None,
     kernel_regex: Annotated[
         str | None,
-        typer.Option(
-            "--kernel-regex", metavar="REGEX", help="Profile only the program's kernels whose names match."
-        ),
+        typer.Option(metavar="REGEX", help="Profile only the program's kernels whose names match."),
     ] = None,
-    launch_skip: Annotated[
-        int, typer.Option("--launch-skip", min=0, help="Launches of the program to skip first.")
-    ] = 0,
+    launch_skip: Annotated[int, typer.Option(min=0, help="Launches of the program to skip first.")] = 0,
     nvtx: Annotated[
         list[str] | None,
         typer.Option(
-            "--nvtx",
             metavar="NAME",
             help='Profile only what is launched inside this NVTX range, as `profiler.range("NAME")` opens it; may be repeated.',
         ),
@@ -97,20 +86,17 @@ def collect(
     ] = "all",
     ncu_option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--ncu-option", metavar="WORD", help="Add this word to ncu's command line; may be repeated."
-        ),
+        typer.Option(metavar="WORD", help="Add this word to ncu's command line; may be repeated."),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option("--gpus", help="GPUs of this host to use: all, or 0,1 [default: the first].")
+        str | None, typer.Option(help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
     spread: Annotated[
         GroupBy,
         typer.Option(help="What to divide among GPUs: whole workloads, or also the kernels of one workload."),
     ] = "workloads",
     cwd: Annotated[
-        Path | None,
-        typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
+        Path | None, typer.Option(file_okay=False, exists=True, help="Run the program in this folder.")
     ] = None,
     timeout: options.TimeoutOption = 600.0,
     resume: Annotated[

@@ -43,43 +43,31 @@ def tune(
     kernel: Annotated[
         str | None,
         typer.Option(
-            "--kernel",
-            metavar="N",
-            help="Number of the kernel; its entry in ladder.toml declares [kernel.tune].",
+            metavar="N", help="Number of the kernel; its entry in ladder.toml declares [kernel.tune]."
         ),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
+        str | None, typer.Option(metavar="S", help="Size of the workload [default: the ladder's].")
     ] = None,
     set_param: options.ParameterOption = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit", min=1, help="Try at most this many points, drawn with the seed [default: all]."
-        ),
+        typer.Option(min=1, help="Try at most this many points, drawn with the seed [default: all]."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            "--seed", min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."
-        ),
+        typer.Option(min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."),
     ] = None,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=2, help="Timed launches of a promising point, in each process.")
+        int, typer.Option(min=2, help="Timed launches of a promising point, in each process.")
     ] = 20,
     processes: Annotated[
-        int,
-        typer.Option(
-            "--processes", min=1, help="Processes for each of the best few points, which take turns."
-        ),
+        int, typer.Option(min=1, help="Processes for each of the best few points, which take turns.")
     ] = 3,
     within: Annotated[
-        float,
-        typer.Option(
-            "--within", min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best."
-        ),
+        float, typer.Option(min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best.")
     ] = 5.0,
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of best points to show.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of best points to show.")] = 10,
     profile_extremes: Annotated[
         bool,
         typer.Option("--profile-extremes", help="Profile the best and the slowest point, and compare them."),

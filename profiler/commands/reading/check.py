@@ -62,7 +62,6 @@ def check(
     max_slower: Annotated[
         str | None,
         typer.Option(
-            "--max-slower",
             metavar="PCT",
             help="Percent that the duration may rise, for example 2% [default: from the project's file, else 2%].",
         ),
@@ -70,19 +69,15 @@ def check(
     summary: Annotated[
         Path | None,
         typer.Option(
-            "--summary",
-            metavar="FILE",
-            help="Append the result to this file as Markdown [default: $GITHUB_STEP_SUMMARY].",
+            metavar="FILE", help="Append the result to this file as Markdown [default: $GITHUB_STEP_SUMMARY]."
         ),
     ] = None,
     junit: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
+        Path | None, typer.Option(metavar="FILE", help="Write the result to this file as JUnit XML.")
     ] = None,
     accept: Annotated[
         str | None,
         typer.Option(
-            "--accept",
             metavar="REASON",
             help="Accept what got worse, was removed or renamed: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
         ),

@@ -29,7 +29,6 @@ def compare(
     gpu: Annotated[
         list[str] | None,
         typer.Option(
-            "--gpu",
             metavar="NAME",
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
@@ -40,8 +39,7 @@ def compare(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            "--metric",
-            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated.",
+            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated."
         ),
     ] = None,
     full: Annotated[

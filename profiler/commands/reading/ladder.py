@@ -26,8 +26,7 @@ def ladder(
     view: Annotated[
         LadderView | None,
         typer.Option(
-            "--view",
-            help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute].",
+            help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute]."
         ),
     ] = None,
     ideas: Annotated[

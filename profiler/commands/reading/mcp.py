@@ -34,7 +34,6 @@ def mcp(
     reports: Annotated[
         list[Path] | None,
         typer.Option(
-            "--reports",
             metavar="DIR",
             help="Allow report files below this folder; may be repeated [default: the current folder, unless it contains your home folder].",
         ),
@@ -42,7 +41,6 @@ def mcp(
     skill: Annotated[
         Path | None,
         typer.Option(
-            "--skill",
             metavar="FILE",
             dir_okay=False,
             help="Write a skill file that teaches an agent to work with prof, and serve nothing.",

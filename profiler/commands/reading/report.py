@@ -36,8 +36,7 @@ def report(
         Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[
-        str | None,
-        typer.Option("--title", help="Title of the page [default: the ladder's title, or the names given]."),
+        str | None, typer.Option(help="Title of the page [default: the ladder's title, or the names given].")
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,

@@ -25,10 +25,7 @@ _HEADER = (
 def compact(
     *,
     older_than: Annotated[
-        float,
-        typer.Option(
-            "--older-than", min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old."
-        ),
+        float, typer.Option(min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old.")
     ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")

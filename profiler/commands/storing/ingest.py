@@ -36,11 +36,9 @@ def ingest(
         typer.Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs."),
     ],
     kernel: Annotated[
-        int | None, typer.Option("--kernel", min=0, help="Store the report as this kernel of the ladder.")
+        int | None, typer.Option(min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the run [default: the file's name].")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run [default: the file's name].")] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     copy: Annotated[
@@ -53,9 +51,7 @@ def ingest(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(
-            "--timeout", min=0.1, help="Seconds that one report may take [default: depends on its size]."
-        ),
+        typer.Option(min=0.1, help="Seconds that one report may take [default: depends on its size]."),
     ] = None,
     settings: options.RungSettings,
     ladder: options.LadderOption = None,

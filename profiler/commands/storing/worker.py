@@ -25,21 +25,17 @@ def worker(
             metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."
         ),
     ],
-    gpus: Annotated[str, typer.Option("--gpus", help="GPUs of this host to lend: all, or 0,1.")] = "all",
+    gpus: Annotated[str, typer.Option(help="GPUs of this host to lend: all, or 0,1.")] = "all",
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name", help="First part of the workers' names, before -gpu0 [default: the host's name]."
-        ),
+        typer.Option(help="First part of the workers' names, before -gpu0 [default: the host's name]."),
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option(
-            "--host", help="Address of this host to listen at [default: the one that reaches the scheduler]."
-        ),
+        typer.Option(help="Address of this host to listen at [default: the one that reaches the scheduler]."),
     ] = None,
     interface: Annotated[
-        str | None, typer.Option("--interface", help="Listen on this network interface, such as ib0.")
+        str | None, typer.Option(help="Listen on this network interface, such as ib0.")
     ] = None,
     cluster: Annotated[ClusterChoice, OfOptions(ClusterChoice, "scheduler", "tls_ca", "tls_cert", "tls_key")],
 ) -> None:
