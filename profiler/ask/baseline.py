@@ -35,12 +35,16 @@ _NO_OTHER = "Give the older report with --baseline and the newer one after it: p
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so."""
+    """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so.
+
+    What the `stores` left out is damaged.
+    """
 
     pairs: list[RunPair]
-    missing: list[str]
-    new: list[str]
-    notes: list[str]
+    missing: Sequence[str] = ()
+    new: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    stores: Sequence[RunStore] = ()
 
 
 def pair_stores(
@@ -81,7 +85,7 @@ def pair_stores(
         *_note(f"no baseline in {baseline.root}", added),
         *([_RENAMED] if lost and added else []),
     ]
-    return Pairing(pairs, lost, added, notes)
+    return Pairing(pairs, lost, added, notes, [baseline, candidate])
 
 
 def _matched(before: Mapping[_Subject, Run], after: Mapping[_Subject, Run]) -> _Matched:
