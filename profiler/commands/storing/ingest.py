@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -14,15 +13,14 @@ from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.cluster.worker_pool import Worker
 from profiler.commands.shared import options
-from profiler.commands.shared.cluster_options import Cluster, ClusterChoice
+from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
-from profiler.store.reports.locate import Report, find_reports
-from profiler.store.runs.run_store import RunStore
+from profiler.store.reports.locate import find_reports
 from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import counted, printable
 
@@ -100,10 +98,13 @@ def ingest(
         choice=LaunchChoice(kernel_name, nvtx),
     )
     outcomes = []
-    with _reading(reports, settings.open_store(settings.runs_folder), wanted, choice, settings) as (
-        progress,
-        read,
-    ):
+    store = settings.open_store(settings.runs_folder)
+    with IngestProgress(len(reports), settings) as progress, ExitStack() as workers:
+        if choice.is_given:
+            pool = workers.enter_context(choice.open(gpus=False, say=progress.note))
+            read = ingest_on_workers(reports, store, wanted, pool, progress)
+        else:
+            read = ingest_reports(reports, store, wanted)
         for outcome in read:
             if settings.format == "table" and not outcome.error:
                 progress.result(_line(outcome))
@@ -125,23 +126,6 @@ def _ladder_of(settings: options.VerbSettings) -> str:
     if not is_ladder_name(name):
         raise typer.BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")
     return name
-
-
-@contextmanager
-def _reading(
-    reports: Sequence[Report],
-    store: RunStore,
-    wanted: IngestOptions,
-    choice: ClusterChoice,
-    settings: options.VerbSettings,
-) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
-    """Opens the progress display and the outcomes of the reports, read here or on workers."""
-    if not choice.is_given:
-        with Progress("reading", len(reports), settings) as progress:
-            yield progress, ingest_reports(reports, store, wanted)
-        return
-    with IngestProgress(len(reports), settings) as shown, choice.open(gpus=False, say=shown.note) as pool:
-        yield shown, ingest_on_workers(reports, store, wanted, pool, shown)
 
 
 def _summary(outcomes: list[Ingested]) -> str:
