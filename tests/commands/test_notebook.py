@@ -17,7 +17,7 @@ import pytest
 from profiler.ask.profiles import longest_pattern
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.commands.reading.notebook import SHIPPED
-from profiler.present.notebook import Subject, ladder_notebook
+from profiler.present.notebook import ladder_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -187,7 +187,7 @@ def test_a_title_is_text_and_never_markup(in_mine, mine):
 
 def test_names_of_folders_cannot_become_code():
     odd = 'it\'s "mine"\n```\nimport os'
-    notebook = json.loads(ladder_notebook(Subject(title=odd, runs=odd, ladder=odd)))
+    notebook = json.loads(ladder_notebook(odd, odd, odd, None, None))
     (first, *_) = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert first.count(repr(odd)) == 2
     compile(first, "cell", "exec")

@@ -112,12 +112,11 @@ _TAKEN = {
 
 def check_options(context: typer.Context) -> None:
     """Refuses every option that says how to use ncu, or how to measure kernels of a ladder."""
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "")
-        if given is not None and given.name == "COMMANDLINE" and option.name not in _TAKEN:
+    for name, option in options.typed_options(context).items():
+        if name not in _TAKEN:
             raise typer.BadParameter(
                 "leave it out with --times-only, which runs a program without ncu; kernels of a ladder have `prof time`",
-                param_hint=option.opts[0],
+                param_hint=option,
             )
 
 

@@ -160,10 +160,8 @@ def tune(
 
 def _refuse_to_measure(context: typer.Context) -> None:
     """Refuses options that say how to measure together with --stored."""
-    sources = {name: context.get_parameter_source(name) for name in _MEASURING}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    if given:
-        words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    typed = options.typed_options(context)
+    if words := ", ".join(typed[name] for name in _MEASURING if name in typed):
         raise typer.BadParameter(f"--stored measures nothing: leave out {words}")
 
 

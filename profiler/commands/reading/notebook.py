@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -81,11 +81,12 @@ def notebook(
     """
     reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
     if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
-        _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
+        path = output or Path(reports[-1].with_suffix(_SUFFIX).name)
+        _write(path, settings, force, lambda folder: _about_reports(folder, reports))
     elif output is not None:
         if names:
             raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
-        _write(output, settings, size, set_param, force)
+        _write(output, settings, force, lambda folder: _about_ladder(folder, settings, size, set_param))
     elif size is not None or set_param or settings.gpu is not None or force or ladder:
         raise typer.BadParameter(
             "--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE"
@@ -146,43 +147,9 @@ def _shown(path: Path) -> Path:
 
 
 def _write(
-    path: Path, settings: options.VerbSettings, size: str | None, set_param: list[str] | None, force: bool
+    path: Path, settings: options.VerbSettings, force: bool, notebook_in: Callable[[Path], str]
 ) -> None:
-    from profiler.present.notebook import Subject, ladder_notebook
-
-    _require_writable(path, force)
-    climb = climb_ladder(settings, size, set_param)
-    _require_rungs(climb)
-    folder = path.resolve().parent
-    subject = Subject(
-        title=climb.ladder.title,
-        runs=_from(folder, settings.runs_folder),
-        ladder=_ladder_reference(folder, climb),
-        workload=climb.finding.workload if size is not None or set_param else None,
-        gpu=settings.gpu,
-    )
-    write_whole(ladder_notebook(subject).encode(), path)
-    settings.say(f"Wrote {path}")
-
-
-def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSettings, force: bool) -> None:
-    """Writes a notebook about one report, or about two that are compared."""
-    from profiler.present.notebook import Reports, report_notebook
-
-    _require_writable(path, force)
-    runs = [open_report(report) for report in reports]
-    folder = path.resolve().parent
-    subject = Reports(
-        title=" → ".join(report.name for report in reports),
-        reports=[_from(folder, report) for report in reports],
-        kernels=patterns_of(runs[-1]),
-        kernel=longest_pattern(runs),
-    )
-    write_whole(report_notebook(subject).encode(), path)
-    settings.say(f"Wrote {path}")
-
-
-def _require_writable(path: Path, force: bool) -> None:
+    """Writes the notebook that refers to everything as from the folder of the file."""
     if path.suffix != _SUFFIX:
         raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
     if path.exists() and not force:
@@ -190,6 +157,37 @@ def _require_writable(path: Path, force: bool) -> None:
             f"{path}: exists already, and its content would be lost",
             remedy="Name another file, or add --force.",
         )
+    write_whole(notebook_in(path.resolve().parent).encode(), path)
+    settings.say(f"Wrote {path}")
+
+
+def _about_ladder(
+    folder: Path, settings: options.VerbSettings, size: str | None, set_param: list[str] | None
+) -> str:
+    from profiler.present.notebook import ladder_notebook
+
+    climb = climb_ladder(settings, size, set_param)
+    _require_rungs(climb)
+    return ladder_notebook(
+        title=climb.ladder.title,
+        runs=_from(folder, settings.runs_folder),
+        ladder=_ladder_reference(folder, climb),
+        workload=climb.finding.workload if size is not None or set_param else None,
+        gpu=settings.gpu,
+    )
+
+
+def _about_reports(folder: Path, reports: Sequence[Path]) -> str:
+    """Returns a notebook about one report, or about two that are compared."""
+    from profiler.present.notebook import report_notebook
+
+    runs = [open_report(report) for report in reports]
+    return report_notebook(
+        title=" → ".join(report.name for report in reports),
+        reports=[_from(folder, report) for report in reports],
+        kernels=patterns_of(runs[-1]),
+        kernel=longest_pattern(runs),
+    )
 
 
 def _require_rungs(climb: Climb) -> None:

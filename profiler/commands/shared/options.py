@@ -245,6 +245,16 @@ def _print_note(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
 
+def typed_options(context: typer.Context) -> dict[str, str]:
+    """Returns the parameters that were typed after the verb, each with its option."""
+    sources = {one: context.get_parameter_source(one.name or "") for one in context.command.params}
+    return {
+        one.name or "": one.opts[0]
+        for one, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
+
+
 def status_line() -> Callable[[str], None]:
     """Returns a function that shows a line on a terminal's standard error in place of the last one, after half a second."""
     began_s = time.monotonic()
