@@ -44,6 +44,10 @@ _PHRASES = {
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
 _DISPATCH = "stall_dispatch"
 _OF_A_SCHEDULER = "instructions: of one scheduler, on average"
+_HELD_BACK = f"{_DISPATCH}: held back at dispatch, since operands of arithmetic share a register bank"
+_NO_USEFUL_BYTES = "the useful share of the bytes is unknown, because no ladder declares what the work needs"
+_NO_STALLS = "the stall reasons are left out, because their sum is far from wait_per_issue"
+_INFERRED_WARPS = "warps_in_use: inferred from issue_rate and wait_per_issue"
 _MEANING = "the split says where the time went, and does not prove what caused it"
 # Digits of the whole and of its factors, the fewest first.
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
@@ -204,34 +208,28 @@ def attribution_title(attribution: findings.Attribution) -> str:
 
 def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
     """Returns what a reader must know of the factors: what some of them mean, and what could not be known."""
-    missing = comparison.attribution_missing
-    notes = [_closure(attribution), _MEANING]
-    if any(factor.name == "instructions" for factor in attribution.factors):
-        notes.append(_OF_A_SCHEDULER)
-    if attribution.bandwidth_from:
-        notes.append(f"bandwidth: follows the {attribution.bandwidth_from}")
-    if any(part.name == _DISPATCH and not _is_same(part.ratio) for part in attribution.stalls[:MOST_PARTS]):
-        notes.append(
-            f"{_DISPATCH}: held back at dispatch, since operands of arithmetic share a register bank"
-        )
-    if comparison.speedup and comparison.speedup.basis == "unprofiled":
-        notes.append("these are factors of the duration under the profiler, not of the one without it")
-    if not _has_shares(attribution):
-        notes.append("the durations are too close for shares to mean anything")
-    elif any(delta.name == "duration_ns" and delta.verdict == "unclear" for delta in comparison.metrics):
-        notes.append("the durations do not differ for certain, so these factors may be noise")
+    missing, view = comparison.attribution_missing, attribution.view
     is_split = any(factor.factors for factor in attribution.factors)
-    if attribution.view == "bytes" and not is_split:
-        notes.append(
-            "the useful share of the bytes is unknown, because no ladder declares what the work needs"
-        )
-    if attribution.view == "issue" and is_split and not attribution.stalls:
-        notes.append("the stall reasons are left out, because their sum is far from wait_per_issue")
-    if is_split and any(one.name == "active_warps" for one in missing):
-        notes.append("warps_in_use: inferred from issue_rate and wait_per_issue")
-    if missing:
-        notes += [f"zero or not recorded: {_names(missing)}", _remedy(missing)]
-    return notes
+    has_shares = _has_shares(attribution)
+    dispatch = [part for part in attribution.stalls[:MOST_PARTS] if part.name == _DISPATCH]
+    unclear = [one for one in comparison.metrics if (one.name, one.verdict) == ("duration_ns", "unclear")]
+    timed = comparison.speedup is not None and comparison.speedup.basis == "unprofiled"
+    notes = [
+        (True, _closure(attribution)),
+        (True, _MEANING),
+        (any(factor.name == "instructions" for factor in attribution.factors), _OF_A_SCHEDULER),
+        (attribution.bandwidth_from, f"bandwidth: follows the {attribution.bandwidth_from}"),
+        (any(not _is_same(part.ratio) for part in dispatch), _HELD_BACK),
+        (timed, "these are factors of the duration under the profiler, not of the one without it"),
+        (not has_shares, "the durations are too close for shares to mean anything"),
+        (has_shares and unclear, "the durations do not differ for certain, so these factors may be noise"),
+        (view == "bytes" and not is_split, _NO_USEFUL_BYTES),
+        (view == "issue" and is_split and not attribution.stalls, _NO_STALLS),
+        (is_split and any(one.name == "active_warps" for one in missing), _INFERRED_WARPS),
+        (missing, f"zero or not recorded: {_names(missing)}"),
+        (missing, _remedy(missing)),
+    ]
+    return [note for holds, note in notes if holds]
 
 
 def _closure(attribution: findings.Attribution) -> str:

@@ -198,35 +198,34 @@ _STEADY_MHZ = 15.0  # one step of the clock
 
 def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     timing, facts = sheet.timing, sheet.run.facts
+    spread = f"spread {number(timing.spread_pct)} % (interquartile range)"
+    called = ", as one calls it" if timing.best_pct is not None else ""
+    name = f" ({facts.reference}{called})" if facts.reference else ""
+    fastest = f" (fastest algorithm of {facts.library or 'its library'})"
+    repeats = counted(timing.repeats, "repeat", "repeats")
     rows = [
         (
             "median",
-            f"{duration(timing.median_ns)}, spread {number(timing.spread_pct)} % (interquartile range), "
-            f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
-        )
+            f"{duration(timing.median_ns)}, {spread}, {duration(timing.min_ns)} to {duration(timing.max_ns)}",
+        ),
+        ("work", "" if timing.gflops is None else f"{number(timing.gflops)} GFLOP/s"),
+        (
+            "useful",
+            "" if timing.gbytes_per_s is None else f"{number(timing.gbytes_per_s)} GB/s, {USEFUL_BYTES}",
+        ),
+        ("reference", _reached(timing.reference_median_ns, name, timing.reference_pct)),
+        ("at its best", _reached(timing.best_median_ns, fastest, timing.best_pct)),
+        ("clock", clocks_text(facts.clocks) if facts.clocks else ""),
+        ("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"),
     ]
-    if timing.gflops is not None:
-        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
-    if timing.gbytes_per_s is not None:
-        rows.append(("useful", f"{number(timing.gbytes_per_s)} GB/s, {USEFUL_BYTES}"))
-    if timing.reference_median_ns is not None and timing.reference_pct is not None:
-        called = ", as one calls it" if timing.best_pct is not None else ""
-        name = f" ({facts.reference}{called})" if facts.reference else ""
-        reached = f"{number(timing.reference_pct)} % of its speed reached"
-        rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
-    if timing.best_median_ns is not None and timing.best_pct is not None:
-        reached = f"{number(timing.best_pct)} % of its speed reached"
-        rows.append(
-            (
-                "at its best",
-                f"{duration(timing.best_median_ns)} (fastest algorithm of {facts.library or 'its library'}), {reached}",
-            )
-        )
-    if facts.clocks:
-        rows.append(("clock", clocks_text(facts.clocks)))
-    repeats = counted(timing.repeats, "repeat", "repeats")
-    rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
-    return rows
+    return [(title, text) for title, text in rows if text]
+
+
+def _reached(reference_ns: float | None, name: str, pct: float | None) -> str:
+    """Returns the time of a reference, and how close it was come to; empty where there is none."""
+    if reference_ns is None or pct is None:
+        return ""
+    return f"{duration(reference_ns)}{name}, {number(pct)} % of its speed reached"
 
 
 def _algorithms(facts: Provenance) -> str:
