@@ -53,14 +53,29 @@ Reference = Annotated[
         examples=[6, "gemm-6", "before.ncu-rep"],
     ),
 ]
-KernelPattern = Annotated[
-    str, Meta(max_length=MOST_CHARACTERS, description="Regular expression that chooses kernels.")
+Pattern = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
+KernelPattern = Annotated[Pattern, Meta(description="Regular expression that chooses kernels.")]
+OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it is another one.")]
+OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
+Nvtx = Annotated[Pattern, Meta(description="Only launches in NVTX ranges that match.")]
+LadderSize = Annotated[
+    int | LongestText,
+    Meta(
+        description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
+    ),
 ]
-OtherKernel = Annotated[
-    str, Meta(max_length=MOST_CHARACTERS, description="The kernel of `after`, if it is another one.")
+View = Annotated[
+    LadderView, Meta(description="Show the counters of kernels that compute, or of kernels that move bytes.")
 ]
-Nvtx = Annotated[
-    str, Meta(max_length=MOST_CHARACTERS, description="Only launches in NVTX ranges that match.")
+MostSlower = Annotated[
+    float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")
+]
+ListedName = Annotated[
+    LongestText | int,
+    Meta(
+        description="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern.",
+        examples=[6, "gemm-6", "gemm-6*"],
+    ),
 ]
 RunSize = Annotated[
     LongestText | int,
@@ -98,25 +113,11 @@ class CompareInput(Input, frozen=True):
 
 
 class LadderInput(Input, frozen=True):
-    size: (
-        Annotated[
-            int | LongestText,
-            Meta(
-                description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
-            ),
-        ]
-        | None
-    ) = None
+    size: LadderSize | None = None
     set_param: Annotated[
         list[str], Meta(description="Single parameters of the workload, for example m=1000.")
     ] = []
-    view: (
-        Annotated[
-            LadderView,
-            Meta(description="Show the counters of kernels that compute, or of kernels that move bytes."),
-        ]
-        | None
-    ) = None
+    view: View | None = None
     ideas: Annotated[
         bool,
         Meta(
@@ -147,35 +148,14 @@ class CheckInput(Input, frozen=True, kw_only=True):
     baseline: Reference
     candidate: Reference | None = None
     kernel_name: KernelPattern | None = None
-    other_kernel: (
-        Annotated[
-            str,
-            Meta(max_length=MOST_CHARACTERS, description="The kernel of `candidate`, if it is another one."),
-        ]
-        | None
-    ) = None
+    other_kernel: OtherCandidate | None = None
     all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
-    max_slower_pct: (
-        Annotated[
-            float,
-            Meta(ge=0, description="Percent that the duration may rise, if not what the project allows."),
-        ]
-        | None
-    ) = None
+    max_slower_pct: MostSlower | None = None
     brief: Brief = False
 
 
 class ListInput(Input, frozen=True):
-    name: (
-        Annotated[
-            LongestText | int,
-            Meta(
-                description="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern.",
-                examples=[6, "gemm-6", "gemm-6*"],
-            ),
-        ]
-        | None
-    ) = None
+    name: ListedName | None = None
 
 
 class ToolFailed(Exception):
