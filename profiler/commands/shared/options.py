@@ -35,7 +35,6 @@ def complete_folder(incomplete: str) -> list[str]:
 GlobalRunsOption = Annotated[
     str | None,
     typer.Option(
-        "--runs",
         envvar="PROF_RUNS",
         metavar="DIR|URL",
         help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
@@ -45,7 +44,6 @@ GlobalRunsOption = Annotated[
 RunsOption = Annotated[
     str | None,
     typer.Option(
-        "--runs",
         metavar="DIR|URL",
         help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
         autocompletion=complete_folder,
@@ -54,17 +52,13 @@ RunsOption = Annotated[
 LadderOption = Annotated[
     str | None,
     typer.Option(
-        "--ladder",
-        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].",
+        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}]."
     ),
 ]
-FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="How to print the result [default: table].")
-]
+FormatOption = Annotated[Format | None, typer.Option(help="How to print the result [default: table].")]
 RunSizeOption = Annotated[
     str | None,
     typer.Option(
-        "--size",
         metavar="S",
         help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].",
     ),
@@ -72,7 +66,6 @@ RunSizeOption = Annotated[
 GpuOption = Annotated[
     str | None,
     typer.Option(
-        "--gpu",
         metavar="NAME",
         help="Use only runs recorded on this GPU, by a part of its name such as h200 [default: any].",
     ),
@@ -112,24 +105,20 @@ FullJsonOption = Annotated[
 NvtxOption = Annotated[
     str | None,
     typer.Option(
-        "--nvtx",
         metavar="RANGE",
         help="Use only the launches in an NVTX range whose name matches, as for --kernel-name.",
     ),
 ]
 
 ChartOption = Annotated[
-    Path | None,
-    typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
+    Path | None, typer.Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")
 ]
 BriefOption = Annotated[
     bool, typer.Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
 ]
 LadderSizeOption = Annotated[
     str | None,
-    typer.Option(
-        "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
-    ),
+    typer.Option(metavar="S", help="Size of the workload [default: the one that most rungs share]."),
 ]
 ForceComparisonOption = Annotated[
     bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
@@ -140,9 +129,7 @@ DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a da
 # For the verbs that run the kernels of a ladder.
 KernelOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
-    ),
+    typer.Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."),
 ]
 JobsOption = Annotated[
     int | None,
@@ -151,7 +138,6 @@ JobsOption = Annotated[
 SizeOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--size",
         metavar="S",
         help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
     ),
@@ -159,26 +145,19 @@ SizeOption = Annotated[
 ParameterOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set-param",
-        metavar="NAME=S",
-        help="Set one parameter of the workload, for example m=1000; may be repeated.",
+        metavar="NAME=S", help="Set one parameter of the workload, for example m=1000; may be repeated."
     ),
 ]
 ProcessesOption = Annotated[
     int,
     typer.Option(
-        "--processes",
-        min=1,
-        help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
+        min=1, help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels."
     ),
 ]
 SeedOption = Annotated[
-    int | None,
-    typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
+    int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one].")
 ]
-TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
-]
+TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds that one program may take.")]
 
 
 @dataclass(frozen=True)
