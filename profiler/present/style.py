@@ -224,6 +224,19 @@ def grouped_stalls(stalls: Mapping[str, float], colours: Mapping[str, str]) -> d
     return groups
 
 
+def stall_bars(
+    base: alt.Chart, x: alt.X, colours: Mapping[str, str], height: int, columns: int
+) -> list[alt.Chart]:
+    """Returns the bars of stalls in their colours, and the outlined ones of the time when no warp waits."""
+    reach = {"x": x, "x2": alt.X2("end:Q")}
+    waits = base.transform_filter(alt.datum.reason != READY_TITLE).mark_bar(height=height)
+    ready = base.transform_filter(alt.datum.reason == READY_TITLE).mark_bar(
+        height=height - 1, filled=False, stroke=GREY, strokeWidth=1
+    )
+    colour = coloured("reason:N", colours, "waiting for", columns=columns)
+    return [waits.encode(**reach, color=colour), ready.encode(**reach)]
+
+
 def figure(value: float, digits: int = 3) -> str:
     """Formats a value with some significant digits, without an exponent unless it is very large or small."""
     if not math.isfinite(value):

@@ -111,15 +111,9 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
         y=y, tooltip=style.tooltips("line:N", "reason:N", "samples:Q")
     )
     x = style.bar_axis("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
-    waits = style.coloured("reason:N", colours, "waiting for", columns=3)
-    bars = base.transform_filter(alt.datum.reason != style.READY_TITLE).mark_bar(height=14)
-    ready = base.transform_filter(alt.datum.reason == style.READY_TITLE).mark_bar(
-        height=13, filled=False, stroke=style.GREY, strokeWidth=1
-    )
+    bars = style.stall_bars(base, x, colours, 14, columns=3)
     text = style.figures_behind(style.chart_of(totals).encode(y=y), alt.X("end:Q"))
-    return alt.layer(
-        bars.encode(x=x, x2=alt.X2("end:Q"), color=waits), ready.encode(x=x, x2=alt.X2("end:Q")), text
-    )
+    return alt.layer(*bars, text)
 
 
 def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:

@@ -28,14 +28,15 @@ def provenance_facts(
     `report` is the name of a report that was never stored. Its folder is left out, because pages are sent to others.
     """
     facts = manifest.facts
+    is_ingested = report is None and manifest.origin == "ingested"
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
-        ("origin", _origin(manifest) if report is None else ""),
+        ("origin", "ingested from a report, not collected by prof" if is_ingested else ""),
         ("part", manifest.part),
         ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
         ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
         ("workload", size_text(manifest.workload or {})),
-        ("verified", _verified(facts)),
+        ("verified", "" if facts.relative_error is None else f"relative error {facts.relative_error:.1e}"),
         ("library", _algorithms(facts)),
         ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.has_counters else ""),
         ("measured", _measured(manifest)),
@@ -52,14 +53,6 @@ def provenance_facts(
         ("report", _reports(manifest.reports)),
     ]
     return [(name, value) for name, value in rows if value and (full or name in _BRIEF)]
-
-
-def _origin(manifest: Manifest) -> str:
-    return "ingested from a report, not collected by prof" if manifest.origin == "ingested" else ""
-
-
-def _verified(facts: Provenance) -> str:
-    return f"relative error {facts.relative_error:.1e}" if facts.relative_error is not None else ""
 
 
 def _measured(manifest: Manifest) -> str:
