@@ -368,15 +368,14 @@ def _discard_output() -> None:
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
-    from profiler.store.remote.files import secrets_of, without_secrets
+    from profiler.commands.shared.output import without_own_secrets
 
     lines = [f"prof: {error.message}", *error.details]
     if error.remedy:
         lines.append(f"      {error.remedy}")
-    secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
     if verbose:
         lines = [*_traceback_lines(error), *lines]
-    lines = [shortened(without_secrets(line, secrets), _LINE_WIDTH) for line in lines]
+    lines = [shortened(line, _LINE_WIDTH) for line in without_own_secrets(lines)]
     if sys.stderr.isatty() and not verbose:
         from profiler.present.render.terminal_table import folded
 

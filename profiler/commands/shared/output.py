@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +37,14 @@ def json_answer(finding: Any, full: bool, wanted: Sequence[str] = (), *, alone: 
 
 def error_lines(error: ProfError) -> list[str]:
     """Returns what an error says and what to do about it, a line each, without the secrets of this process."""
+    return without_own_secrets([error.message, *error.details, *([error.remedy] if error.remedy else [])])
+
+
+def without_own_secrets(lines: Iterable[str]) -> list[str]:
+    """Returns the lines without the secrets of this process: those of its command line and of its environment."""
     from profiler.store.remote.files import secrets_of, without_secrets
 
     secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
-    lines = [error.message, *error.details, *([error.remedy] if error.remedy else [])]
     return [without_secrets(line, secrets) for line in lines]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from profiler.analyse.ladder.ideas import BAND, Idea, IdeasFinding
-from profiler.catalog.ladders.ladder import Claim, size_text
+from profiler.catalog.ladders.ladder import Claim
 from profiler.present.document import Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
-from profiler.present.documents.ladder import caution_lines
+from profiler.present.documents.ladder import caution_lines, ladder_heading
 from profiler.text import number, short_gpu
 
 IDEA_COLUMNS = (
@@ -41,7 +41,7 @@ _HEADER = (
 def ideas_document(finding: IdeasFinding) -> Document:
     """Returns a row for each step, with the idea and what the counters show."""
     return Document(
-        _heading(finding),
+        ladder_heading(finding, "what each idea was worth"),
         [
             [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
             [Text(note) for note in _notes(finding)],
@@ -84,11 +84,6 @@ def step_text(one: Idea) -> str:
     span = f" ± {100 * (ci[1] - ci[0]) / 2 / ratio:.2f} %" if ci else ""
     mark = VERDICT_MARK.get(one.verdict or "")
     return f"{number(ratio)}x{span}{f' {mark}' if mark else ''}{under}"
-
-
-def _heading(finding: IdeasFinding) -> str:
-    workload = size_text(finding.workload) if finding.workload else "workload not recorded"
-    return f"{finding.ladder}: what each idea was worth ({finding.gpu}, {workload})"
 
 
 def _notes(finding: IdeasFinding) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from profiler.analyse.ladder import ladder
-from profiler.analyse.ladder.ideas import Idea
+from profiler.analyse.ladder.ideas import Idea, IdeasFinding
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
@@ -52,7 +52,7 @@ def ladder_document(
     legend: doc.Section = [*notes, *counter_legend(finding)]
     table = rungs_table(finding, view_was_asked=view_was_asked)
     sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
-    return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)
+    return doc.Document(ladder_heading(finding, finding.title), sections, _records(finding), titled=True)
 
 
 def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool = False) -> doc.Table:
@@ -140,10 +140,10 @@ def _step(rung: ladder.RungFinding) -> doc.Cell:
 # Words
 
 
-def ladder_heading(finding: ladder.LadderFinding) -> str:
-    """Returns the ladder's name and title, the GPU and the workload."""
+def ladder_heading(finding: ladder.LadderFinding | IdeasFinding, title: str) -> str:
+    """Returns the ladder's name and the title, with the GPU and the workload."""
     workload = size_text(finding.workload) if finding.workload else "workload not recorded"
-    return f"{finding.ladder}: {finding.title} ({finding.gpu}, {workload})"
+    return f"{finding.ladder}: {title} ({finding.gpu}, {workload})"
 
 
 def ladder_notes(finding: ladder.LadderFinding) -> list[str]:

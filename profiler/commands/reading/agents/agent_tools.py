@@ -24,7 +24,7 @@ from profiler.ask.listing import list_stored
 from profiler.ask.show import show, show_several
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared import options
-from profiler.commands.shared.failure import Failure, failure_json
+from profiler.commands.shared.failure import failure_json
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
 
@@ -258,15 +258,14 @@ class Tool:
             takes = (
                 f"{self.name} takes {', '.join(self.takes.__struct_fields__)}; its input schema says more."
             )
-            failure = Failure(f"{self.name}: {error}", [], _PARSER_EXIT_CODE, takes)
+            failure, exit_code = ProfError(f"{self.name}: {error}", remedy=takes), _PARSER_EXIT_CODE
         except ProfError as error:
-            failure = Failure(error.message, list(error.details), error.exit_code, error.remedy)
+            failure, exit_code = error, error.exit_code
         except Exception as error:
-            bug = InternalError(f"{type(error).__name__}: {error}")
-            failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
+            failure, exit_code = InternalError(f"{type(error).__name__}: {error}"), InternalError.exit_code
             if settings.verbose:
                 traceback.print_exc()
-        raise ToolFailed(failure_json(failure))
+        raise ToolFailed(failure_json(failure, exit_code))
 
     def _answer(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)
