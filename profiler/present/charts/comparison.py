@@ -104,7 +104,7 @@ def _changes_of_time(spent: Mapping[str, Mapping[str, float]]) -> dict[str, floa
 
 def _steps(attribution: findings.Attribution) -> Iterator[style.Record]:
     reached = 1.0
-    for name, ratio, share in _leaves(attribution):
+    for name, ratio, share in _leaves(attribution.factors, attribution):
         yield _step(name, reached, reached * ratio, ratio, share, style.BLUE if ratio >= 1 else style.RED)
         reached *= ratio
     whole = attribution.profiled_ratio
@@ -123,19 +123,17 @@ def _step(name: str, start: float, end: float, ratio: float, share: float, colou
     }
 
 
-def _leaves(attribution: findings.Attribution) -> Iterator[tuple[str, float, float]]:
-    """Returns the innermost factors and parts in their order, with the small parts of one sum together."""
-
-    def walk(factors: Sequence[findings.Factor]) -> Iterator[tuple[str, float, float]]:
-        for factor in factors:
-            if factor.factors:
-                yield from walk(factor.factors)
-            elif parts := parts_of(factor, attribution):
-                yield from _split(factor, parts)
-            else:
-                yield factor.name, factor.ratio, factor.share
-
-    return walk(attribution.factors)
+def _leaves(
+    factors: Sequence[findings.Factor], attribution: findings.Attribution
+) -> Iterator[tuple[str, float, float]]:
+    """Yields the innermost factors and parts in their order, with the small parts of one sum together."""
+    for factor in factors:
+        if factor.factors:
+            yield from _leaves(factor.factors, attribution)
+        elif parts := parts_of(factor, attribution):
+            yield from _split(factor, parts)
+        else:
+            yield factor.name, factor.ratio, factor.share
 
 
 def _split(factor: findings.Factor, parts: Sequence[findings.Part]) -> Iterator[tuple[str, float, float]]:
