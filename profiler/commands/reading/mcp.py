@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from profiler.ask.named.reach import Reach
-from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
+from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
 from profiler.commands.shared.verb import OfOptions
