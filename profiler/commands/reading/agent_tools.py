@@ -64,7 +64,7 @@ LadderSize = Annotated[
         description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
     ),
 ]
-View = Annotated[
+AskedView = Annotated[
     LadderView, Meta(description="Show the counters of kernels that compute, or of kernels that move bytes.")
 ]
 MostSlower = Annotated[
@@ -117,7 +117,7 @@ class LadderInput(Input, frozen=True):
     set_param: Annotated[
         list[str], Meta(description="Single parameters of the workload, for example m=1000.")
     ] = []
-    view: View | None = None
+    view: AskedView | None = None
     ideas: Annotated[
         bool,
         Meta(
