@@ -97,9 +97,9 @@ def _sides(finding: CheckFinding) -> doc.Section:
 
 def outcome_of(pair: PairCheck, one: MetricCheck | None) -> Outcome:
     """Returns the outcome of a limit: where the kernels may be different ones, none passes."""
-    if one is None or (one.outcome == "passed" and pair.is_doubted):
-        return pair.outcome if one is None else "unclear"
-    return one.outcome
+    if one is None:
+        return pair.outcome
+    return "unclear" if one.outcome == "passed" and pair.is_doubted else one.outcome
 
 
 def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]:
@@ -115,10 +115,7 @@ def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]
 def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
     """Yields every limit with its pair; a pair that is not comparable comes once, without a limit."""
     for pair in finding.pairs:
-        if pair.checks:
-            yield from ((pair, one) for one in pair.checks)
-        else:
-            yield pair, None
+        yield from ((pair, one) for one in pair.checks or [None])
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
@@ -230,10 +227,8 @@ def _code_sentence(finding: CodeCheck) -> str:
         return f"the machine code is the same in {whole}"
     first = other[0]
     name = shortened(first.function, _NAME_WIDTH)
-    where = {
-        "changed": f"{name}, from instruction {first.index} on",
-        "missing": f"{name} is gone",
-        "new": f"{name} is new",
-        "same": "",
-    }[first.state]
+    if first.state == "changed":
+        where = f"{name}, from instruction {first.index} on"
+    else:
+        where = f"{name} is {'gone' if first.state == 'missing' else 'new'}"
     return f"the machine code differs in {len(other)} of {whole}: {where}"

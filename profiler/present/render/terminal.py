@@ -141,9 +141,7 @@ class _Printer:
 
     @text.register
     def _(self, block: doc.Checks) -> str:
-        lines = [
-            self._styled(block.title, f"bold {_STYLES[block.tone]}" if block.rows else _STYLES[block.tone])
-        ]
+        lines = [self._styled(block.title, f"{'bold ' if block.rows else ''}{_STYLES[block.tone]}")]
         for one in block.rows:
             why = f" ({CHECK_WORDS[None]})" if one.ok is None else ""
             lines.append(printable(f"  {CHECK_MARKS[one.ok]} {one.subject} {one.expected}{why}"))
