@@ -115,7 +115,7 @@ def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]
 def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
     """Yields every limit with its pair; a pair that is not comparable comes once, without a limit."""
     for pair in finding.pairs:
-        yield from ((pair, one) for one in pair.checks or [None])
+        yield from ((pair, one) for one in pair.checks or (None,))
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
