@@ -7,6 +7,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared import options
@@ -25,9 +26,7 @@ def build(
     kernel: options.KernelOption = None,
     arch: Annotated[
         str | None,
-        typer.Option(
-            metavar="sm_90", help="Architecture to compile for [default: that of this machine's GPU]."
-        ),
+        Option(metavar="sm_90", help="Architecture to compile for [default: that of this machine's GPU]."),
     ] = None,
     jobs: options.JobsOption = None,
     settings: options.LadderSettings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.ask.collect import summarise_just_timed
 from profiler.ask.named.ladders import open_ladder, workloads
@@ -28,8 +28,8 @@ def time_kernels(
     kernel: options.KernelOption = None,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Timed launches in each process.")] = 20,
-    warmup: Annotated[int, typer.Option(min=0, help="Untimed launches before them.")] = 5,
+    repeats: Annotated[int, Option(min=1, help="Timed launches in each process.")] = 20,
+    warmup: Annotated[int, Option(min=0, help="Untimed launches before them.")] = 5,
     processes: options.ProcessesOption = 3,
     seed: options.SeedOption = None,
     jobs: options.JobsOption = None,

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Annotated, Literal, Self
 
 import typer
+from typer import Option
 
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.collect import find_best_points, find_newest_sweep
@@ -42,51 +43,42 @@ def tune(
     context: typer.Context,
     kernel: Annotated[
         str | None,
-        typer.Option(
-            metavar="N", help="Number of the kernel; its entry in ladder.toml declares [kernel.tune]."
-        ),
+        Option(metavar="N", help="Number of the kernel; its entry in ladder.toml declares [kernel.tune]."),
     ] = None,
     size: Annotated[
-        str | None, typer.Option(metavar="S", help="Size of the workload [default: the ladder's].")
+        str | None, Option(metavar="S", help="Size of the workload [default: the ladder's].")
     ] = None,
     set_param: options.ParameterOption = None,
     limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Try at most this many points, drawn with the seed [default: all]."),
+        int | None, Option(min=1, help="Try at most this many points, drawn with the seed [default: all].")
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."),
+        Option(min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=2, help="Timed launches of a promising point, in each process.")
-    ] = 20,
+    repeats: Annotated[int, Option(min=2, help="Timed launches of a promising point, in each process.")] = 20,
     processes: Annotated[
-        int, typer.Option(min=1, help="Processes for each of the best few points, which take turns.")
+        int, Option(min=1, help="Processes for each of the best few points, which take turns.")
     ] = 3,
     within: Annotated[
-        float, typer.Option(min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best.")
+        float, Option(min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best.")
     ] = 5.0,
-    top: Annotated[int, typer.Option(min=1, help="Number of best points to show.")] = 10,
+    top: Annotated[int, Option(min=1, help="Number of best points to show.")] = 10,
     profile_extremes: Annotated[
-        bool,
-        typer.Option("--profile-extremes", help="Profile the best and the slowest point, and compare them."),
+        bool, Option("--profile-extremes", help="Profile the best and the slowest point, and compare them.")
     ] = False,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the best values into the source's #define lines.")
+        bool, Option("--apply", help="Write the best values into the source's #define lines.")
     ] = False,
     chart: Annotated[  # noqa: ARG001 - the picture is made of it
         Path | None,
-        typer.Option(
-            "--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."
-        ),
+        Option("--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
     ] = None,
     picture: ChartOptions,
     stored: Annotated[
-        bool,
-        typer.Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU."),
+        bool, Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Measure again even if a result is stored.")] = False,
+    force: Annotated[bool, Option("--force", help="Measure again even if a result is stored.")] = False,
     schema: options.SchemaOption = False,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 120.0,

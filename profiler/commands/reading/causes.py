@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from profiler.catalog.causes import CAUSES, find_cause
 from profiler.commands.shared import options
@@ -14,7 +14,7 @@ from profiler.present.documents.catalogue import cause_document, causes_document
 
 def causes(
     *,
-    name: Annotated[str | None, typer.Argument(help="Print only this cause.")] = None,
+    name: Annotated[str | None, Argument(help="Print only this cause.")] = None,
     settings: options.FormatSettings,
 ) -> None:
     """Print the causes that a diagnosis may name, or one of them.

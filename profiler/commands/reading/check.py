@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.analyse.check import CheckFinding
 from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
@@ -30,13 +31,13 @@ def check(
     *,
     candidate: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="Run to check: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs [default: the newest run with the baseline's name, of --runs]."
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--baseline",
             "-b",
             metavar="RUN",
@@ -44,40 +45,40 @@ def check(
         ),
     ] = None,
     kernel_name: options.KernelNamesOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Check every kernel that both sides have.")] = False,
+    every: Annotated[bool, Option("--all", help="Check every kernel that both sides have.")] = False,
     sass: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--sass",
             help="Check the machine code instead: of cubins, object files, fat binaries, Triton's cache, reports or runs.",
         ),
     ] = False,
     allow_unclear: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--allow-unclear",
             help="Exit 0 when the result is inconclusive, or the baseline has what the candidate lacks.",
         ),
     ] = False,
     max_slower: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="PCT",
             help="Percent that the duration may rise, for example 2% [default: from the project's file, else 2%].",
         ),
     ] = None,
     summary: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="Append the result to this file as Markdown [default: $GITHUB_STEP_SUMMARY]."
         ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result to this file as JUnit XML.")
+        Path | None, Option(metavar="FILE", help="Write the result to this file as JUnit XML.")
     ] = None,
     accept: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="REASON",
             help="Accept what got worse, was removed or renamed: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
         ),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.files import ChartOptions
@@ -17,34 +18,32 @@ _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
 def compare(
     *,
     before: Annotated[
-        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+        str | None, Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
     after: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu or two -k]."
         ),
     ] = None,
     size: options.RunSizeOption = None,
     gpu: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
     ] = None,
     kernel_name: options.KernelNamesOption = None,
     nvtx: options.NvtxOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
+    every: Annotated[bool, Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated."
-        ),
+        Option(help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated."),
     ] = None,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full", help="Show every metric and opcode; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,

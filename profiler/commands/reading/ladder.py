@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
@@ -25,29 +25,27 @@ def ladder(
     set_param: options.ParameterOption = None,
     view: Annotated[
         LadderView | None,
-        typer.Option(
+        Option(
             help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute]."
         ),
     ] = None,
     ideas: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--ideas",
             help="Show instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds.",
         ),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output", "-o", metavar="FILE", help="Also write every metric's change to this Parquet file."
         ),
     ] = None,
     picture: ChartOptions,
     full: Annotated[
         bool,
-        typer.Option(
-            "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
-        ),
+        Option("--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."),
     ] = False,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
 from profiler.ask.listing import derive_overview, list_kernels, list_stored, why_nothing
@@ -25,17 +25,16 @@ def list_runs(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern."
         ),
     ] = None,
     kernels: Annotated[
-        bool,
-        typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
+        bool, Option("--kernels", help="List only the ladder's kernels, with the number of runs of each.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full",
             help="List every name, however many there are; with --format json, print everything instead of the most important 8 KB.",
         ),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
@@ -33,14 +34,14 @@ def mcp(
     settings: Annotated[options.VerbSettings, OfOptions(options.settings_of, "runs", "ladder")],
     reports: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Allow report files below this folder; may be repeated [default: the current folder, unless it contains your home folder].",
         ),
     ] = None,
     skill: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             dir_okay=False,
             help="Write a skill file that teaches an agent to work with prof, and serve nothing.",

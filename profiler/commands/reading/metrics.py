@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from profiler.catalog.metrics import CATALOGUE, find_metric
 from profiler.commands.shared import options
@@ -14,9 +14,7 @@ from profiler.present.documents.catalogue import metric_document, metrics_docume
 
 def metrics(
     *,
-    name: Annotated[
-        str | None, typer.Argument(help="Print only this metric, by prof's or ncu's name.")
-    ] = None,
+    name: Annotated[str | None, Argument(help="Print only this metric, by prof's or ncu's name.")] = None,
     settings: options.FormatSettings,
 ) -> None:
     """Print the catalogue of metrics, or one of them.

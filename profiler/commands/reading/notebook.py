@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from typer import Argument, Option
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
@@ -41,14 +42,14 @@ def notebook(
     *,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Notebook to open: a shipped one, or a file. For one or two .ncu-rep files, write a notebook.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
@@ -57,7 +58,7 @@ def notebook(
     ] = None,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False,
     settings: options.ReadingSettings,
     ladder: options.LadderOption = None,
 ) -> None:

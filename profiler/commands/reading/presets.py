@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from profiler.catalog.presets import PRESETS, find_preset
 from profiler.commands.shared import options
@@ -14,7 +14,7 @@ from profiler.present.documents.catalogue import preset_document, presets_docume
 
 def presets(
     *,
-    name: Annotated[str | None, typer.Argument(help="Print only this preset, with its metrics.")] = None,
+    name: Annotated[str | None, Argument(help="Print only this preset, with its metrics.")] = None,
     settings: options.FormatSettings,
 ) -> None:
     """Print the presets of `prof collect`.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
@@ -30,11 +31,11 @@ _ROWS_OF_A_TABLE = 1000
 
 def query(
     *,
-    sql: Annotated[str | None, typer.Argument(metavar="SQL", help="One SELECT statement.")] = None,
-    tables: Annotated[bool, typer.Option("--tables", help="Describe the tables and their columns.")] = False,
+    sql: Annotated[str | None, Argument(metavar="SQL", help="One SELECT statement.")] = None,
+    tables: Annotated[bool, Option("--tables", help="Describe the tables and their columns.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",

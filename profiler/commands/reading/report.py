@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared import options
@@ -27,16 +27,16 @@ def report(
     *,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Kernel numbers, run ids or names, or .ncu-rep files [default: the whole ladder].",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
+        Path, Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[
-        str | None, typer.Option(help="Title of the page [default: the ladder's title, or the names given].")
+        str | None, Option(help="Title of the page [default: the ladder's title, or the names given].")
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,

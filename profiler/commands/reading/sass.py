@@ -9,6 +9,7 @@ import tty
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_answer, print_document
@@ -22,24 +23,22 @@ def sass(
     *,
     before: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="A kernel number, a run id or name, a .ncu-rep file, or a file or folder of machine code."
         ),
     ] = None,
     after: Annotated[
-        str | None, typer.Argument(help="A second kernel to show beside it, named in the same ways.")
+        str | None, Argument(help="A second kernel to show beside it, named in the same ways.")
     ] = None,
     size: options.RunSizeOption = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show the whole function instead of its hot loop.")
-    ] = False,
+    full: Annotated[bool, Option("--full", help="Show the whole function instead of its hot loop.")] = False,
     listing: Annotated[
-        bool, typer.Option("--listing", help="Show every instruction instead of counts by opcode.")
+        bool, Option("--listing", help="Show every instruction instead of counts by opcode.")
     ] = False,
     reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
+        bool, Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
     schema: options.SchemaOption = False,
     settings: options.ReadingSettings,

@@ -6,6 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.analyse.recording.triage import Triage
@@ -30,7 +31,7 @@ def show(
     *,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[source]...",
             help="A kernel number, a run id or name, a .ncu-rep file, or several files or a folder of them.",
         ),
@@ -40,7 +41,7 @@ def show(
     nvtx: options.NvtxOption = None,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full",
             help="Show every metric of the catalogue, the smaller causes and the origin; CSV and JSON then hold every counter. "
             "Without it, JSON is cut to the most important 8 KB.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from profiler.commands.shared.verb import OfOptions
 
@@ -22,35 +23,34 @@ class ClusterChoice:
 
     scheduler: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ADDRESS",
             help="Use the workers of this Dask scheduler: tcp://host:8786, or tls://host:8786.",
         ),
     ] = None
     slurm: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="OPTIONS",
             help="Start workers as Slurm jobs, with these sbatch options: '--partition gpu --gres gpu:1'.",
         ),
     ] = None
     workers: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1].")
+        int | None, Option(metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1].")
     ] = None
     tls_ca: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             exists=True,
             dir_okay=False,
             help="Certificate of the authority that signed the certificates, for tls://.",
         ),
     ] = None
     tls_cert: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Certificate of this machine, for tls://."),
+        Path | None, Option(exists=True, dir_okay=False, help="Certificate of this machine, for tls://.")
     ] = None
     tls_key: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Private key of --tls-cert.")
+        Path | None, Option(exists=True, dir_okay=False, help="Private key of --tls-cert.")
     ] = None
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
@@ -34,7 +35,7 @@ def complete_folder(incomplete: str) -> list[str]:
 # `prof --runs DIR verb`.
 GlobalRunsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         envvar="PROF_RUNS",
         metavar="DIR|URL",
         help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
@@ -43,7 +44,7 @@ GlobalRunsOption = Annotated[
 ]
 RunsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="DIR|URL",
         help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
         autocompletion=complete_folder,
@@ -51,28 +52,26 @@ RunsOption = Annotated[
 ]
 LadderOption = Annotated[
     str | None,
-    typer.Option(
-        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}]."
-    ),
+    Option(help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}]."),
 ]
-FormatOption = Annotated[Format | None, typer.Option(help="How to print the result [default: table].")]
+FormatOption = Annotated[Format | None, Option(help="How to print the result [default: table].")]
 RunSizeOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="S",
         help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].",
     ),
 ]
 GpuOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME",
         help="Use only runs recorded on this GPU, by a part of its name such as h200 [default: any].",
     ),
 ]
 KernelNameOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--kernel-name",
         "-k",
         metavar="REGEX",
@@ -81,7 +80,7 @@ KernelNameOption = Annotated[
 ]
 KernelNamesOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--kernel-name",
         "-k",
         metavar="REGEX",
@@ -99,65 +98,59 @@ def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None,
 
 
 FullJsonOption = Annotated[
-    bool,
-    typer.Option("--full", help="With --format json, print everything; without it, the most important 8 KB."),
+    bool, Option("--full", help="With --format json, print everything; without it, the most important 8 KB.")
 ]
 NvtxOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="RANGE",
         help="Use only the launches in an NVTX range whose name matches, as for --kernel-name.",
     ),
 ]
 
 ChartOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")
+    Path | None, Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")
 ]
 BriefOption = Annotated[
-    bool, typer.Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
+    bool, Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
 ]
 LadderSizeOption = Annotated[
-    str | None,
-    typer.Option(metavar="S", help="Size of the workload [default: the one that most rungs share]."),
+    str | None, Option(metavar="S", help="Size of the workload [default: the one that most rungs share].")
 ]
 ForceComparisonOption = Annotated[
-    bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
+    bool, Option("--force", help="Compare even recordings that were measured differently.")
 ]
-SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
-DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
+SchemaOption = Annotated[bool, Option("--schema", help="Print the JSON Schema of --format json.")]
+DarkOption = Annotated[bool, Option("--dark", help="Draw the chart on a dark background.")]
 
 # For the verbs that run the kernels of a ladder.
 KernelOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."),
+    list[str] | None, Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated.")
 ]
 JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core]."),
+    int | None, Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core].")
 ]
 SizeOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="S",
         help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
     ),
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=S", help="Set one parameter of the workload, for example m=1000; may be repeated."
-    ),
+    Option(metavar="NAME=S", help="Set one parameter of the workload, for example m=1000; may be repeated."),
 ]
 ProcessesOption = Annotated[
     int,
-    typer.Option(
+    Option(
         min=1, help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels."
     ),
 ]
 SeedOption = Annotated[
-    int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one].")
+    int | None, Option(min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one].")
 ]
-TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds that one program may take.")]
+TimeoutOption = Annotated[float, Option(min=0.1, help="Seconds that one program may take.")]
 
 
 @dataclass(frozen=True)

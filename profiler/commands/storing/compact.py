@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
@@ -25,10 +25,10 @@ _HEADER = (
 def compact(
     *,
     older_than: Annotated[
-        float, typer.Option(min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old.")
+        float, Option(min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old.")
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")
+        bool, Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
     settings: options.StoreSettings,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.ask.named.references import open_named
 from profiler.commands.shared import options
@@ -15,11 +15,9 @@ from profiler.text import printable
 
 def export(
     *,
-    source: Annotated[str, typer.Argument(help="A kernel number, a run id, or a run's name.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
-    ] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    source: Annotated[str, Argument(help="A kernel number, a run id, or a run's name.")],
+    output: Annotated[Path, Option("--output", "-o", file_okay=False, help="Folder to write to.")] = Path(),
+    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
     size: options.RunSizeOption = None,
     settings: options.FileSettings,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
@@ -25,9 +25,7 @@ def fsck(
     *,
     mend: Annotated[
         bool,
-        typer.Option(
-            "--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."
-        ),
+        Option("--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."),
     ] = False,
     settings: options.StoreSettings,
 ) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
@@ -30,26 +31,22 @@ _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 def ingest(
     *,
     places: Annotated[
-        list[str],
-        typer.Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs."),
+        list[str], Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs.")
     ],
     kernel: Annotated[
-        int | None, typer.Option(min=0, help="Store the report as this kernel of the ladder.")
+        int | None, Option(min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the run [default: the file's name].")] = None,
+    name: Annotated[str | None, Option(help="Name of the run [default: the file's name].")] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     copy: Annotated[
-        bool,
-        typer.Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path."),
+        bool, Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path.")
     ] = True,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Reader processes at a time [default: one per core]."),
+        int | None, Option("--jobs", "-j", min=1, help="Reader processes at a time [default: one per core].")
     ] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option(min=0.1, help="Seconds that one report may take [default: depends on its size]."),
+        float | None, Option(min=0.1, help="Seconds that one report may take [default: depends on its size].")
     ] = None,
     settings: options.RungSettings,
     ladder: options.LadderOption = None,

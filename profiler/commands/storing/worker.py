@@ -7,6 +7,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
 from profiler.commands.shared import options
@@ -21,22 +22,17 @@ def worker(
     context: typer.Context,
     scheduler: Annotated[
         str,
-        typer.Argument(
-            metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."
-        ),
+        Argument(metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."),
     ],
-    gpus: Annotated[str, typer.Option(help="GPUs of this host to lend: all, or 0,1.")] = "all",
+    gpus: Annotated[str, Option(help="GPUs of this host to lend: all, or 0,1.")] = "all",
     name: Annotated[
-        str | None,
-        typer.Option(help="First part of the workers' names, before -gpu0 [default: the host's name]."),
+        str | None, Option(help="First part of the workers' names, before -gpu0 [default: the host's name].")
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option(help="Address of this host to listen at [default: the one that reaches the scheduler]."),
+        Option(help="Address of this host to listen at [default: the one that reaches the scheduler]."),
     ] = None,
-    interface: Annotated[
-        str | None, typer.Option(help="Listen on this network interface, such as ib0.")
-    ] = None,
+    interface: Annotated[str | None, Option(help="Listen on this network interface, such as ib0.")] = None,
     cluster: Annotated[ClusterChoice, OfOptions(ClusterChoice, "scheduler", "tls_ca", "tls_cert", "tls_key")],
 ) -> None:
     """Lend this host's GPUs to a cluster until Ctrl-C.
