@@ -6,8 +6,7 @@ import re
 import sys
 from typing import Annotated
 
-import typer
-from typer import Option
+from typer import BadParameter, Option
 
 from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared import options
@@ -42,7 +41,7 @@ def build(
       prof build --kernel 5 --kernel 6 --arch sm_90
     """
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
-        raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
+        raise BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
     if not any(one.is_compiled for one in kernels):

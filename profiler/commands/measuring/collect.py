@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Context, Option
 
 from profiler.catalog.presets import find_preset
 from profiler.commands.shared import options
@@ -26,7 +25,7 @@ from profiler.measure.tools.ncu import (
 
 def collect(
     *,
-    context: typer.Context,
+    context: Context,
     program: Annotated[
         list[str] | None,
         Argument(metavar="[-- PROGRAM...]", help="Profile this program instead of kernels of a ladder."),
@@ -181,14 +180,12 @@ def _check_choice(
     kernel_regex: str | None,
 ) -> None:
     if program and (kernel or every):
-        raise typer.BadParameter("give a program of your own or kernels of a ladder, not both")
+        raise BadParameter("give a program of your own or kernels of a ladder, not both")
     if program and not name:
-        raise typer.BadParameter("give a name for its runs: --name mine -- PROGRAM")
+        raise BadParameter("give a name for its runs: --name mine -- PROGRAM")
     if not program and (name or kernel_regex):
-        raise typer.BadParameter("--name and --kernel-regex are for a program of your own: -- PROGRAM")
+        raise BadParameter("--name and --kernel-regex are for a program of your own: -- PROGRAM")
     if not (program or kernel or every):
-        raise typer.BadParameter(
-            "say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM"
-        )
+        raise BadParameter("say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM")
     if kernel and every:
-        raise typer.BadParameter("--kernel and --all exclude each other")
+        raise BadParameter("--kernel and --all exclude each other")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-import typer
+from typer import BadParameter, Context
 
 from profiler.ask.collect import find_collected
 from profiler.ask.named.gpus import is_meant
@@ -50,7 +50,7 @@ def profiled_targets(targets: Sequence[Target]) -> list[Target]:
             )
     left = [target for target in targets if target.is_profiled]
     if targets and not left:
-        raise typer.BadParameter("--repeats 0 leaves nothing to measure")
+        raise BadParameter("--repeats 0 leaves nothing to measure")
     return left
 
 
@@ -110,11 +110,11 @@ _TAKEN = {
 }  # fmt: skip
 
 
-def check_options(context: typer.Context) -> None:
+def check_options(context: Context) -> None:
     """Refuses every option that says how to use ncu, or how to measure kernels of a ladder."""
     for name, option in options.typed_options(context).items():
         if name not in _TAKEN:
-            raise typer.BadParameter(
+            raise BadParameter(
                 "leave it out with --times-only, which runs a program without ncu; kernels of a ladder have `prof time`",
                 param_hint=option,
             )
@@ -240,7 +240,7 @@ def open_devices(
 ) -> Iterator[CollectDevices]:
     """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
     if gpus is not None and choice.is_given:
-        raise typer.BadParameter(
+        raise BadParameter(
             "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
         )
     note = settings.say

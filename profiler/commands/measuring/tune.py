@@ -10,8 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Literal, Self
 
-import typer
-from typer import Option
+from typer import BadParameter, Context, Option
 
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.collect import find_best_points, find_newest_sweep
@@ -40,7 +39,7 @@ _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extrem
 
 def tune(
     *,
-    context: typer.Context,
+    context: Context,
     kernel: Annotated[
         str | None,
         Option(metavar="N", help="Number of the kernel; its entry in ladder.toml declares [kernel.tune]."),
@@ -110,7 +109,7 @@ def tune(
     opened = open_ladder(settings)
     chosen = choose_rungs(opened, [kernel]) if kernel else []
     if len(chosen) != 1:
-        raise typer.BadParameter("name one kernel: prof tune --kernel 7")
+        raise BadParameter("name one kernel: prof tune --kernel 7")
     (values,) = workloads(opened, None if size is None else [size], set_param)
     current = _current(opened, chosen[0], must_apply=apply)
     if stored:
@@ -150,11 +149,11 @@ def tune(
         )
 
 
-def _refuse_to_measure(context: typer.Context) -> None:
+def _refuse_to_measure(context: Context) -> None:
     """Refuses options that say how to measure together with --stored."""
     typed = options.typed_options(context)
     if words := ", ".join(typed[name] for name in _MEASURING if name in typed):
-        raise typer.BadParameter(f"--stored measures nothing: leave out {words}")
+        raise BadParameter(f"--stored measures nothing: leave out {words}")
 
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from profiler.analyse.check import CheckFinding
 from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
@@ -133,7 +132,7 @@ def check(
         print_schema("check", CheckFinding)
         return
     if baseline is None:
-        raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
+        raise BadParameter("give a baseline, for example: prof check --baseline RUN")
 
     if sass:
         _check_machine_code(baseline, candidate, settings)
@@ -141,7 +140,7 @@ def check(
     _check_choice(baseline, candidate, settings)
     first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_kernel is not None and is_store(baseline):
-        raise typer.BadParameter("two -k choose the kernels of two recordings; for folders, give one")
+        raise BadParameter("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)
     try:
         finding = ask(
@@ -159,7 +158,7 @@ def check(
         raise
     if accept is not None:
         if not accept.strip():
-            raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
+            raise BadParameter("say why the change is accepted", param_hint="'--accept'")
         finding = _accept(finding, accept, settings)
     document = check_document(finding)
     _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))
@@ -174,7 +173,7 @@ def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) 
     if path is not None:
         settings.say(f"Wrote {path}: commit it with the change")
     elif not before:
-        raise typer.BadParameter(f"nothing to accept: {finding.headline.what}", param_hint="'--accept'")
+        raise BadParameter(f"nothing to accept: {finding.headline.what}", param_hint="'--accept'")
     for one in before:
         settings.say(f"Accepted already by {one}")
     return finding
@@ -193,9 +192,9 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise typer.BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'")
+        raise BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'")
     if 0 < value < _SMALLEST_PCT and not text.endswith("%"):
-        raise typer.BadParameter(
+        raise BadParameter(
             f"{text} means {text} %; give {100 * value:g}% for the fraction {text}, or {text}% for what it says",
             param_hint="'--max-slower'",
         )
@@ -205,13 +204,11 @@ def _percent(text: str) -> float:
 def _check_machine_code(baseline: str, candidate: str | None, settings: options.VerbSettings) -> None:
     """Fails if a function's code is not that of the baseline; renamed registers and moved addresses are no change."""
     if candidate is None:
-        raise typer.BadParameter(
-            "give a candidate too: prof check --sass --baseline before.cubin after.cubin"
-        )
+        raise BadParameter("give a candidate too: prof check --sass --baseline before.cubin after.cubin")
     finding = check_machine_code(baseline, candidate, settings)
     print_answer(finding, lambda: code_check_document(finding), settings.format)
     if finding.changed:
-        raise typer.Exit(_REGRESSION)
+        raise Exit(_REGRESSION)
 
 
 def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSettings) -> None:
@@ -219,12 +216,12 @@ def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSe
     if is_store(baseline):
         is_folder = candidate is not None and holds_recordings(candidate, settings)
         if candidate is not None and not is_folder and is_report_path(candidate, settings):
-            raise typer.BadParameter(
+            raise BadParameter(
                 "against a folder of runs, name a stored run or another such folder: a report has no counterpart there; "
                 "`prof ingest REPORT --runs DIR` stores it"
             )
     elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
-        raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
+        raise BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
 
 
 def _write_files(summary: Path | None, junit: Path | None, document: Document, xml: str) -> None:
@@ -243,7 +240,7 @@ def _write_files(summary: Path | None, junit: Path | None, document: Document, x
 
 def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
     if finding.outcome == "regression":
-        raise typer.Exit(_REGRESSION)
+        raise Exit(_REGRESSION)
     if finding.outcome == "not_comparable":
         raise NotComparable("the check does not pass: not comparable", remedy=finding.headline.next)
     if finding.outcome == "unclear" and not allow_unclear:

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from typer import Option
+from typer import BadParameter, Option
 
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
@@ -69,7 +68,7 @@ def mcp(
         return
     for folder in reports or ():
         if not folder.is_dir():
-            raise typer.BadParameter(f"--reports {folder}: no such folder")
+            raise BadParameter(f"--reports {folder}: no such folder")
     settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
     try:
         import anyio

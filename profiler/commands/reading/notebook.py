@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
@@ -86,15 +85,13 @@ def notebook(
         _write(path, settings, force, lambda folder: _about_reports(folder, reports))
     elif output is not None:
         if names:
-            raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
+            raise BadParameter("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, force, lambda folder: _about_ladder(folder, settings, size, set_param))
     elif size is not None or set_param or settings.gpu is not None or force or ladder:
-        raise typer.BadParameter(
-            "--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE"
-        )
+        raise BadParameter("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
     elif names:
         if len(names) > 1:
-            raise typer.BadParameter("name one notebook to open, or at most two reports to write one about")
+            raise BadParameter("name one notebook to open, or at most two reports to write one about")
         _open(_find(names[0]))
     else:
         _list(settings)
@@ -152,7 +149,7 @@ def _write(
 ) -> None:
     """Writes the notebook that refers to everything as from the folder of the file."""
     if path.suffix != _SUFFIX:
-        raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
+        raise BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
     if path.exists() and not force:
         raise OutputNotWritable(
             f"{path}: exists already, and its content would be lost",

@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
@@ -65,7 +64,7 @@ def query(
         print_document(rows_document(*describe_tables()), settings.format, pages=True)
         return
     if sql is None:
-        raise typer.BadParameter("give a SELECT statement, or --tables to see what there is")
+        raise BadParameter("give a SELECT statement, or --tables to see what there is")
 
     from profiler.store.query import open_query
 

@@ -8,8 +8,7 @@ import termios
 import tty
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_answer, print_document
@@ -67,16 +66,16 @@ def sass(
         print_schema("sass", MachineCode, brief=False)
         return
     if before is None:
-        raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
+        raise BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
 
     from profiler.ask.code import find_machine_code
 
     if reveal and (after is None or settings.format != "table"):
-        raise typer.BadParameter(
+        raise BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"
         )
     if listing and settings.format == "json":
-        raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
+        raise BadParameter("for programs there is --format csv --listing", param_hint="--listing")
     view = find_machine_code(
         before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
     )

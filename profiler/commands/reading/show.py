@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.analyse.recording.triage import Triage
@@ -73,14 +72,12 @@ def show(
         print_schema("show", Sheets, TimingSheet, Triage)
         return
     if not sources:
-        raise typer.BadParameter(
-            "give a recording to show, for example: prof show 6, or prof show mine.ncu-rep"
-        )
+        raise BadParameter("give a recording to show, for example: prof show 6, or prof show mine.ncu-rep")
 
     sources = recordings_meant(sources, settings)
     if len(sources) > 1:
         if picture.path is not None:
-            raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")
+            raise BadParameter("a chart shows one recording", param_hint="'--chart'")
         found, errors = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
         print_answer(
             found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief

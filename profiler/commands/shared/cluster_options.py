@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer import Option
+from typer import BadParameter, Option
 
 from profiler.commands.shared.verb import OfOptions
 
@@ -55,11 +54,11 @@ class ClusterChoice:
 
     def __post_init__(self) -> None:
         if self.scheduler is not None and self.slurm is not None:
-            raise typer.BadParameter("--scheduler and --slurm exclude each other")
+            raise BadParameter("--scheduler and --slurm exclude each other")
         if self.workers is not None and self.slurm is None:
-            raise typer.BadParameter("--workers says how many jobs --slurm starts: give both")
+            raise BadParameter("--workers says how many jobs --slurm starts: give both")
         if any((self.tls_ca, self.tls_cert, self.tls_key)) and self.scheduler is None:
-            raise typer.BadParameter("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
+            raise BadParameter("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
 
     @property
     def is_given(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
+from typer import BadParameter
 
 from profiler.commands.shared import options
 from profiler.commands.shared.verb import OfOptions
@@ -25,9 +25,7 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
     if path.suffix.lower() not in endings:
         *others, last = endings
         known = f"{', '.join(others)} or {last}" if others else last
-        raise typer.BadParameter(
-            f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'"
-        )
+        raise BadParameter(f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'")
 
 
 def write_whole(content: bytes, path: Path) -> None:
@@ -70,13 +68,13 @@ def chart_file(chart: options.ChartOption = None, dark: options.DarkOption = Fal
     """Returns the file for a chart after checking its name."""
     if chart is None:
         if dark:
-            raise typer.BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
+            raise BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
         return ChartFile()
     from profiler.present.charts import SUFFIXES
 
     check_ending(chart, SUFFIXES, "--chart")
     if dark and chart.suffix.lower() == ".html":
-        raise typer.BadParameter(
+        raise BadParameter(
             "an HTML page follows its reader's light or dark setting: leave --dark out", param_hint="'--dark'"
         )
     return ChartFile(chart, dark)

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Option
+from typer import BadParameter, Context, Option
 
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
@@ -92,7 +91,7 @@ KernelNamesOption = Annotated[
 def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
     """Returns the value of an option, and that of the second side if it was given twice."""
     if values and len(values) > 2:
-        raise typer.BadParameter(f"give {option} at most twice: for both sides, or one for each")
+        raise BadParameter(f"give {option} at most twice: for both sides, or one for each")
     first, other = (*(values or (None,)), None)[:2]
     return first, other
 
@@ -179,7 +178,7 @@ class VerbSettings(Settings):
 
 
 def settings_of(
-    context: typer.Context,
+    context: Context,
     gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -217,7 +216,7 @@ def _print_note(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
 
-def typed_options(context: typer.Context) -> dict[str, str]:
+def typed_options(context: Context) -> dict[str, str]:
     """Returns the parameters that were typed after the verb, each with its option."""
     sources = {one: context.get_parameter_source(one.name or "") for one in context.command.params}
     return {

@@ -7,8 +7,7 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
@@ -73,18 +72,16 @@ def ingest(
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     if jobs is not None and choice.is_given:
-        raise typer.BadParameter(
-            "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"
-        )
+        raise BadParameter("--jobs is for readers on this machine: leave it out with --scheduler or --slurm")
     if name is not None and kernel is not None:
-        raise typer.BadParameter("--name and --kernel exclude each other")
+        raise BadParameter("--name and --kernel exclude each other")
     reports = find_reports(places)
     if not reports:
         raise ReportNotFound(f"no .ncu-rep file in {', '.join(places)}")
     if ladder is not None and kernel is None:
-        raise typer.BadParameter("--ladder says what --kernel numbers mean: give both")
+        raise BadParameter("--ladder says what --kernel numbers mean: give both")
     if kernel is not None and len(reports) > 1:
-        raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
+        raise BadParameter(f"--kernel names one report, and {len(reports)} were given")
     wanted = IngestOptions(
         name=name,
         ladder=_ladder_of(settings) if kernel is not None else None,
@@ -121,7 +118,7 @@ def _ladder_of(settings: options.VerbSettings) -> str:
     """Returns the ladder's name; the ladder needs no file, but may be given by one."""
     name = ladder_name(settings)
     if not is_ladder_name(name):
-        raise typer.BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")
+        raise BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")
     return name
 
 

@@ -6,8 +6,7 @@ import socket
 import sys
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Context, Option
 
 from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
 from profiler.commands.shared import options
@@ -19,7 +18,7 @@ from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
 def worker(
     *,
-    context: typer.Context,
+    context: Context,
     scheduler: Annotated[
         str,
         Argument(metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."),
@@ -47,7 +46,7 @@ def worker(
       prof worker tls://head:8786 --gpus 0,1 --interface ib0
     """
     if host is not None and interface is not None:
-        raise typer.BadParameter("--host and --interface exclude each other")
+        raise BadParameter("--host and --interface exclude each other")
     settings = options.settings_of(context)
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
