@@ -278,7 +278,7 @@ class Document(Struct, frozen=True):
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
         if more := len(cautions) - len(doubts):
-            doubts.append(Text(f"{counted(more, 'more caution', 'more cautions')} without --brief"))
+            doubts.append(Text(f"{counted(more, 'more caution')} without --brief"))
         return replace(self, sections=[*opening, doubts])
 
 

@@ -167,7 +167,7 @@ def tune_function(
         failed += [replace(one, decides=False) for one in again if not one.measurement]
     if not decided:
         raise NoPointWorks(
-            f"{name}: none of {counted(len(once), 'combination', 'combinations')} can be measured",
+            f"{name}: none of {counted(len(once), 'combination')} can be measured",
             details=[f"  {one}: {one.problem}" for one in (*failed, *rest)],
             remedy="Call the function by hand with one of them.",
         )

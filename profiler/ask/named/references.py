@@ -125,7 +125,7 @@ def _meant_instead(reference: str, settings: Settings) -> str:
     path = Path(reference)
     if path.is_dir() and (ids := settings.open_store(path).ids()):
         return (
-            f"{reference} is a folder of {counted(len(ids), 'run', 'runs')}. Name one of them by its path, such as "
+            f"{reference} is a folder of {counted(len(ids), 'run')}. Name one of them by its path, such as "
             f"{path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`."
         )
     if whole := next((file for file in near_files(path) if file.name.startswith(f"{path.name}.")), None):

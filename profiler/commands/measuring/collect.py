@@ -179,13 +179,13 @@ def _check_choice(
     name: str | None,
     kernel_regex: str | None,
 ) -> None:
-    if program and (kernel or every):
-        raise BadParameter("give a program of your own or kernels of a ladder, not both")
-    if program and not name:
-        raise BadParameter("give a name for its runs: --name mine -- PROGRAM")
-    if not program and (name or kernel_regex):
-        raise BadParameter("--name and --kernel-regex are for a program of your own: -- PROGRAM")
-    if not (program or kernel or every):
-        raise BadParameter("say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM")
-    if kernel and every:
-        raise BadParameter("--kernel and --all exclude each other")
+    wrong = [
+        (program and (kernel or every), "give a program of your own or kernels of a ladder, not both"),
+        (program and not name, "give a name for its runs: --name mine -- PROGRAM"),
+        (not program and (name or kernel_regex), "--name and --kernel-regex are for a program of your own: -- PROGRAM"),
+        (not (program or kernel or every), "say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM"),
+        (kernel and every, "--kernel and --all exclude each other"),
+    ]  # fmt: skip
+    for is_wrong, what_to_do in wrong:
+        if is_wrong:
+            raise BadParameter(what_to_do)

@@ -254,9 +254,7 @@ class TuneProgress:
         self._open.close()
         self._done, self._total, self._known, self._started = 0, total, 0, time.monotonic()
         self._best_ns = float("inf")
-        units = (
-            counted(total, "point", "points") if what == "build" else counted(total, "process", "processes")
-        )
+        units = counted(total, "point") if what == "build" else counted(total, "process", "processes")
         self._stage.note(f"{_TITLES[what]}: {units}")
         self._stage = self._open.enter_context(Progress(_TITLES[what], total, self._settings))
 

@@ -73,8 +73,8 @@ def report(
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
-    kernels = counted(len(page.of_kind("kernel")), "kernel", "kernels")
-    pairs = counted(len(page.of_kind("pair")), "comparison", "comparisons")
+    kernels = counted(len(page.of_kind("kernel")), "kernel")
+    pairs = counted(len(page.of_kind("pair")), "comparison")
     settings.say(f"Wrote {output} ({size(len(html))}): {kernels}, {pairs}")
 
 

@@ -80,24 +80,22 @@ def _row(
 def _lines(
     store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
-    along = (
-        f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
-    )
-    runs = counted(len(plan.runs), "run", "runs")
-    removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
+    along = f", {counted(len(plan.absorbed), 'small pack')} among them" if plan.absorbed else ""
+    runs = counted(len(plan.runs), "run")
+    removed = f"{counted(len(plan.redundant), 'folder')} that packs hold already"
     if done is None and not (plan.runs or plan.redundant):
-        loose = counted(len(store.index.folders), "run", "runs")
-        packs = counted(len(store.packs), "pack", "packs")
+        loose = counted(len(store.index.folders), "run")
+        packs = counted(len(store.packs), "pack")
         return [printable(f"{store.root}: nothing to pack: {loose} in folders of their own, {packs}")]
     if done is None:
-        held = f"{counted(len(before), 'file', 'files')}, {size(sum(before.values()))}"
+        held = f"{counted(len(before), 'file')}, {size(sum(before.values()))}"
         would = [f"pack {runs}{along}"] if plan.runs else []
         would += [f"remove {removed}"] if plan.redundant else []
         return [printable(f"{store.root}: would {' and '.join(would)}; there are {held}")]
     lines = []
     if done.packs:
-        packs = counted(len(done.packs), "pack", "packs")
-        lines.append(f"{counted(done.packed, 'run', 'runs')} in {packs}{along}")
+        packs = counted(len(done.packs), "pack")
+        lines.append(f"{counted(done.packed, 'run')} in {packs}{along}")
     if plan.redundant:
         lines.append(f"removed {removed}")
     was, now = sum(before.values()), sum(after.values())

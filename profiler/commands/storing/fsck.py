@@ -53,8 +53,8 @@ def fsck(
     if faults or settings.format != "table":
         rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
         print_document(rows_document(_HEADER, rows, _COLUMNS), settings.format)
-    read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
-    read.append(counted(counts.sweeps, "sweep", "sweeps"))
+    read = [counted(counts.runs, "run"), counted(counts.packs, "pack")]
+    read.append(counted(counts.sweeps, "sweep"))
     settings.say(f"{store.root}: read {', '.join(read)}")
     if any(fault.kind == "scratch" and not fault.done for fault in faults) and not wrong:
         settings.say("`prof fsck --repair` removes what killed processes left among temporary files")

@@ -154,7 +154,7 @@ class IngestProgress(Progress, IngestObserver):
         self._batches: dict[Worker, tuple[str, float]] = {}
 
     def began(self, worker: Worker, reports: int, size_bytes: int) -> None:
-        batch = f"reading {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
+        batch = f"reading {counted(reports, 'report')}, {size_bytes / 1e6:.1f} MB"
         self._batches[worker] = (batch, time.monotonic())
         self.said(worker, "")
 
@@ -170,8 +170,4 @@ class IngestProgress(Progress, IngestObserver):
         self.drop(worker.name)
         who = f"worker {worker.name}"
         what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
-        self.note(f"{'lost':<12}{what}; {_reports(reports)} left to the others")
-
-
-def _reports(count: int) -> str:
-    return counted(count, "report", "reports")
+        self.note(f"{'lost':<12}{what}; {counted(reports, 'report')} left to the others")

@@ -36,7 +36,7 @@ def source_lines_chart(lines: SourceLines) -> ChartType | None:
     if lines.samples:
         panels.append(_samples(lines, shown, named=not panels))
     left = len(lines.lines) - len(shown)
-    notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
+    notes = [f"{counted(left, 'line')} with less left out"] if left else []
     notes += [f"outlined: {style.READY_TITLE}"] if lines.samples else []
     where = ", ".join(shortened(part, _WHERE_WIDTH) for part in (report_name(lines.label), lines.gpu))
     title = style.heading(_lines_title(lines), "; ".join([where, *notes]))

@@ -147,7 +147,7 @@ def _notes(finding: CheckFinding) -> list[str]:
     notes = [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
     if alike := [pair_name(pair) for pair in finding.pairs if pair.is_itself]:
         notes.append(
-            f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
+            f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel')} not checked, "
             f"{ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
@@ -222,7 +222,7 @@ def code_check_document(finding: CodeCheck) -> doc.Document:
 def _code_sentence(finding: CodeCheck) -> str:
     """Returns the outcome in one line."""
     other = [one for one in finding.functions if one.state != "same"]
-    whole = counted(len(finding.functions), "function", "functions")
+    whole = counted(len(finding.functions), "function")
     if not other:
         return f"the machine code is the same in {whole}"
     first = other[0]

@@ -368,9 +368,7 @@ def comparisons_document(
     ]
     left_out = len(finding.index) - len(rows)
     more = (
-        f"{counted(left_out, 'kernel', 'kernels')} with smaller changes: --format json lists them. "
-        if left_out
-        else ""
+        f"{counted(left_out, 'kernel')} with smaller changes: --format json lists them. " if left_out else ""
     )
     cautions = [set(one.comparable.warnings) for one in finding.comparisons]
     documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]

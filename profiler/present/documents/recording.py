@@ -258,7 +258,7 @@ def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     ]
     if left_out := sheet.rules_left_out + len(sheet.rules) - len(shown):
         more = "more " if shown else ""
-        count = f"{counted(left_out, f'{more}finding', f'{more}findings')} of Nsight Compute"
+        count = f"{counted(left_out, f'{more}finding')} of Nsight Compute"
         lines.append(f"and {count}" if full else f"{count} with --full")
     return lines
 

@@ -115,12 +115,12 @@ def tried_lines(finding: TuningFinding) -> list[str]:
     lines = [
         f"{finding.combinations} combinations, {allowed} within the constraints{chosen}; "
         f"{finding.timed} {'is' if finding.timed == 1 else 'are'} correct",
-        f"timed: {counted(stages['screen'], 'point', 'points')} with {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
+        f"timed: {counted(stages['screen'], 'point')} with {counted(finding.screen_repeats, 'repeat')}; "
         f"{stages['full']} within {finding.within_pct:g} % of the best, or from the source, with {finding.repeats} more; "
         f"{stages['final']} again in {counted(finding.processes, 'process', 'processes')} of {finding.repeats} repeats, which take turns and decide",
     ]
     return lines + [
-        f"  {counted(one.points, 'point', 'points')} {one.status}: {shortened(one.reason, _REASON_WIDTH)}"
+        f"  {counted(one.points, 'point')} {one.status}: {shortened(one.reason, _REASON_WIDTH)}"
         for one in finding.fates
     ]
 

@@ -141,12 +141,12 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
     )
     more = f"; {left_out} more in `prof show --full`" if left_out else ""
     if known:
-        number_of = counted(len(known), "other metric", "other metrics")
+        number_of = counted(len(known), "other metric")
         summary = f"{number_of}, mean and standard deviation over launches{'' if counters else more}"
         table = metrics_table("other metric", known, grouped=True)
         yield Folded(summary, [table], None if full else f"{number_of} with --full")
     if counters:
-        summary = counted(len(counters), "counter", "counters") + " by the names of Nsight Compute"
+        summary = counted(len(counters), "counter") + " by the names of Nsight Compute"
         instead = f"{summary}: --full --format csv lists them"
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters, named=False)], instead)
 
@@ -195,7 +195,7 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     called = ", as one calls it" if timing.best_pct is not None else ""
     name = f" ({facts.reference}{called})" if facts.reference else ""
     fastest = f" (fastest algorithm of {facts.library or 'its library'})"
-    repeats = counted(timing.repeats, "repeat", "repeats")
+    repeats = counted(timing.repeats, "repeat")
     rows = [
         (
             "median",
@@ -237,4 +237,4 @@ def clocks_text(clocks: Clocks) -> str:
     mhz, power = clocks.sm_mhz, clocks.power_w
     moved = mhz.greatest - mhz.least > _STEADY_MHZ
     range_text = f"{mhz.least:,.0f} to {mhz.greatest:,.0f} MHz, " if moved else ""
-    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample', 'samples')})"
+    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample')})"
