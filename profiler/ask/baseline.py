@@ -69,7 +69,12 @@ def pair_stores(
         runs = [*before.values(), *after.values()]
         fitting = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
         if not fitting:
-            raise _no_kernel(baseline, candidate, runs, kernel_name)
+            near = nearest_words(
+                kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels]
+            )
+            raise KernelNotFound(
+                f"{baseline.root} and {candidate.root}: no kernel name matches '{kernel_name}'{near}"
+            )
         pairs, missing, new = _narrowed(pairs, missing, new, fitting)
         which = f" with a kernel that matches '{kernel_name}'"
     if not pairs:
@@ -79,10 +84,14 @@ def pair_stores(
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
     lost, added = (sorted(map(title_of, side), key=natural_order) for side in (missing, new))
+    unpaired = {f"not recorded in {candidate.root}": lost, f"no baseline in {baseline.root}": added}
     notes = [
         "matched by the name and the workload of each run; a report has the name of its file",
-        *_note(f"not recorded in {candidate.root}", lost),
-        *_note(f"no baseline in {baseline.root}", added),
+        *(
+            f"{what}, so not checked: {first_of(one, _MOST_NAMED, '; ')}"
+            for what, one in unpaired.items()
+            if one
+        ),
         *([_RENAMED] if lost and added else []),
     ]
     return Pairing(pairs, lost, added, notes, [baseline, candidate])
@@ -120,15 +129,6 @@ def _narrowed(
         elif fits(one) or fits(other):
             kept.append((one, other))
     return kept, lost, added
-
-
-def _no_kernel(
-    baseline: RunStore, candidate: RunStore, runs: Iterable[Run], kernel_name: str
-) -> KernelNotFound:
-    near = nearest_words(kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels])
-    return KernelNotFound(
-        f"{baseline.root} and {candidate.root}: no kernel name matches '{kernel_name}'{near}"
-    )
 
 
 def how_to_check_reports(baseline: Location, candidate: Location) -> str:
@@ -220,9 +220,3 @@ def _subject(manifest: Manifest) -> _Subject:
 def _work(manifest: Manifest) -> _Work:
     """Returns what two runs must share to be paired; a profiled function has no workload, and a timed one an empty one."""
     return manifest.name, frozenset((manifest.workload or {}).items())
-
-
-def _note(what: str, listed: Sequence[str]) -> list[str]:
-    if not listed:
-        return []
-    return [f"{what}, so not checked: {first_of(listed, _MOST_NAMED, '; ')}"]
