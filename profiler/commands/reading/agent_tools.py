@@ -23,8 +23,8 @@ from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
 from profiler.ask.show import show, show_several
 from profiler.catalog.patterns import MOST_CHARACTERS
-from profiler.commands.shared import options
 from profiler.commands.shared.failure import failure_json
+from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
 
@@ -162,7 +162,7 @@ class ToolFailed(Exception):
     """The failure of a tool; its text is the JSON of a `Failure`."""
 
 
-def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
+def _compare(given: CompareInput, settings: VerbSettings) -> str:
     comparisons = compare(
         str(given.before),
         str(given.after),
@@ -178,12 +178,12 @@ def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric, alone=given.brief)
 
 
-def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
+def _ladder(given: LadderInput, settings: VerbSettings) -> str:
     climb = climb_ladder(settings, given.size, given.set_param, given.view)
     return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full, alone=given.brief)
 
 
-def _show(given: ShowInput, settings: options.VerbSettings) -> str:
+def _show(given: ShowInput, settings: VerbSettings) -> str:
     if isinstance(given.source, list):
         sources = list(map(str, given.source))
         found, _ = show_several(
@@ -202,7 +202,7 @@ def _show(given: ShowInput, settings: options.VerbSettings) -> str:
     return json_answer(recording.finding, given.full, alone=given.brief)
 
 
-def _sass(given: SassInput, settings: options.VerbSettings) -> str:
+def _sass(given: SassInput, settings: VerbSettings) -> str:
     after = None if given.after is None else str(given.after)
     view = find_machine_code(
         str(given.before),
@@ -216,12 +216,12 @@ def _sass(given: SassInput, settings: options.VerbSettings) -> str:
     return json_answer(view.finding, given.full)
 
 
-def _list(given: ListInput, settings: options.VerbSettings) -> str:
+def _list(given: ListInput, settings: VerbSettings) -> str:
     name = None if given.name is None else str(given.name)
     return json_answer(list_stored(settings, name), given.full)
 
 
-def _check(given: CheckInput, settings: options.VerbSettings) -> str:
+def _check(given: CheckInput, settings: VerbSettings) -> str:
     finding = check(
         str(given.baseline),
         None if given.candidate is None else str(given.candidate),
@@ -242,7 +242,7 @@ class Tool:
     title: str
     description: str
     takes: type[Input]
-    answer: Callable[[Any, options.VerbSettings], str]
+    answer: Callable[[Any, VerbSettings], str]
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -250,7 +250,7 @@ class Tool:
         schema: dict[str, Any] = definitions[self.takes.__name__]
         return schema
 
-    def call(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
+    def call(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         """Returns the JSON of the finding; raises ToolFailed for any error."""
         try:
             return self._answer(arguments, settings)
@@ -267,7 +267,7 @@ class Tool:
                 traceback.print_exc()
         raise ToolFailed(failure_json(failure, exit_code))
 
-    def _answer(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
+    def _answer(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)
         if given.ladder is not None:
             if settings.reach is not None and given.ladder != settings.ladder:
