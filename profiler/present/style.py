@@ -106,7 +106,7 @@ def rows_of(records: Sequence[Record], field: str, width: int, row: int, *shown:
     """Returns the base of a chart with a row for each value of a field; a row's tooltip lists the fields `shown`."""
     names = names_in(records, field)
     base: alt.Chart = chart_of(records, width=width, height=row * len(names)).encode(
-        y=alt.Y(f"{field}:N", sort=names, title=None, **y), tooltip=[alt.Tooltip(one) for one in shown]
+        y=alt.Y(f"{field}:N", sort=names, title=None, **y), tooltip=tooltips(*shown)
     )
     return base
 

@@ -148,11 +148,8 @@ def figures_table(code: MachineCode, titles: Sequence[str]) -> doc.Table:
     """Returns each figure of the loops, with a column for each side."""
     sides = [doc.Column(title, "count", missing="-") for title in titles]
     rows = [doc.Row((name, *values)) for name, values in figures(code)]
-    return doc.Table([doc.Column(figures_title(code)), *sides], rows)
-
-
-def figures_title(code: MachineCode) -> str:
-    return "hot loop, per thread" if code.kernels[0].scope == "loop" else "whole function, per thread"
+    of = "hot loop" if code.kernels[0].scope == "loop" else "whole function"
+    return doc.Table([doc.Column(f"{of}, per thread"), *sides], rows)
 
 
 def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:

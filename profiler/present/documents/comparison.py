@@ -243,13 +243,8 @@ def _opcodes(comparison: findings.ComparisonFinding, full: bool) -> doc.Section:
 
 
 def _opcodes_table(opcodes: Sequence[findings.Opcode]) -> doc.Table:
-    return doc.Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in opcodes])
-
-
-def opcode_row(opcode: findings.Opcode) -> doc.Row:
-    """Returns the row of one opcode, in the order of `OPCODE_COLUMNS`."""
-    figures = (opcode.before, opcode.after, opcode.after - opcode.before)
-    return doc.Row((opcode.opcode, opcode.width_bits, *figures))
+    rows = [(one.opcode, one.width_bits, one.before, one.after, one.after - one.before) for one in opcodes]
+    return doc.Table(OPCODE_COLUMNS, list(map(doc.Row, rows)))
 
 
 def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:

@@ -58,8 +58,9 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
     heading = Heading("Factors of the speedup")
     attribution = comparison.attribution
     if attribution is None:
-        lines = lack_lines(comparison.attribution_missing)
-        return [heading, *map(Text, lines)] if lines else []
+        missing = comparison.attribution_missing
+        why = f"the speedup cannot be split; zero or not recorded: {_names(missing)}"
+        return [heading, Text(why), Text(_remedy(missing))] if missing else []
     columns, rows, all_rows = (
         factor_columns(attribution),
         factor_rows(attribution, MOST_PARTS),
@@ -68,7 +69,7 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
     every = [Folded("every factor and part", [Table(columns, all_rows)], "every part with --full")]
     return [
         heading,
-        Text(attribution_title(attribution)),
+        Text(f"the speedup, split {_VIEWS[attribution.view]}: {attribution.why}"),
         Text(speedup_sentence(attribution), strong=True, wraps=False),
         Chart("waterfall_chart", comparison),
         Chart("stalls_chart", comparison),
@@ -202,10 +203,6 @@ def _leading(parts: Sequence[findings.Part], most: int | None) -> list[findings.
 # How far to trust it
 
 
-def attribution_title(attribution: findings.Attribution) -> str:
-    return f"the speedup, split {_VIEWS[attribution.view]}: {attribution.why}"
-
-
 def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
     """Returns what a reader must know of the factors: what some of them mean, and what could not be known."""
     missing, view = comparison.attribution_missing, attribution.view
@@ -242,12 +239,6 @@ def _closure(attribution: findings.Attribution) -> str:
     if gap <= _LARGEST_GAP_PCT:
         return error
     return f"caution: {error}, so the passes of the profiler did not measure the same work"
-
-
-def lack_lines(missing: Sequence[findings.MissingMetric]) -> list[str]:
-    if not missing:
-        return []
-    return [f"the speedup cannot be split; zero or not recorded: {_names(missing)}", _remedy(missing)]
 
 
 def _names(missing: Sequence[findings.MissingMetric]) -> str:
