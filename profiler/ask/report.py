@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count, pairwise
 from pathlib import PurePath
 
@@ -25,7 +26,7 @@ from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
-from profiler.ask.show import timing_of
+from profiler.ask.show import reports_meant, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
@@ -62,11 +63,15 @@ def report_named(
 ) -> PageFindings:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
 
-    Two that are not comparable are an error; among several, their pair says why.
+    A folder means the reports in it. Two that are not comparable are an error; among several, their pair says why.
     """
+    references = [one for reference in references for one in reports_meant(reference, settings)]
     runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
-    profiles = [_profiles(run, rung, kernel_name) for run, rung in zip(runs, rungs, strict=True)]
+    profiles = [
+        _profiles(run, rung, kernel_name, label)
+        for run, rung, label in zip(runs, rungs, _labels(runs), strict=True)
+    ]
     # The numbers of its kernels follow the table, which begins with what takes most of the time.
     if len(runs) == 1:
         profiles = [dict(sorted(profiles[0].items(), key=lambda item: -(item[1].total_ns or 0.0)))]
@@ -129,11 +134,22 @@ def _is_single(run: Run) -> bool:
     return len(run.manifest.kernels) <= 1
 
 
-def _profiles(run: Run, rung: Kernel | None, pattern: str | None) -> dict[str, Profile]:
+def _profiles(run: Run, rung: Kernel | None, pattern: str | None, label: str) -> dict[str, Profile]:
+    """Returns the profile of each kernel that is meant, under the label of the page."""
     if not run.manifest.is_profiled:
-        return {run.manifest.name: profile_rung(run, None, rung)}
+        return {run.manifest.name: replace(profile_rung(run, None, rung), label=label)}
     (names,) = choose_kernels([run], pattern)
-    return {name: profile_rung(run, name, rung) for name in names}
+    return {name: replace(profile_rung(run, name, rung), label=label) for name in names}
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """Returns what the page calls each run: a report without the folders of its author, as far as that leaves no two alike."""
+    files = {run.label for run in runs if not run.stored}
+    shortest = {file: PurePath(file).name for file in files}
+    if len(set(shortest.values())) < len(files):
+        common = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
+        shortest = {file: os.path.relpath(file, common) for file in files}
+    return [run.label if run.stored else shortest[run.label] for run in runs]
 
 
 def _anchors(

@@ -171,7 +171,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "spelled-out-instructions",
             "Several instructions count the bits of a word, for which there is one.",
-            "The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up.",
+            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one, or in a loop of their own.",
             "count += x >> k & 1 for each k from 0 to 31.",
             "Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
             ("dram", "tensor", "fp64"),
@@ -248,8 +248,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "dependent-chain",
             "Each instruction waits for the one before it.",
-            "Waiting for the fixed latency of arithmetic, or for a load whose address comes from another load.",
-            "One accumulator in a long sum; a linked list.",
+            "Waiting for the fixed latency of arithmetic, or for a load whose address comes from another load, or from a comparison of what it loaded.",
+            "One accumulator in a long sum; a linked list; a search in a sorted table.",
             "Keep several independent accumulators or chains in each thread.",
             ("dram", "fma", "tensor", "fp64", "issue"),
         ),
@@ -359,6 +359,8 @@ CAUSES: tuple[CauseKind, ...] = (
 UNOPTIMISED = "unoptimised-code"
 # Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
 LAST_WAVE = "uneven-last-wave"
+# Of several launches that are joined, one start stays.
+TOO_SHORT = "launch-too-short"
 # They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",

@@ -77,6 +77,19 @@ def test_the_page_names_a_plain_report_without_its_folder(report, reports, tmp_p
     assert folder.name not in page
 
 
+def test_no_caution_on_the_page_holds_the_folders_of_its_author(report, reports, tmp_path, monkeypatch):
+    """`processes` has launches of very different times, which a caution of each kernel says."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(reports / "processes.ncu-rep", tmp_path / folder)
+    _, alone = report(tmp_path / "a" / "processes.ncu-rep")
+    assert "processes.ncu-rep: its 6 launches take from" in alone
+    monkeypatch.chdir(tmp_path / "b")
+    _, both = report(tmp_path / "a" / "processes.ncu-rep", "processes.ncu-rep")
+    assert "a/processes.ncu-rep: its 6 launches take from" in both
+    assert str(tmp_path) not in alone + both
+
+
 def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_runs):
     result, page = report("gemm-5", "gemm-5-source", runs=shipped_runs.root)
     assert result.returncode == 0
@@ -150,6 +163,17 @@ def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_
     assert rows == ["gemm_5", "gemm_6", "triton_matmul", *["several"] * 3], (
         "what takes most of the time first"
     )
+
+
+def test_a_folder_means_its_reports(report, reports, tmp_path):
+    pile = tmp_path / "pile"
+    pile.mkdir()
+    for name in ("gemm_5", "several"):
+        shutil.copy(reports / f"{name}.ncu-rep", pile)
+    result, page = report(pile)
+    assert result.returncode == 0, result.stderr
+    assert headings(page) == headings(report(*sorted(pile.iterdir()))[1])
+    assert "gemm_5.ncu-rep" in page
 
 
 def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_asks_for_it(report, reports):

@@ -25,6 +25,10 @@ _KINDS = {
 _TENSOR = re.compile(r"[A-Z]*MMA\.(?:SP\.)?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
 _SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
+WORD_BITS = 32
+# Bits of one value that tensor cores multiply, where the opcode names no halves.
+_OF_A_VALUE = ((re.compile(r"DMMA"), 64), (re.compile(r".*TF32"), 32), (re.compile(r"Q|.*\.([SU]8|E4M3|E5M2)"), 8), (re.compile(r".*\.[SU]4"), 4), (re.compile(r"B"), 1))  # fmt: skip
+_OF_A_HALF = 16
 _WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
 
 
@@ -73,6 +77,24 @@ def _fmas_in(opcode: str, text: str) -> float:
         return 0.0
     factors = [operand.lstrip("-|") for operand in instruction.operands[1:3]]
     return 0.0 if any(factor.startswith("RZ") for factor in factors) else float(fmas)
+
+
+@lru_cache(maxsize=1024)
+def words_of_product(opcode: str) -> tuple[int, int, int, int] | None:
+    """Returns how many registers of a thread a matrix instruction takes for its result, its two factors and its sum; None for others.
+
+    Where four warps multiply together, their factors may lie in shared memory, where no register holds them.
+    """
+    matrix = _TENSOR.match(opcode)
+    if matrix is None:
+        return None
+    rows, columns, depth = (int(size) for size in matrix.groups() if size)
+    warps = _WARPS_OF_A_GROUP if matrix.group(1) else 1
+    bits = next((bits for pattern, bits in _OF_A_VALUE if pattern.match(opcode)), _OF_A_HALF)
+    of_result = 64 if bits == 64 else _OF_A_HALF if opcode.endswith(".F16") else WORD_BITS
+    sizes = ((rows * columns, of_result), (rows * depth, bits), (columns * depth, bits))
+    result, left, right = (max(1, count * each // (WORD_BITS * LANES * warps)) for count, each in sizes)
+    return result, left, right, result
 
 
 def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> float | None:

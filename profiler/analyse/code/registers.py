@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from profiler.analyse.code.code import Instruction, operands_of
-from profiler.analyse.code.opcodes import width_bits
+from profiler.analyse.code.opcodes import WORD_BITS, width_bits, words_of_product
 
 LoopValue = tuple[int, int]
 LoopValues = frozenset[LoopValue]
@@ -27,7 +27,10 @@ _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is c
 _WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P", "RET", "WARPSYNC"})
 # Their first operand is a predicate they write, and the register comes after it.
 _WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
-_PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^CS2R(?!\.32)|\.WIDE|\.64\b")
+_PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^F2I\.[US]64|^CS2R(?!\.32)|\.WIDE|\.64\b")
+_OF_DOUBLES = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX")
+_FROM_PAIRS = re.compile(r"F2[FI]\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
+_ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
 _NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
 NOTHING: LoopValues = frozenset()
@@ -63,13 +66,43 @@ def _written_by(opcode: str, text: str) -> tuple[str, ...]:
 
 
 def read_registers(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers named in the operands: both of an address pair, and also those that are written too."""
-    return _read_by(instruction.text)
+    """Returns the registers in the operands, also those that are written too; all of a pair or a group of which the first one is named."""
+    return _read_by(instruction.opcode, instruction.text)
 
 
 @lru_cache(maxsize=16_384)
-def _read_by(text: str) -> frozenset[str]:
-    return frozenset({*_NAMED.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))})
+def _read_by(opcode: str, text: str) -> frozenset[str]:
+    operands = operands_of(text)
+    named_in = ", ".join(operands)  # and not in the opcode, such as R2UR
+    named = {*_NAMED.findall(named_in), *(f"R{int(number) + 1}" for number in _PAIR.findall(named_in))}
+    for place, words in _words_read(opcode, operands).items():
+        first = REGISTER.search(operands[place]) if place < len(operands) else None
+        if first and "[" not in operands[place]:
+            named.update(words_from(first.group(), words))
+    return frozenset(named)
+
+
+def _words_read(opcode: str, operands: Sequence[str]) -> dict[int, int]:
+    """Returns by its place how many registers an operand stands for, where it is more than the one that is named."""
+    count = len(operands)
+    name = opcode.partition(".")[0]
+    width = width_bits(opcode)
+    if width is not None:
+        # Only what is stored, or handed to an atomic, follows an address.
+        address = next((place for place, one in enumerate(operands) if "[" in one), count)
+        words = width // WORD_BITS
+        return dict.fromkeys(range(address + 1, count), words) if words > 1 else {}
+    if shape := words_of_product(opcode):
+        _, left, right, added = shape
+        # A factor in shared memory has a descriptor; if the first one has, it is that of both.
+        is_described = count > 1 and operands[1].startswith("gdesc")
+        return {2: added} if is_described else {1: left, 2: right, 3: added}
+    if name in _OF_DOUBLES:
+        return dict.fromkeys(range(1, count), 2)
+    if _FROM_PAIRS.match(opcode):
+        return {1: 2}
+    # The sum to which a product of 64 bits, or its upper half, is added.
+    return {count - 1: 2} if opcode.startswith(_ADDED_TO_PAIRS) else {}
 
 
 def only_written(instruction: Instruction) -> frozenset[str]:
@@ -95,8 +128,8 @@ def _words_written(opcode: str) -> int:
     width = width_bits(opcode)
     if width is not None:
         return max(1, width // 32)
-    if re.match(r"[HIBQ]MMA\.", opcode):
-        return 2 if opcode.endswith(".F16") else 4
+    if shape := words_of_product(opcode):
+        return shape[0]
     return 2 if _PAIRS.search(opcode) else 1
 
 

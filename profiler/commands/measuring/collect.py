@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, BadParameter, Context, Option
+from typer import Argument, Context, Option
 
 from profiler.catalog.presets import find_preset
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import Cluster
+from profiler.commands.shared.misuse import Misuse
 from profiler.errors import ProfError
 from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import (
@@ -109,7 +110,7 @@ def collect(
 
       prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
 
-      prof collect --name mine --kernel-regex 'gemm' --launch-skip 3 -- python train.py
+      prof collect --name mine --kernel-regex 'gemm' -- python train.py
 
       prof collect --times-only --name mine -- python train.py
 
@@ -188,4 +189,4 @@ def _check_choice(
     ]  # fmt: skip
     for is_wrong, what_to_do in wrong:
         if is_wrong:
-            raise BadParameter(what_to_do)
+            raise Misuse(what_to_do)

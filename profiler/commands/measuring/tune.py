@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Literal, Self
 
-from typer import BadParameter, Context, Option
+from typer import Context, Option
 
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.collect import find_best_points, find_newest_sweep
@@ -20,6 +20,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import ChartOptions, write_whole
 from profiler.commands.shared.ladders import choose_rungs
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
@@ -109,7 +110,7 @@ def tune(
     opened = open_ladder(settings)
     chosen = choose_rungs(opened, [kernel]) if kernel else []
     if len(chosen) != 1:
-        raise BadParameter("name one kernel: prof tune --kernel 7")
+        raise Misuse("name one kernel: `prof tune --kernel 7`")
     (values,) = workloads(opened, None if size is None else [size], set_param)
     current = _current(opened, chosen[0], must_apply=apply)
     if stored:
@@ -153,7 +154,7 @@ def _refuse_to_measure(context: Context) -> None:
     """Refuses options that say how to measure together with --stored."""
     typed = options.typed_options(context)
     if words := ", ".join(typed[name] for name in _MEASURING if name in typed):
-        raise BadParameter(f"--stored measures nothing: leave out {words}")
+        raise Misuse(f"--stored measures nothing: leave out {words}")
 
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:

@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import BadParameter, Option
+from typer import Option
 
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
@@ -68,7 +69,7 @@ def mcp(
         return
     for folder in reports or ():
         if not folder.is_dir():
-            raise BadParameter(f"--reports {folder}: no such folder")
+            raise Misuse(f"--reports {folder}: no such folder")
     settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
     try:
         import anyio

@@ -17,6 +17,7 @@ from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 from profiler.present.document import Column
@@ -85,13 +86,13 @@ def notebook(
         _write(path, settings, force, lambda folder: _about_reports(folder, reports))
     elif output is not None:
         if names:
-            raise BadParameter("give a name to open, or -o FILE to write one: not both")
+            raise Misuse("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, force, lambda folder: _about_ladder(folder, settings, size, set_param))
     elif size is not None or set_param or settings.gpu is not None or force or ladder:
-        raise BadParameter("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
+        raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
     elif names:
         if len(names) > 1:
-            raise BadParameter("name one notebook to open, or at most two reports to write one about")
+            raise Misuse("name one notebook to open, or at most two reports to write one about")
         _open(_find(names[0]))
     else:
         _list(settings)

@@ -9,11 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, whole_file
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.present import Format
 from profiler.present.document import Text
@@ -64,7 +65,7 @@ def query(
         print_document(rows_document(*describe_tables()), settings.format, pages=True)
         return
     if sql is None:
-        raise BadParameter("give a SELECT statement, or --tables to see what there is")
+        raise Misuse("give a SELECT statement, or --tables to see what there is")
 
     from profiler.store.query import open_query
 

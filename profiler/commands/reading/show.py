@@ -19,6 +19,7 @@ from profiler.ask.show import (
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import ChartOptions
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.triage import triage_document
@@ -72,7 +73,7 @@ def show(
         print_schema("show", Sheets, TimingSheet, Triage)
         return
     if not sources:
-        raise BadParameter("give a recording to show, for example: prof show 6, or prof show mine.ncu-rep")
+        raise Misuse("give a recording to show, as in `prof show 6` or `prof show mine.ncu-rep`")
 
     sources = recordings_meant(sources, settings)
     if len(sources) > 1:

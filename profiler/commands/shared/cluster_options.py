@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import BadParameter, Option
+from typer import Option
 
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ class ClusterChoice:
 
     def __post_init__(self) -> None:
         if self.scheduler is not None and self.slurm is not None:
-            raise BadParameter("--scheduler and --slurm exclude each other")
+            raise Misuse("--scheduler and --slurm exclude each other")
         if self.workers is not None and self.slurm is None:
-            raise BadParameter("--workers says how many jobs --slurm starts: give both")
+            raise Misuse("--workers says how many jobs --slurm starts: give both")
         if any((self.tls_ca, self.tls_cert, self.tls_key)) and self.scheduler is None:
-            raise BadParameter("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
+            raise Misuse("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
 
     @property
     def is_given(self) -> bool:

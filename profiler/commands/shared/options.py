@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-from typer import BadParameter, Context, Option
+from typer import Context, Option
 
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 from profiler.present import Format
 from profiler.text import printable, shortened
@@ -91,7 +92,7 @@ KernelNamesOption = Annotated[
 def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
     """Returns the value of an option, and that of the second side if it was given twice."""
     if values and len(values) > 2:
-        raise BadParameter(f"give {option} at most twice: for both sides, or one for each")
+        raise Misuse(f"give {option} at most twice: for both sides, or one for each")
     first, other = (*(values or (None,)), None)[:2]
     return first, other
 

@@ -6,11 +6,12 @@ import socket
 import sys
 from typing import Annotated
 
-from typer import Argument, BadParameter, Context, Option
+from typer import Argument, Context, Option
 
 from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 from profiler.measure.tools.ncu import find_ncu
 from profiler.measure.tools.toolchain import choose_gpus, find_gpus
@@ -46,7 +47,7 @@ def worker(
       prof worker tls://head:8786 --gpus 0,1 --interface ib0
     """
     if host is not None and interface is not None:
-        raise BadParameter("--host and --interface exclude each other")
+        raise Misuse("--host and --interface exclude each other")
     settings = options.settings_of(context)
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from profiler.analyse.ladder.cautions import cautions_of
 from profiler.analyse.ladder.ideas import BAND, Idea, IdeasFinding
 from profiler.catalog.ladders.ladder import Claim
-from profiler.present.document import Column, Document, Plain, Records, Row, Table, Text, Tone
+from profiler.present.document import Caution, Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
-from profiler.present.documents.ladder import caution_lines, ladder_heading
+from profiler.present.documents.ladder import ladder_heading
 from profiler.text import number, short_gpu
 
 IDEA_COLUMNS = (
@@ -28,8 +29,8 @@ _STORY_TONE: dict[str, Tone] = {
 }
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _LEGEND = (
-    "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
-    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear;",
+    "claimed: the step from that rung as published, for the GPU named, or as the ladder says",
+    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear",
     f"holds: the claimed way, and within {100 * (BAND - 1):.0f} % of a claimed ratio; direction only: the claimed way",
 )
 _HEADER = (
@@ -44,7 +45,11 @@ def ideas_document(finding: IdeasFinding) -> Document:
         ladder_heading(finding, "what each idea was worth"),
         [
             [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
-            [Text(note) for note in _notes(finding)],
+            [
+                *map(Text, _refusals(finding)),
+                *map(Caution, cautions_of(finding.ideas)),
+                *map(Text, _LEGEND),
+            ],
         ],
         Records(_HEADER, [_record(finding, one) for one in finding.ideas]),
         titled=True,
@@ -86,8 +91,7 @@ def step_text(one: Idea) -> str:
     return f"{number(ratio)}x{span}{f' {mark}' if mark else ''}{under}"
 
 
-def _notes(finding: IdeasFinding) -> list[str]:
-    refusals = [
+def _refusals(finding: IdeasFinding) -> list[str]:
+    return [
         f"{one.kernel} against {one.before} refused: {line}" for one in finding.ideas for line in one.refused
     ]
-    return [*refusals, *caution_lines(finding.ideas), *_LEGEND]

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from profiler.analyse.ladder import ladder
-from profiler.analyse.ladder.ideas import Idea, IdeasFinding
+from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
@@ -49,7 +49,8 @@ def ladder_document(
     notes = map(doc.Text, ladder_notes(finding))
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
-    legend: doc.Section = [*notes, *counter_legend(finding)]
+    cautions = map(doc.Caution, finding.cautions)
+    legend: doc.Section = [*notes, *counter_legend(finding), *cautions]
     table = rungs_table(finding, view_was_asked=view_was_asked)
     sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
     return doc.Document(ladder_heading(finding, finding.title), sections, _records(finding), titled=True)
@@ -177,7 +178,6 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     notes += missing_lines(finding)
     for rung in rungs:
         notes += [f"{rung.kernel} against {rung.before} refused: {line}" for line in rung.refused]
-    notes += caution_lines(rungs)
     if any(rung.speedup for rung in rungs):
         notes.append(
             f"step: times as fast as the rung before{branches_text(finding)}, "
@@ -197,20 +197,6 @@ def missing_lines(finding: ladder.LadderFinding) -> list[str]:
     for one in finding.missing:
         left_out.setdefault(one.why, []).append(one.kernel)
     return [f"left out ({spans_text(which)}): {why}" for why, which in left_out.items()]
-
-
-def caution_lines(rungs: Sequence[ladder.RungFinding | Idea]) -> list[str]:
-    """Returns the cautions of each step; a caution that all steps share appears once."""
-    steps = [rung.kernel for rung in rungs if rung.speedup]
-    cautions: dict[str, list[int]] = {}
-    for rung in rungs:
-        for warning in rung.warnings:
-            cautions.setdefault(warning, []).append(rung.kernel)
-    places = {
-        warning: "" if which == steps else f" ({', '.join(map(str, which))})"
-        for warning, which in cautions.items()
-    }
-    return [f"caution{where}: {warning}" for warning, where in places.items()]
 
 
 def branches_text(finding: ladder.LadderFinding) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 from profiler.analyse.causes.evidence.block_sharing import find_block_independent
+from profiler.analyse.causes.evidence.carried import is_chased
 from profiler.analyse.causes.evidence.dataflow import (
-    feeds_shared_memory,
     find_address_work,
     find_repeated_loads,
     has_fixed_address,
-    is_chased,
 )
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -52,26 +49,6 @@ def test_the_same_address_loaded_twice_is_repeated():
 def test_an_address_that_was_changed_between_is_not_the_same():
     evidence = evidence_of("MOV R2, R8", "LDG.E R4, [R2.64]", "MOV R2, R9", "LDG.E R5, [R2.64]", "EXIT")
     assert find_repeated_loads(evidence) == []
-
-
-@pytest.mark.parametrize(("between", "is_staged"), [(300, True), (600, False)])
-def test_a_tile_is_stored_several_hundred_instructions_after_its_first_load(between, is_staged):
-    """A turn that loads 32 pieces of two tiles computes an address and a mask for each of them first."""
-    evidence = evidence_of(
-        "LDG.E.U16 R4, [R2.64]", *["IADD3 R8, R8, R9, RZ"] * between, "STS.U16 [R6], R4", "EXIT"
-    )
-    assert feeds_shared_memory(evidence, evidence.sites[0]) == is_staged
-
-
-def test_a_load_that_is_stored_to_shared_memory_feeds_shared_memory():
-    evidence = evidence_of("LDG.E R4, [R2.64]", "STS [R8], R4", "LDG.E R5, [R2.64+0x4]", "FADD R6, R6, R5")
-    assert feeds_shared_memory(evidence, evidence.sites[0])
-    assert not feeds_shared_memory(evidence, evidence.sites[2])
-
-
-def test_a_register_that_was_written_again_carries_no_loaded_value_to_shared_memory():
-    evidence = evidence_of("LDG.E R4, [R2.64]", "MOV R4, RZ", "STS [R8], R4")
-    assert not feeds_shared_memory(evidence, evidence.sites[0])
 
 
 def test_only_what_leads_to_an_address_is_address_work():

@@ -654,6 +654,22 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divi
     assert ("divide integers" in candidate.sentence) == ("dividing" in candidate.advice) == divides
 
 
+@pytest.mark.parametrize(
+    ("conversion", "divides"), [("I2F.U16 R3, UR6", True), ("I2FP.F32.U32 R3, R6", False)]
+)
+def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion, divides):
+    """What converts a float to an integer is the same as in a function of floats, and what converts the divisor is not."""
+    lines = ("CALL.REL.NOINC 0x30", "STG.E.U8 [R2.64], R7", "EXIT", conversion, "FMUL R5, R3, R4", "MUFU.RCP R5, R5",
+             "FMUL.RZ R4, R2, R5", "F2I.U32.TRUNC.NTZ R4, R4", "RET.REL.NODEC R2 0x0")  # fmt: skip
+    evidence = evidence_of(*lines)
+    dividing = list(instructions.detect_integer_overhead(evidence))
+    assert [site.position for one in dividing for site in one.weights] == (
+        [3, 4, 5, 6, 7, 8] if divides else []
+    )
+    assert bool(list(instructions.detect_special_functions(evidence))) != divides
+    assert bool(list(number_types.detect_conversions(evidence))) != divides
+
+
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
     lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
              "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
@@ -689,6 +705,22 @@ def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_produc
         names(instructions.detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4"))
         == []
     )
+
+
+@pytest.mark.parametrize(
+    ("product", "use", "found"),
+    [
+        ("DMUL R4, R6, R8", "DADD R10, R10, R4", True),
+        ("HMUL2 R4, R1, R2", "HADD2 R5, R5, R4", True),
+        ("FMUL R4, R1, R2", "FADD R5, |R4|, -RZ", False),  # so compilers write an absolute value
+        ("FMUL R4, R1, R2", "FMUL R5, R4, R3", False),
+        ("HMUL2 R4, R1, R2", "HADD2.F32 R5, -RZ, R4.H0_H0", False),  # and a conversion
+        ("FMUL R4, R1, R2", "HADD2 R5, R5, R4", False),
+    ],
+)
+def test_a_product_is_fused_with_an_addition_of_its_own_kind(product, use, found):
+    fused = names(instructions.detect_redundant_instructions, evidence_of(product, use))
+    assert fused == ["redundant-instructions"] * found
 
 
 @pytest.mark.parametrize(("length", "found"), [(21, ["loop-overhead"]), (22, [])])
@@ -751,16 +783,62 @@ def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
 
 
-@pytest.mark.parametrize(("constant", "found"), [("-0.0013887860113754868507", True), ("-0.0014", False)])
-def test_a_cosine_of_the_angle_of_a_sine_is_known_by_its_polynomial(constant, found):
-    """Each has a line of its own, and only the one of the sine reduces the angle."""
-    evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+@pytest.mark.parametrize(
+    ("constant", "found"),
+    [
+        ("-0.0013887860113754868507", True),  # the cosine of an angle of which the line before takes the sine
+        ("-0.0014", False),
+        ("0.19988775253295898438", True),  # atanf
+        ("0.2", False),
+        ("0.074989043176174163818", True),  # acosf
+        ("0.074823014438152313232", True),  # asinf
+        ("-4.9348020553588867188", True),  # cospif
+    ],
+)
+def test_a_function_that_has_no_other_mark_is_known_by_its_polynomial(constant, found):
+    evidence = on_one_line(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+    found_ones = list(instructions.detect_special_functions(evidence))
+    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+
+
+ON_ONE_LINE = (
+    "FMUL R6, R0, 0.63661974668502807617",
+    "FFMA R9, R4, R5, -0.0013887860113754868507",
+    "FMUL R7, R6, R6",
+)
+REDUCED = ("I2F.F64.S64 R6, R8", "DMUL R6, R6, UR4", "F2F.F32.F64 R6, R6")
+
+
+def on_one_line(*lines):
+    evidence = evidence_of(*lines)
     code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
     vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
     for site, instruction in zip(evidence.sites, code, strict=True):
         site.instruction = instruction
-    found_ones = list(instructions.detect_special_functions(evidence))
-    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+    return evidence
+
+
+def test_a_large_angle_of_single_precision_is_reduced_with_a_double_that_no_source_has():
+    assert list(number_types.detect_fp64(on_one_line(*ON_ONE_LINE, *REDUCED))) == []
+    assert list(
+        number_types.detect_fp64(on_one_line(*ON_ONE_LINE[1:], *REDUCED))
+    )  # no sine: a sum of integers
+    (mixed,) = number_types.detect_fp64(on_one_line(*ON_ONE_LINE, *REDUCED, "DADD R10, R10, R12"))
+    assert [site.opcode for site in mixed.weights] == ["DADD"]
+
+
+def test_the_polynomial_of_a_sine_in_single_precision_is_none_of_double_precision():
+    """A sum of doubles takes the place of one of floats; the sine beside it stays as it is."""
+    sine = (*ON_ONE_LINE, *["FFMA R7, R6, R7, R8"] * 7)
+    (candidate,) = number_types.detect_fp64(on_one_line(*sine, "DADD R10, R10, R12"))
+    assert candidate.effect.resources["issue"] == 0
+
+
+@pytest.mark.parametrize(("bound", "found"), [("|R7|", True), ("|R7|.reuse", True), ("R7", False)])
+def test_a_remainder_of_floats_is_known_by_its_test_of_the_quotient(bound, found):
+    """A logarithm multiplies a tiny argument by the same number, and has marks of its own."""
+    lines = (f"FMUL R5, {bound}, 8388608", *["FFMA R4, R4, R5, R6"] * 7)
+    assert bool(list(instructions.detect_special_functions(evidence_of(*lines, file=None)))) == found
 
 
 def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_of_constants_or_refinements():
@@ -1326,6 +1404,30 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
     (candidate,) = launch.detect_last_wave(evidence_of(LOAD, figures=figures))
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(("resting", "saved"), [(0.0, 0.0), (0.25, 0.25), (0.5, 0.375)])
+def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_are_full(resting, saved):
+    """The occupancy is the mean over the cycles in which an SM has a block at all."""
+    figures = {"waves": 1.25, "occupancy_pct": 100.0, "occupancy_limit_pct": 100.0,
+               "l1tex__cycles_active.avg": 1 - resting, "l1tex__cycles_active.max": 1.0}  # fmt: skip
+    assert launch.find_unfilled(evidence_of((LOAD, 1e9), figures=figures)) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("executed", "found"),
+    [
+        (100.0, []),  # all execute as much: the SM that took longest was given a block more
+        (150.0, ["load-imbalance"]),
+        (None, ["load-imbalance"]),  # not recorded
+    ],
+)
+def test_an_sm_that_takes_longer_has_more_to_do_only_if_it_executes_more(executed, found):
+    figures = {"waves": 20.0, "launch__sm_count": 132.0, "l1tex__cycles_active.min": 60.0,
+               "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
+    if executed is not None:
+        figures |= {"smsp__inst_executed.avg": 100.0, "smsp__inst_executed.max": executed}
+    assert names(launch.detect_imbalance, evidence_of(LOAD, figures=figures)) == found
 
 
 @pytest.mark.parametrize(

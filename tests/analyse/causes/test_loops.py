@@ -65,10 +65,50 @@ def test_the_lengths_of_all_loops_are_told(more, said):
     assert f"only keep {said} going" in candidate.sentence
 
 
+def test_a_test_of_64_bits_is_both_of_its_halves_and_a_carry_is_a_part_of_the_counter():
+    wide = ("IADD3 R2, P1, R2, 0x1, RZ", "IADD3.X R3, RZ, R3, RZ, P1, !PT", "ISETP.GE.U32.AND P0, PT, R2, R6, PT",
+            "ISETP.GE.U32.AND.EX P0, PT, R3, R7, PT, P0", "@!P0 BRA 0x10")  # fmt: skip
+    body = ("LDG.E R8, [R4.64]", "ISETP.LT.AND P0, PT, R9, R10, PT", "@P0 FADD R5, R5, R8")
+    evidence = evidence_of(BEFORE, *((line, 100) for line in (*body, *wide)))
+    assert kept(evidence) == list(wide)
+
+
 def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_going():
     texts = kept(loop_of("ISETP.LT.AND P0, PT, R6, R7, PT", "@P0 LDG.E R8, [R4.64]"))
     assert "ISETP.NE.AND P0, PT, R2, R3, PT" in texts
     assert "ISETP.LT.AND P0, PT, R6, R7, PT" not in texts
+
+
+@pytest.mark.parametrize(
+    ("tests", "counted"),
+    [
+        (["UISETP.NE.AND UP0, UPT, UR4, UR5, UPT", "PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0"], [True, True]),
+        (
+            [
+                "ISETP.NE.AND P2, PT, R8, RZ, PT",  # of what is loaded: each turn makes its own
+                "ISETP.NE.AND P1, PT, R2, R3, PT",
+                "PLOP3.LUT P0, PT, P1, P2, PT, 0x80, 0x0",
+            ],
+            [False, True, True],
+        ),
+        (
+            ["ISETP.LT.AND P1, PT, R6, R7, PT", "MOV R9, R7", "PLOP3.LUT P0, PT, P2, PT, PT, 0x80, 0x0"],
+            [False, False, True],  # another test, which the branch does not depend on
+        ),
+        (
+            [
+                "ISETP.LT.AND P1, PT, R6, R7, PT",  # overwritten by the next one
+                "ISETP.NE.AND P1, PT, R2, R3, PT",
+                "PLOP3.LUT P0, PT, P1, PT, PT, 0x80, 0x0",
+            ],
+            [False, True, True],
+        ),
+    ],
+)
+def test_the_tests_that_are_combined_for_the_branch_back_keep_the_loop_going_too(tests, counted):
+    body = ["LDG.E R8, [R4.64]", "FADD R5, R5, R8", *tests, "IADD3 R2, R2, 0x1, RZ", "@P0 BRA 0x10"]
+    texts = kept(evidence_of(BEFORE, *((line, 100) for line in body)))
+    assert [one in texts for one in tests] == counted
 
 
 @pytest.mark.parametrize(

@@ -135,3 +135,54 @@ def test_what_all_blocks_load_alike_needs_one_trip_and_leaves_the_rest_to_the_se
     site.sectors = site.ideal_sectors = 2000.0
     candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
     assert candidate.effect.resources["dram"] == pytest.approx(saved)
+
+
+def test_turns_that_are_peeled_off_a_loop_under_a_predicate_are_computed_too():
+    """The compiler takes the turns that do not fill its copies first: in one loop by a predicate, in the other by a branch."""
+    peeled = [*SECOND, "@P1 LDG.E R11, [R8.64]", "@P1 IADD3 R8, R8, 0x400, RZ", "IADD3 R8, R8, -0x400, RZ"]
+    assert found(peeled)
+
+
+# Of images, a pass over the pixels of one channel in all of them: a loop over pixels in a loop over images.
+IMAGES, PIXELS = 10, 100
+
+
+def planes(apart: bool, bytes_of_a_block: float):
+    """Two passes over the pixels of all images: each in a loop over images of its own if `apart`, or both in one of them."""
+    per_block, warps = 8.0, 50 * 8.0
+    lines: list[tuple[str, float]] = [(one, warps) for one in START]
+    outer = len(lines)
+    lines += [(one, warps * IMAGES) for one in FIRST]
+    loads = []
+    for pass_ in (FIRST, SECOND):
+        if pass_ is SECOND:
+            if apart:
+                lines += [(f"@P0 BRA {16 * outer:#x}", warps * IMAGES), ("NOP", warps)]
+                outer = len(lines)
+            lines += [(one, warps * IMAGES) for one in SECOND]
+        loads.append(len(lines))
+        lines += [
+            (one, warps * PIXELS)
+            for one in (
+                "LDG.E R10, [R8.64]",
+                SUM,
+                "IADD3 R8, R8, 0x400, RZ",
+                f"@P1 BRA {16 * loads[-1]:#x}",
+            )
+        ]
+    lines.append((f"@P0 BRA {16 * outer:#x}", warps * IMAGES))
+    sectors = bytes_of_a_block * warps / per_block / 32
+    facts = {place: {"sectors": sectors, "ideal_sectors": sectors} for place in loads}
+    return evidence_of(*lines, facts=facts, grid=50), loads
+
+
+@pytest.mark.parametrize(
+    ("apart", "kibibytes", "is_kept"),
+    [(True, 100, True), (True, 1000, False), (False, 1000, True), (False, 2000, False)],
+)
+def test_a_block_keeps_what_it_reads_between_the_passes_and_not_what_it_reads_in_one_turn(
+    apart, kibibytes, is_kept
+):
+    """Of ten images, one after the other, it keeps one if the next pass reads the same one before the next image."""
+    evidence, (_, second) = planes(apart, kibibytes * 1024.0)
+    assert find_later_passes(evidence) == ([evidence.sites[second]] if is_kept else [])

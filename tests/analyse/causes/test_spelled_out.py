@@ -113,3 +113,73 @@ def test_the_unit_that_counts_bits_takes_two_cycles_for_each_word(cycles, saved)
         facts={3: {"waits": {"math_pipe_throttle": 100}}},
     )  # fmt: skip
     assert candidate.saves == pytest.approx(saved, abs=0.06)
+
+
+def masked(bits, first=0, shifts=lambda bit: 32 - bit):
+    """As compilers write `if (v & 1 << bit) count++` for so many bits of R3: each is shifted as it is added to the sum in R7."""
+    lines = ["LOP3.LUT R7, R3, 0x1, RZ, 0xc0, !PT"] if first == 0 else []
+    for bit in range(max(1, first), first + bits):
+        lines += [
+            f"LOP3.LUT R6, R3, {1 << bit:#x}, RZ, 0xc0, !PT",
+            f"LEA.HI R7, R6, R7, RZ, {shifts(bit):#x}",
+        ]
+    return lines
+
+
+@pytest.mark.parametrize(("bits", "found"), [(7, 0), (8, 1), (31, 1)])
+def test_bits_that_are_masked_where_they_are_count_as_those_that_are_shifted_first(bits, found):
+    assert len(find(LOAD, XOR, *masked(bits), STORE)) == found
+
+
+def test_bits_that_are_added_as_the_numbers_that_they_stand_for_are_not_counted():
+    """So a table is indexed by some bits of a key, or the bits of two numbers are interleaved."""
+    assert find(LOAD, XOR, *masked(16, first=1, shifts=lambda bit: 1), STORE) == []
+
+
+def test_the_highest_bit_of_a_byte_needs_no_mask():
+    """A sum shifts it by seven as it adds it."""
+    assert len(find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x19", STORE)) == 1
+    assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x18", STORE) == []
+    assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R9, R7, RZ, 0x19", STORE) == []
+
+
+LOWEST, SHIFTED, ADDED = (
+    "LOP3.LUT R2, R3, 0x1, RZ, 0xc0, !PT",
+    "SHF.R.U32.HI R3, RZ, 0x1, R3",
+    "IMAD.IADD R7, R2, 0x1, R7",
+)
+
+
+def turns_of(*lines):
+    """A loop of twenty turns for each word, until nothing is left of it."""
+    body = (*lines, "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x20")
+    return find(
+        ("LDG.E R3, [R8.64]", 100.0), ("MOV R7, RZ", 100.0), *((line, 2000.0) for line in body), "EXIT"
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (LOWEST, SHIFTED, ADDED),
+        ("SHF.R.U32.HI R4, RZ, R5, R3", "VIADD R5, R5, 0x1", "LOP3.LUT R4, R4, 0x1, RZ, 0xc0, !PT", "IADD3 R7, R4, R7, RZ"),
+    ],
+)  # fmt: skip
+def test_a_loop_that_only_adds_up_single_bits_counts_them(lines):
+    (candidate,) = turns_of(*lines)
+    assert candidate.evidence["instructions_per_word"] == 20 * (len(lines) + 2)
+    assert "a shift for each bit" in candidate.sentence
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (LOWEST, SHIFTED, "ISETP.NE.U32.AND P1, PT, R2, 0x1, PT", "SEL R4, R5, 0x1, !P1", "IMAD R7, R4, R7, RZ"),  # a power
+        (LOWEST, SHIFTED, "IMAD.MOV R5, RZ, RZ, -R2", "LOP3.LUT R3, R3, 0xd0000001, R5, 0x78, !PT", ADDED),  # random bits
+        (LOWEST, SHIFTED, "LDG.E R5, [R10.64]", ADDED),
+        (LOWEST, "IADD3 R3, R3, R9, RZ", ADDED),  # odd numbers
+        (LOWEST, SHIFTED, "IMAD.IADD R7, R2, 0x1, R9"),  # no sum
+    ],
+)  # fmt: skip
+def test_a_loop_that_does_more_with_single_bits_computes_something_else(lines):
+    assert turns_of(*lines) == []

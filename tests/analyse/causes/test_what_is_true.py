@@ -19,6 +19,7 @@ from profiler.analyse.causes.detectors import (
     shared_memory,
     waiting,
 )
+from profiler.analyse.causes.evidence.dataflow import is_gathered
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -207,6 +208,28 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
     (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("index", "address", "load", "gathered"),
+    [
+        ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]", True),
+        ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0xc, R8", "LDG.E R5, [R6.64+0x4]", True),  # a member of three floats
+        ("LDG.E R4, [R2.64]", "LEA R6, P0, R4, R8, 0x5", "LDG.E.128 R12, [R6.64]", True),  # half of eight floats
+        ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x80, R8", "LDG.E R5, [R6.64]", False),  # a row, which lanes could share
+        ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x6, R8", "LDG.E R5, [R6.64]", False),
+        ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, UR4, R8", "LDG.E R5, [R6.64]", False),  # by a width that nobody knows
+        ("LDG.E R4, [R2.64]", "LEA R6, P0, R9, R4, 0x2", "LDG.E R5, [R6.64]", False),  # a base that was loaded
+        ("LDG.E.U8 R4, [R2.64]", "IADD3 R6, P0, R4, UR4, RZ", "LDG.E.U8 R5, [R6.64]", True),  # a table of bytes
+        ("LDG.E.64 R4, [R2.64]", "IADD3 R6, P0, R4, R9, RZ", "LDG.E.U8 R5, [R6.64]", False),
+        ("LDS R4, [R2]", "IADD3 R6, P0, R4, UR4, RZ", "LDG.E.U8 R5, [R6.64]", False),
+    ],
+)  # fmt: skip
+def test_an_element_is_gathered_if_a_loaded_index_counts_elements_of_a_sector_at_most(
+    index, address, load, gathered
+):
+    evidence = evidence_of(index, address, load)
+    assert is_gathered(evidence, evidence.sites[2]) == gathered
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,10 @@ def instruction(text):
         ("F2F.F64.F32 R4, R6", "R4 R5"),
         ("HMMA.16816.F32 R4, R8, R12, R4", "R4 R5 R6 R7"),
         ("HMMA.16816.F16 R4, R8, R12, R4", "R4 R5"),
+        ("DMMA.884 R4, R8, R12, R4", "R4 R5 R6 R7"),
+        ("IMMA.8816.S8.S8 R4, R8, R12, R4", "R4 R5"),
+        ("HGMMA.64x16x16.F32 R24, gdesc[UR8], R24, gsb0", "R24 R25 R26 R27 R28 R29 R30 R31"),
+        ("F2I.U64.TRUNC R6, R6", "R6 R7"),
         ("SHFL.BFLY PT, R22, R21, 0x1, 0x1f", "R22"),
         ("ATOMG.E.ADD.STRONG.GPU PT, R2, desc[UR4][R4.64], R5", "R2"),
         ("ULDC.64 UR4, c[0x0][0x118]", "UR4 UR5"),
@@ -66,9 +70,27 @@ def test_the_registers_that_an_instruction_writes(text, written):
         ("FFMA R0, R1, R2, R0", "R0 R1 R2", ""),
         ("LDG.E R4, desc[UR4][R2.64+0x10]", "R2 R3 R4 UR4", "R4"),
         ("@P0 STG.E [R2.64], R5", "R2 R3 R5", ""),
+        ("R2UR UR12, R3", "R3 UR12", "UR12"),
+        ("STS.128 [R20], R24", "R20 R24 R25 R26 R27", ""),
+        ("STS.U16 [R20], R24", "R20 R24", ""),
+        ("LDS.128 R4, [R21+UR5+0x10]", "R4 R21 UR5", "R4"),
+        ("ATOMG.E.CAS.64.STRONG.GPU PT, R4, desc[UR4][R2.64], R6, R8", "R2 R3 R4 R6 R7 R8 R9 UR4", ""),
+        ("DADD R4, R6, -R8", "R4 R6 R7 R8 R9", "R4"),
+        ("DSETP.GTU.AND P1, PT, |R2|, +INF , PT", "R2 R3", ""),
+        ("IMAD.WIDE R2, R9, 0x4, R4", "R2 R4 R5 R9", "R2"),
+        ("IMAD.HI.U32 R5, R5, R7, R4", "R4 R5 R7", ""),
+        ("IMAD R3, R11, UR7, R0", "R0 R3 R11 UR7", "R3"),
+        ("F2F.F32.F64 R4, R6", "R4 R6 R7", "R4"),
+        ("F2I.F64.TRUNC R4, R6", "R4 R6 R7", "R4"),
+        ("I2F.F64 R4, R6", "R4 R6", "R4"),
+        ("I2F.U64.RP R7, UR4", "R7 UR4 UR5", "R7"),
+        ("HMMA.16816.F32 R4, R8, R12, R4", "R4 R5 R6 R7 R8 R9 R10 R11 R12 R13", ""),
+        ("HMMA.16816.F32 R4, R8, R12, RZ", "R4 R8 R9 R10 R11 R12 R13", "R4"),
+        ("HGMMA.64x8x16.F32 R24, gdesc[UR8], R24, gsb0", "R24 R25 R26 R27 UR8", ""),
+        ("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24, gsb0", "R4 R5 R6 R7 R24 R25 R26 R27 UR8", ""),
     ],
 )
-def test_the_registers_that_an_instruction_names_and_those_that_it_only_writes(text, read, alone):
+def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only_writes(text, read, alone):
     assert read_registers(instruction(text)) == set(read.split())
     assert only_written(instruction(text)) == set(alone.split())
 

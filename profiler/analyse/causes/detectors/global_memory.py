@@ -19,10 +19,11 @@ from profiler.analyse.causes.evidence.block_sharing import (
     count_sharing_blocks,
     merge_blocks,
 )
-from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_gathered
+from profiler.analyse.causes.evidence.dataflow import is_gathered
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 

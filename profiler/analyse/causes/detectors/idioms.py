@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
+from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 
@@ -20,20 +21,26 @@ _MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
 _ADDS_BYTES = "0x1010101"
 _SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
 _SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
-# Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted.
+_COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
+# Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted. The highest bit
+# of a byte, or of more of them, needs no mask once it is shifted.
 _FEWEST_BITS = 8
+_HIGHEST_BITS = {"0x19": "0x7", "0x11": "0xf", "0x1": "0x1f"}
+_WORD_BITS = 32
+_TURNING: tuple[Kind, ...] = ("integer", "control", "other")
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
     """Names bits that are counted by several instructions for each word, where `__popc` is one."""
     masked, by_masks = _find_masks(evidence)
     shifted, by_shifts = _find_single_bits(evidence)
-    sites = dict.fromkeys([*masked, *shifted])
-    words = by_masks + by_shifts
+    turning, by_turns = _find_counting_loops(evidence)
+    sites = dict.fromkeys([*masked, *shifted, *turning])
+    words = by_masks + by_shifts + by_turns
     if not sites or not words:
         return
     executed = sum(site.executed for site in sites)
-    how = "masks and sums" if by_masks >= by_shifts else "a shift for each bit"
+    how = "masks and sums" if by_masks >= by_shifts + by_turns else "a shift for each bit"
     share = 100 * evidence.share_executed(sites)
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     issue = fewer.resources.get(ISSUE, 0.0) * (1 - min(1.0, words / executed))
@@ -114,11 +121,20 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
 def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]:
     """Yields the word, the shift and the instructions of each single bit that is taken out of a word."""
     for site in evidence.of("integer"):
+        # A sum that shifts what it adds: `LEA.HI R5, R4, R5, RZ, 0x19` adds R4 >> 7.
+        if site.opcode == "LEA.HI" and site.instruction.operands[-1] in _HIGHEST_BITS:
+            word = site.instruction.operands[1].removesuffix(".reuse")
+            makers = [one for one in sources_of(evidence, site) if word in written_registers(one.instruction)]
+            yield (word, *makers), _HIGHEST_BITS[site.instruction.operands[-1]], []
         name, operands = (
             site.instruction.name,
             [one.removesuffix(".reuse") for one in site.instruction.operands],
         )
-        if name != "LOP3" or operands[2:4] != ["0x1", "RZ"] or operands[4:5] != ["0xc0"]:
+        if name != "LOP3" or operands[3:5] != ["RZ", "0xc0"]:
+            continue
+        if operands[2] != "0x1":
+            if bit := _bit_of_mask(operands[2]):
+                yield (operands[1], *sources_of(evidence, site)), hex(bit), [site]
             continue
         before = next(iter(sources_of(evidence, site)), None)
         shift = _shift_of(before) if before else None
@@ -127,6 +143,12 @@ def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]
             yield (register, *sources_of(evidence, before)), by, [before, site]
         else:
             yield (operands[1], *([before] if before else ())), "0", [site]
+
+
+def _bit_of_mask(mask: str) -> int | None:
+    """Returns the place of the only bit of a mask; None for other operands."""
+    value = int(mask, 16) if mask.startswith("0x") else 0
+    return value.bit_length() - 1 if value and not value & (value - 1) else None
 
 
 def _shift_of(site: Site) -> tuple[str, str] | None:
@@ -138,15 +160,61 @@ def _shift_of(site: Site) -> tuple[str, str] | None:
 
 
 def _adders(evidence: Evidence, taking: Mapping[Site, None]) -> dict[Site, None]:
-    """Returns the sums of the bits that were taken."""
+    """Returns the sums of the bits that were taken. A bit that was not shifted before is shifted as it is added."""
     return dict.fromkeys(
         site
         for site in evidence.of("integer")
         if taking
         and site not in taking
         and site.instruction.name in _SUMS
-        and any(one in taking for one in sources_of(evidence, site))
+        and any(one in taking and _adds_one(site, one) for one in sources_of(evidence, site))
     )
+
+
+def _adds_one(adder: Site, taking: Site) -> bool:
+    """Returns whether an instruction adds a bit as one, and not as the number that its place in the word stands for."""
+    bit = _bit_of_mask(taking.instruction.operands[2]) if taking.instruction.name == "LOP3" else 0
+    if not bit:
+        return True
+    return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(_WORD_BITS - bit)
+
+
+def _find_counting_loops(evidence: Evidence) -> tuple[list[Site], float]:
+    """Returns the instructions of loops that do nothing but add up single bits of a word that they shift, and how many words they count."""
+    found: list[Site] = []
+    words = 0.0
+    for inside in find_innermost_loops(evidence):
+        loop = evidence.innermost_loop(inside[0]) if inside else None
+        before = evidence.last_before(inside[0].function, loop) if loop else None
+        if before and all(site.kind in _TURNING for site in inside) and _only_counts(inside):
+            found += inside
+            words += before.executed
+    return found, words
+
+
+def _only_counts(inside: Sequence[Site]) -> bool:
+    """Returns whether a loop takes the lowest bit of what it shifts and adds it to a sum, and to nothing else."""
+    taking = [site for site in inside if _takes_lowest_bit(site)]
+    shifted = {
+        register
+        for site in inside
+        if site.opcode.startswith("SHF.R.")
+        for register in written_registers(site.instruction)
+    }
+    if not any(not shifted.isdisjoint(sources_read(site)) for site in taking):
+        return False
+    bits = {register for site in taking for register in written_registers(site.instruction)}
+    reading = [site for site in inside if site not in taking and not bits.isdisjoint(sources_read(site))]
+    return bool(reading) and all(site.opcode.startswith(_COUNTS) and _is_own_sum(site) for site in reading)
+
+
+def _takes_lowest_bit(site: Site) -> bool:
+    return site.instruction.name == "LOP3" and site.instruction.operands[2:5] == ["0x1", "RZ", "0xc0"]
+
+
+def _is_own_sum(site: Site) -> bool:
+    first, *others = site.instruction.operands
+    return first in others
 
 
 # The factors of Philox, the generator of cuRAND, PyTorch and Triton (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011):

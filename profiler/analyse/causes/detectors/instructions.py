@@ -15,6 +15,8 @@ from profiler.analyse.code.registers import only_written, read_registers, writte
 _INTEGERS_PER_ACCESS = 2.0
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+# Integers of 8 and 16 bits are divided by a function that is called: a float holds them whole.
+_NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 _OF_A_DIVISION = 20
 _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
@@ -30,14 +32,21 @@ _OF_A_TESTED = 10.0
 # three multiplications by the high part.
 _LOGARITHM_IN_PARTS = "1.925136"
 _PARTS_TOO_MANY = 2
-# The polynomial behind sine and cosine, by its x^6 term of the cosine. Where both are taken of one angle, the compiler reduces it
-# once, so that the second has nothing else by which to know it.
-_POLYNOMIAL = "0.0013887"
+# What has nothing else by which to know it is known by one term of its polynomial. Of sine and cosine of one angle, which the compiler
+# reduces once, that is the x^6 term of the cosine; then one of atan, of asin and acos, and of the cosine of sinpi and cospi.
+_POLYNOMIALS = ("0.0013887", "0.1998877", "0.0748230", "0.0749890", "4.9348020")
+# A remainder of floats first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
+_OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
 # Instructions on either side of a function's signature that scale its argument and its result.
 _OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
+_ADDITIONS = {
+    "FMUL": "FADD",
+    "DMUL": "DADD",
+    "HMUL2": "HADD2",
+}  # by the product that a multiply-add would include
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
 # first three causes of every kernel of the record as they are.
 NEAR = 24
@@ -122,8 +131,11 @@ def find_dividing(evidence: Evidence) -> list[Site]:
     ]
 
 
-def _divides(sites: Iterable[Site]) -> bool:
-    return any(_DIVISION.match(site.opcode) for site in sites)
+def _divides(function: Sequence[Site]) -> bool:
+    """Returns whether a called function divides integers."""
+    return any(_DIVISION.match(site.opcode) for site in function) or all(
+        any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
+    )
 
 
 def _tests(evidence: Evidence) -> list[Site]:
@@ -180,20 +192,26 @@ def sources_read(site: Site) -> frozenset[str]:
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64. An addition takes one product in."""
+    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in."""
     found: dict[Site, None] = {}
     for index, site in enumerate(evidence.sites):
         target = written_registers(site.instruction)
-        if site.instruction.name not in ("FMUL", "DMUL") or not target:
+        addition = _ADDITIONS.get(site.instruction.name)
+        if addition is None or not target:
             continue
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
         ]
         users = _users(following, target[0])
-        addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
-        if len(users) == 1 and users[0].instruction.name == addition and users[0] not in found:
+        if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
             found |= {site: None, users[0]: None}
     return list(found)
+
+
+def _adds(site: Site, addition: str) -> bool:
+    """Returns whether an instruction adds to its value: an absolute value is written as an addition of zero."""
+    zeros = {"RZ", "-RZ"}
+    return site.instruction.name == addition and zeros.isdisjoint(site.instruction.operands[1:])
 
 
 def _users(following: Iterable[Site], register: str) -> list[Site]:
@@ -211,7 +229,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
-    fractions = find_spare(evidence, _evaluates, EVALUATING) | fractions
+    fractions = find_spare(evidence, _evaluates, EVALUATING, _is_of_polynomial) | fractions
     busy = evidence.model.busy.get("xu", 0.0)
     if not any(fractions.values()):
         return
@@ -231,9 +249,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
 def _evaluates(site: Site) -> bool:
     if site.opcode.startswith(_FUNCTIONS):
         return True
-    if _is_tested(site):
-        return True
     text = site.instruction.text
+    if _is_tested(site) or _OF_A_REMAINDER.search(text):
+        return True
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
@@ -241,14 +259,22 @@ def _is_tested(site: Site) -> bool:
     return site.instruction.name in ("IADD3", "VIADD") and not _TESTED.isdisjoint(site.instruction.operands)
 
 
-def _is_of_shared_angle(site: Site) -> bool:
-    return _POLYNOMIAL in site.instruction.text
+def _is_of_polynomial(site: Site) -> bool:
+    text = site.instruction.text
+    return "." in text and any(term in text for term in _POLYNOMIALS)
+
+
+def _nothing(_: Site) -> bool:
+    return False
 
 
 def find_spare(
-    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
+    evidence: Evidence,
+    is_function: Callable[[Site], bool],
+    kinds: Sequence[Kind],
+    is_mark: Callable[[Site], bool] = _nothing,
 ) -> dict[Site, float]:
-    """Returns the part of the instructions for functions that the fast forms would save.
+    """Returns the part of the instructions for functions that the fast forms would save, known by a mark where nothing else shows them.
 
     They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
     than evaluate it.
@@ -269,7 +295,7 @@ def find_spare(
         functions -= _PARTS_TOO_MANY * sum(
             site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
         )
-        functions = functions or sum(site.executed for site in group if _is_of_shared_angle(site))
+        functions = functions or sum(site.executed for site in group if is_mark(site))
         if functions:
             whole = sum(site.executed for site in group)
             tested = sum(site.executed for site in group if _is_tested(site))

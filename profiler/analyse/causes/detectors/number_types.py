@@ -26,6 +26,7 @@ from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
+_FROM_REDUCED = "I2F.F64.S64"
 _FROM_INTEGER = ("I2F.", "I2FP.")
 # From single precision. Functions of doubles convert to integers and back by themselves.
 _WIDENED = "F2F.F64.F32"
@@ -153,7 +154,8 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     """Names double-precision arithmetic, with the conversions and moves that serve it."""
-    sites = evidence.of("fp64")
+    of_angles = _find_reductions(evidence)
+    sites = [site for site in evidence.of("fp64") if site not in of_angles]
     if not sites:
         return
     converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
@@ -183,6 +185,22 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+def _find_reductions(evidence: Evidence) -> set[Site]:
+    """Returns the double precision of sines and cosines of floats: a large angle, reduced to an integer of 64 bits, is scaled by a double."""
+    lines = {
+        (site.function, site.instruction.place)
+        for site in evidence.of("fp32")
+        if _QUARTERS in site.instruction.text
+    }
+    found: set[Site] = set()
+    for site in evidence.of("fp64"):
+        if (site.function, site.instruction.place) in lines and (
+            site.opcode.startswith(_FROM_REDUCED) or not found.isdisjoint(sources_of(evidence, site))
+        ):
+            found.add(site)
+    return found
+
+
 def _is_function(site: Site) -> bool:
     return bool(_FUNCTIONS.match(site.opcode))
 
@@ -197,7 +215,7 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
             written = set(written_registers(site.instruction))
             for one in sites[index + 1 : index + 1 + NEAR]:
                 read = sources_read(one)
-                if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
+                if one.kind == "fp64" and written & read:
                     found.append(site)
                     break
                 if written & read:
@@ -207,12 +225,6 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
 
 def _is_move(site: Site) -> bool:
     return site.instruction.name in ("MOV", "UMOV") or site.opcode.startswith("IMAD.MOV")
-
-
-def _upper_half(register: str) -> str:
-    letters = register.rstrip("0123456789")
-    number = register[len(letters) :]
-    return f"{letters}{int(number) + 1}" if number else register
 
 
 def _find_terms(evidence: Evidence) -> list[Site]:

@@ -13,13 +13,12 @@ from profiler.analyse.causes.detectors.waiting import (
     find_own_part,
 )
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
+from profiler.analyse.causes.evidence.carried import is_chased
 from profiler.analyse.causes.evidence.dataflow import (
     address_registers,
-    feeds_shared_memory,
     find_pointers,
     find_repeated_loads,
     has_fixed_address,
-    is_chased,
     place_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -27,6 +26,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.passes import find_later_passes
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.analyse.causes.evidence.staging import feeds_shared_memory
 from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 

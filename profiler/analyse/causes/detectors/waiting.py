@@ -15,10 +15,9 @@ from profiler.analyse.causes.detectors.candidate import (
     Candidate,
 )
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
+from profiler.analyse.causes.evidence.carried import is_chased
 from profiler.analyse.causes.evidence.dataflow import (
-    feeds_shared_memory,
     find_loads_kept_apart,
-    is_chased,
     place_of,
     predicates_read,
     results_of,
@@ -26,6 +25,7 @@ from profiler.analyse.causes.evidence.dataflow import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers
 from profiler.catalog.metrics import LANES

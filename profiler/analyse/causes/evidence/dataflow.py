@@ -9,67 +9,28 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
     REGISTER,
-    follow_loop,
     only_written,
     read_registers,
     register_of,
     written_registers,
 )
+from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
+_OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
+_MOST_SHIFTED = _WORD_BITS = 32
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
 # What was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
-_RESULTS = ("fp32", "fp64")
-_REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
-
-
-_staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
-
-
-def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the loaded value goes to shared memory, where the whole block uses it."""
-    known = _staged.setdefault(evidence, {})
-    if site not in known:
-        known[site] = _feeds_shared_memory(evidence, site)
-    return known[site]
-
-
-def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    if site.instruction.name in COPIES_TO_SHARED:
-        return True
-    code = evidence.profile.code
-    if code is None or site.kind != "global load":
-        return False
-    held = set(written_registers(site.instruction))
-    function = code.functions[site.function]
-    loop = evidence.innermost_loop(site)
-    following = list(function[site.position + 1 : site.position + 1 + _REACH])
-    if loop is not None and len(loop.body) <= _REACH:  # stored at the start of the next iteration
-        following = [one for one in following if one in loop] + [
-            one for one in loop.body if one.offset < site.instruction.offset
-        ]
-    for instruction in following:
-        if instruction.name in ("STS", "STSM") and held & set(REGISTER.findall(instruction.operands[-1])):
-            return True
-        sources = read_registers(instruction) - only_written(instruction)
-        if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
-            held |= set(written_registers(instruction))
-        # A sum, under whatever predicate, is another value.
-        elif instruction.predicate is None or held & sources:
-            held -= set(written_registers(instruction))
-        if not held:
-            return False
-    return False
 
 
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
@@ -77,7 +38,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
     loop = evidence.innermost_loop(site)
     if loop is None or not (bases := address_registers(site.instruction)):
         return 0.0
-    if bases & _changed_in(loop):
+    if bases & changed_in(loop):
         return 0.0
     rounds = _rounds(evidence, site, loop)
     return 1 - 1 / rounds if rounds > 1 else 0.0
@@ -122,80 +83,48 @@ def _before(index: int, writer: int | None) -> int | None:
     return writer if writer is not None and writer < index else None
 
 
-def is_chased(evidence: Evidence, load: Site) -> bool:
-    """Returns whether a load's address comes from its own result in the iteration before, as when a list is followed."""
-    return is_carried(evidence, load)
-
-
-def is_carried(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a result depends on itself in the iteration before: a sum, a counter, or the next place of a list."""
-    loop = evidence.innermost_loop(site)
-    if loop is None:
-        return False
-    position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
-    sources = _sources(loop)
-    seen = set(sources[position])
-    following = list(seen)
-    while following:
-        new = sources[following.pop()] - seen
-        seen |= new
-        following += new
-    return position in seen
-
-
-def follows_itself(evidence: Evidence) -> bool:
-    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
-
-    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
-    """
-    loops = set()
-    for store in evidence.of("global store"):
-        loop = evidence.innermost_loop(store)
-        if loop and has_fixed_address(evidence, store) == 0:
-            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
-            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
-    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
-    return inside > sum(evidence.waits_by_reason.values()) / 2
-
-
 def is_gathered(evidence: Evidence, site: Site) -> bool:
     """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
 
-    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else.
+    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A small structure, of which
+    a sector holds one at least, is such an element, too: however its members lie, each lane needs a sector of its own.
     """
-    bytes_wide = site.width // 8
-    # `IMAD.WIDE R2, R4, 0x4, R6` and `LEA R2, P0, R4, R6, 0x2`: the index stands third from the end.
-    scaled_by = {"IMAD": (-2, hex(bytes_wide)), "LEA": (-1, hex(bytes_wide.bit_length() - 1))}
     for writer in sources_of(evidence, site):
-        operands = writer.instruction.operands
-        place, factor = scaled_by.get(writer.instruction.name, (0, ""))
-        if writer.position < site.position and len(operands) > 3 and operands[place] == factor:
-            index = set(REGISTER.findall(operands[-3]))
-            if any(
-                one.kind == "global load" and index & set(written_registers(one.instruction))
-                for one in sources_of(evidence, writer)
-            ):
-                return True
+        scaled = _scaled_index(writer)
+        if writer.position >= site.position or scaled is None:
+            continue
+        index, width = scaled
+        if width % max(1, site.width // 8) or not 0 < width <= SECTOR_BYTES:
+            continue
+        if any(
+            one.kind == "global load"
+            and index & set(written_registers(one.instruction))
+            and (width > 1 or one.width <= _WORD_BITS)  # a base that was loaded has 64 bits
+            for one in sources_of(evidence, writer)
+        ):
+            return True
     return False
 
 
+def _scaled_index(site: Site) -> tuple[set[str], int] | None:
+    """Returns the registers of an index, and by how many bytes an instruction multiplies it, if it makes an address of it."""
+    name, operands = site.instruction.name, site.instruction.operands
+    if name == "IADD3":  # a byte lies as far on as its index says
+        return set(REGISTER.findall(", ".join(operands[1:]))), 1
+    # `IMAD.WIDE R2, R4, 0x4, R6` and `LEA R2, P0, R4, R6, 0x2`: the index stands third from the end.
+    if len(operands) <= _OF_AN_ADDRESS or name not in ("IMAD", "LEA"):
+        return None
+    factor = operands[-2] if name == "IMAD" else operands[-1]
+    if not factor.startswith("0x"):
+        return None
+    number = int(factor, 16)
+    width = number if name == "IMAD" else 1 << min(number, _MOST_SHIFTED)
+    return set(REGISTER.findall(operands[-3])), width
+
+
 @lru_cache(maxsize=64)
-def _changed_in(loop: Loop) -> frozenset[str]:
+def changed_in(loop: Loop) -> frozenset[str]:
     return frozenset(register for one in loop.body for register in written_registers(one))
-
-
-@lru_cache(maxsize=64)
-def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
-    """Returns for each position of a loop the positions whose results it reads, in this iteration or the one before."""
-    return tuple(
-        frozenset(
-            value[0]
-            for register in read_registers(loop.body[position]) - only_written(loop.body[position])
-            for value in state.get(register, ())
-        )
-        for position, state in follow_loop(loop.body)
-        if position < len(loop.body)
-    )
 
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
@@ -347,10 +276,14 @@ def follow_results(
 
 
 def predicates_read(site: Site) -> frozenset[str]:
-    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
     if site.kind == "control":
         return predicates_in(site.instruction.text)
-    return predicates_in(", ".join([site.instruction.predicate or "", *site.instruction.operands[2:]]))
+    return predicates_read_by(site.instruction)
+
+
+def predicates_read_by(instruction: Instruction) -> frozenset[str]:
+    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
+    return predicates_in(", ".join([instruction.predicate or "", *instruction.operands[2:]]))
 
 
 def results_of(instruction: Instruction) -> set[str]:

@@ -42,7 +42,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
             for before, loaded in earlier:
                 if before.end < loop.start and (again := _again(addresses, loaded, loads)):
                     between = [one for one in sites if before.start <= one.instruction.offset <= loop.end]
-                    if not _is_stored(addresses, between, again) and _fits(evidence, loop, again):
+                    if not _is_stored(addresses, between, again) and _fits(evidence, before, loop, again):
                         found += again
                         break
             earlier.append((loop, loads))
@@ -83,19 +83,28 @@ def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Se
     return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
 
 
-def _fits(evidence: Evidence, loop: Loop, loads: Sequence[Site]) -> bool:
-    """Returns whether a block could keep what it loads in the loop."""
-    before = evidence.last_before(loads[0].function, loop)
-    if before is None or evidence.shape is None:
+def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
+    """Returns whether a block could keep what it loads in the loop until then, since the loop before.
+
+    If a loop around this one does not hold the one before, all of its turns are read anew.
+    """
+    around = [
+        one
+        for one in evidence.loops.get(loads[0].function, [])
+        if before.end < one.start <= loop.start and loop.end <= one.end
+    ]
+    entering = evidence.last_before(loads[0].function, min(around, key=lambda one: one.start))
+    if entering is None or evidence.shape is None:
         return False
-    entered = before.executed / math.ceil(math.prod(evidence.shape.block) / LANES)
+    entered = entering.executed / math.ceil(math.prod(evidence.shape.block) / LANES)
     return sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES <= _MOST_KEPT_BYTES * entered
 
 
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
     """Returns the lower half of each access's address the first time, with made-up numbers for what is not in the code.
 
-    What cannot be computed, such as a loaded value, gets a number that nothing else has.
+    What cannot be computed, such as a loaded value, gets a number that nothing else has. All instructions act, as if all predicates
+    held and no branch were taken: turns that are peeled off a loop end one by one.
     """
     registers: dict[str, int] = {}
     found: dict[Site, int] = {}
@@ -105,7 +114,7 @@ def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
             if register in registers:
                 found[site] = (registers[register] + int(offset or "0", 16)) % _WORD
         written = written_registers(site.instruction)
-        values = _results(site.instruction, registers) if site.instruction.predicate is None else None
+        values = _results(site.instruction, registers)
         for place, register in enumerate(written):
             known = values is not None and place < len(values)
             registers[register] = (

@@ -1,0 +1,97 @@
+"""Finds the loads from global memory whose values go to shared memory, where the whole block uses them, as those of a tile do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from weakref import WeakKeyDictionary
+
+from profiler.analyse.causes.evidence.dataflow import address_registers, changed_in
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site, kind_of
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import (
+    REGISTER,
+    only_written,
+    read_registers,
+    written_registers,
+)
+
+_REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
+_PACKING = ("PRMT", "MOV", "F2FP", "HADD2")
+_ELEMENT_BY_ELEMENT: tuple[Kind, ...] = ("fp32", "conversion", "special", "integer", "other")
+# Tensor cores may read a tile from shared memory themselves.
+_USING_TILES: tuple[Kind, ...] = ("shared load", "tensor")
+_PRODUCTS = ("FMUL", "HMUL2", "FFMA", "HFMA2", "IMAD")
+_staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
+
+
+def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the loaded value goes to shared memory, as it is or changed by itself, such as converted, scaled or shifted."""
+    known = _staged.setdefault(evidence, {})
+    if site not in known:
+        known[site] = _feeds_shared_memory(evidence, site)
+    return known[site]
+
+
+def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
+    if site.instruction.name in COPIES_TO_SHARED:
+        return True
+    code = evidence.profile.code
+    if code is None or site.kind != "global load":
+        return False
+    held = set(written_registers(site.instruction))
+    function = code.functions[site.function]
+    loop = evidence.innermost_loop(site)
+    following = list(function[site.position + 1 : site.position + 1 + _REACH])
+    if loop is not None and len(loop.body) <= _REACH:  # stored at the start of the next iteration
+        following = [one for one in following if one in loop] + [
+            one for one in loop.body if one.offset < site.instruction.offset
+        ]
+    uses_tiles = loop is not None and any(one.kind in _USING_TILES for one in evidence.inside(loop))
+    for instruction in following:
+        if instruction.name in ("STS", "STSM") and held & stored_registers(instruction):
+            return True
+        sources = read_registers(instruction) - only_written(instruction)
+        if held & sources and (
+            instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)
+        ):
+            held |= set(written_registers(instruction))
+        # A sum, under whatever predicate, is another value.
+        elif instruction.predicate is None or held & sources:
+            held -= set(written_registers(instruction))
+        if not held:
+            return False
+    return False
+
+
+def stored_registers(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers whose values an instruction stores."""
+    return read_registers(instruction) - address_registers(instruction)
+
+
+def _is_of_one_value(
+    instruction: Instruction, held: Collection[str], loop: Loop | None, uses_tiles: bool
+) -> bool:
+    """Returns whether an instruction makes one value of a loaded one: with what its loop does not change, it converts, scales or shifts it.
+
+    In a loop that works on tiles, the scale may be loaded too, as that of a quantised value. In another, a product of two loaded values
+    is a step of a sum, such as of a dot product.
+    """
+    if kind_of(instruction.opcode) not in _ELEMENT_BY_ELEMENT:
+        return False
+    factors, added = instruction.operands[1:], []
+    if instruction.name in _PRODUCTS:
+        factors, added = instruction.operands[1:3], instruction.operands[3:]
+        if not any(_names(one, held) for one in factors):
+            return False
+        if uses_tiles:
+            factors = []
+    others = {name for one in (*factors, *added) for name in REGISTER.findall(one)}.difference(held)
+    if loop is None:
+        return not any(name.startswith("R") for name in others)
+    return others.isdisjoint(changed_in(loop))
+
+
+def _names(operand: str, held: Collection[str]) -> bool:
+    return not set(REGISTER.findall(operand)).isdisjoint(held)
