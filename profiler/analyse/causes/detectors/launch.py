@@ -107,9 +107,9 @@ def find_unfilled(evidence: Evidence) -> float:
     if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing on the
-    # SMs at work, and fewer SMs have none. However blocks share the work out, the busiest resource has as much of it.
-    resting = _below_most(evidence, "l1tex__cycles_active") or 0.0
-    missing = 1 - (1 - _missing_warps(evidence)) * (1 - resting)
+    # SMs at work, or fewer SMs are at rest. These two are not added, because a block that has more of an SM for itself ends sooner.
+    # However blocks share the work out, the busiest resource has as much of it.
+    missing = max(_missing_warps(evidence), _below_most(evidence, "l1tex__cycles_active") or 0.0)
     return min(_idle_in_last_round(evidence), missing, evidence.model.exposed)
 
 
