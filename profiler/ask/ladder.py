@@ -224,7 +224,7 @@ def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
     except RunNotFound:
         return []
     alike = [(one, gather_rungs(ladder, runs)) for one, runs in groups.items() if one.gpu == gpu]
-    return highest_ceilings(ladder, alike)
+    return highest_ceilings(alike)
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:

@@ -9,7 +9,7 @@ import pytest
 from profiler.present.document import Column, Document, Facts, Row, Table
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.terminal import Window, document_text, wants_colour
-from profiler.present.render.terminal_table import render_table, styled
+from profiler.present.render.terminal_table import render_table, styled, wrapped
 
 HEADER = ("metric", "unit", "value", "verdict")
 ROWS = [
@@ -197,3 +197,17 @@ def test_who_gets_colour(monkeypatch, environment, terminal, wanted):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert wants_colour(terminal) is wanted
+
+
+def test_a_long_line_of_code_does_not_turn_the_quotes_of_what_follows_around():
+    """What stands between two quotations would count as one, and never be broken."""
+    code = "`__device__ float polish(float x) { return x * x + 1.0f / (x + 3.0f); }`"
+    sentence = f"At zoo.cu:26 {code}. Try: Use the fast forms of the functions (`__expf`, `__logf`), and look up the rest."
+    lines = wrapped(sentence, 60).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert " ".join(line.strip() for line in lines) == sentence
+
+
+def test_a_figure_of_one_digit_stays_with_its_unit_and_not_with_the_word_before_it():
+    assert wrapped("Warps of it spend 9 % of their time there.", 18).splitlines()[0] == "Warps of it spend"
+    assert "  9 % of their" in wrapped("Warps of it spend 9 % of their time there.", 18)
