@@ -27,6 +27,7 @@ from profiler.analyse.causes.detectors import (
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
 from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
@@ -139,9 +140,12 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
 
 
 def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
-    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling."""
+    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling.
+
+    What waits there waits for the ceiling, but for warps without an instruction: no unit is what these wait for, so that it idles.
+    """
     work = candidate.effect.resources.get(ceiling.resource, 0.0)
-    by_work = candidate.saves is None
+    by_work = candidate.saves is None and set(candidate.effect.waits) != {NO_INSTRUCTION}
     return (
         not candidate.nothing_to_gain
         and candidate.name != LAST_WAVE
