@@ -108,7 +108,19 @@ def find_unfilled(evidence: Evidence) -> float:
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
-    return min(_idle_in_last_round(evidence), _missing_warps(evidence), evidence.model.exposed)
+    missing = max(_missing_warps(evidence), _missing_sms(evidence))
+    return min(_idle_in_last_round(evidence), missing, evidence.model.exposed)
+
+
+def _missing_sms(evidence: Evidence) -> float:
+    """Returns the part of the time of the busiest SM for which the others have no block, if an SM holds one block at a time.
+
+    The occupancy is that of SMs which have a block, so that it misses nothing in a last round of such blocks. Where an SM has
+    places for several, it shows that some are empty, and the blocks of the last round run faster beside fewer others.
+    """
+    mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("avg", "max"))
+    at_once = min(find_occupancy_limits(evidence).values(), default=0.0)
+    return max(0.0, 1 - mean / most) if at_once == 1 and mean and most else 0.0
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:
