@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.dataflow import find_repeated_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.measured_time import wait_for_one_block
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.code.loops import Loop
@@ -23,8 +24,7 @@ from profiler.text import counted
 
 _REGISTER_BITS = 32
 _SHORT_NS = 10_000.0  # starting takes about a third of it
-# With more rounds of blocks than these, the last one is at most a tenth of the time.
-_MANY_WAVES = 10.0
+_MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 # With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
 _SOME_WAVES = 2.0
 # How many blocks their size allows, two limits say, and another size changes both.
@@ -108,8 +108,8 @@ def find_unfilled(evidence: Evidence) -> float:
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
-    missing = max(_missing_warps(evidence), _missing_sms(evidence))
-    return min(_idle_in_last_round(evidence), missing, evidence.model.exposed)
+    empty = max(_missing_warps(evidence), _missing_sms(evidence))
+    return min(_idle_in_last_round(evidence), empty, evidence.model.exposed)
 
 
 def _missing_sms(evidence: Evidence) -> float:
@@ -145,6 +145,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
+    if least and mean and most and (evidence.find("waves") or 0.0) < 1.0:
+        no_block = max(no_block, wait_for_one_block(least, mean, most, blocks / sms))
     # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (
