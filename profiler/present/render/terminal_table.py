@@ -29,8 +29,9 @@ _GIVEN_BY_NAMES = 0.25
 _READABLE_WIDTH = 100
 _NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
-    r"±? ?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]{1,60}`"
+    r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]+`"
 )
+_LONGEST_COMMAND = 62  # that stays on one line, with its quotes
 # A text is broken after a space, and a name inside. What hyphens join stays whole, since people copy the names of runs and causes.
 _BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=::)(?=[^:])")
 _NAME_GOES_ON = "  "
@@ -96,7 +97,8 @@ def render_table(
         return "\n".join(lines)
 
     hidden = [name for place, name in enumerate(header) if name and place not in widths]
-    note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
+    which = "the column" if len(hidden) == 1 else "the columns"
+    note = f"no room for {which} {', '.join(hidden)}: widen the window, or --format markdown"
     return DrawnTable(
         drawn(header, "dim"),
         [drawn(row, styles[place] if place < len(styles) else "") for place, row in enumerate(cells)],
@@ -208,7 +210,7 @@ def _indents(cell: str) -> tuple[str, str]:
 
 def _parts(cell: str) -> list[str]:
     """Returns the parts between which a text may be broken; a figure stays with its unit."""
-    whole = _UNBREAKABLE.sub(lambda match: match[0].replace(" ", _NO_BREAK), cell.strip())
+    whole = _kept_together(cell.strip(), _LONGEST_COMMAND)
     return [part.replace(_NO_BREAK, " ") for part in _BREAK.split(whole)]
 
 
@@ -225,9 +227,7 @@ def folded(sentence: str, width: int, indent: str) -> str:
     room = width - len(indent)
     bare = sentence.lstrip(" ")
     lines = textwrap.wrap(
-        _UNBREAKABLE.sub(
-            lambda match: match[0] if len(match[0]) > room else match[0].replace(" ", _NO_BREAK), bare
-        ),
+        _kept_together(bare, min(room, _LONGEST_COMMAND)),
         width,
         initial_indent=" " * (len(sentence) - len(bare)),
         subsequent_indent=indent,
@@ -235,6 +235,13 @@ def folded(sentence: str, width: int, indent: str) -> str:
         break_on_hyphens=False,
     )
     return "\n".join(lines).replace(_NO_BREAK, " ")
+
+
+def _kept_together(text: str, longest: int) -> str:
+    """Returns the text with spaces that do not break in figures with their units, and in what is quoted, unless it is longer."""
+    return _UNBREAKABLE.sub(
+        lambda match: match[0] if len(match[0]) > longest else match[0].replace(" ", _NO_BREAK), text
+    )
 
 
 def styled(text: str, style: str, *, colour: bool) -> str:

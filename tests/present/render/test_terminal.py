@@ -9,7 +9,7 @@ import pytest
 from profiler.present.document import Column, Document, Facts, Row, Table
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.terminal import Window, document_text, wants_colour
-from profiler.present.render.terminal_table import render_table, styled
+from profiler.present.render.terminal_table import render_table, styled, wrapped
 
 HEADER = ("metric", "unit", "value", "verdict")
 ROWS = [
@@ -41,7 +41,7 @@ def test_into_a_pipe_nothing_is_folded():
 @pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 200])
 def test_no_figure_is_ever_cut_however_narrow_the_window(width):
     table = table_text(HEADER, ROWS, right=(2,), fold=3, optional=(1,), width=width)
-    left_out = re.search(r"no room for ([^:]*)", " ".join(table.split()))
+    left_out = re.search(r"no room for the columns? ([^:]*)", " ".join(table.split()))
     assert {"7,606,696", "value"} <= words(table) or (left_out and "value" in left_out[1].split(", "))
     assert {"duration_ns"} <= words(table) or {"duration_", "ns"} <= words(table)
 
@@ -79,9 +79,9 @@ def test_at_last_other_columns_are_left_out_the_last_first_but_never_the_verdict
     assert table.splitlines() == [
         "kernel    median  verdict",
         "     6  3.629 ms  correct",
-        "no room for threshold, seed:",
-        "  widen the window, or",
-        "  --format markdown",
+        "no room for the columns",
+        "  threshold, seed: widen the",
+        "  window, or --format markdown",
     ]
 
 
@@ -121,7 +121,7 @@ def test_the_foldable_column_gives_way_first_then_the_optional_one_goes():
     assert len(wide.splitlines()) > 3
     narrow = table_text(HEADER, ROWS, fold=3, optional=(1,), width=45)
     assert "unit" not in words(narrow.splitlines()[0])
-    assert "no room for unit: widen the window" in narrow
+    assert "no room for the column unit: widen the window" in " ".join(narrow.split())
     assert max(map(len, wide.splitlines())) <= 60
     assert max(map(len, narrow.splitlines())) <= 45
 
@@ -181,3 +181,17 @@ def test_who_gets_colour(monkeypatch, environment, terminal, wanted):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert wants_colour(terminal) is wanted
+
+
+def test_a_long_line_of_code_does_not_turn_the_quotes_of_what_follows_around():
+    """What stands between two quotations would count as one, and never be broken."""
+    code = "`__device__ float polish(float x) { return x * x + 1.0f / (x + 3.0f); }`"
+    sentence = f"At zoo.cu:26 {code}. Try: Use the fast forms of the functions (`__expf`, `__logf`), and look up the rest."
+    lines = wrapped(sentence, 60).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert " ".join(line.strip() for line in lines) == sentence
+
+
+def test_a_figure_of_one_digit_stays_with_its_unit_and_not_with_the_word_before_it():
+    assert wrapped("Warps of it spend 9 % of their time there.", 18).splitlines()[0] == "Warps of it spend"
+    assert "  9 % of their" in wrapped("Warps of it spend 9 % of their time there.", 18)
