@@ -84,24 +84,3 @@ def test_sms_without_a_block_lose_the_last_round_where_each_holds_one(registers,
     evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
     (candidate,) = launch.detect_last_wave(evidence)
     assert candidate.saves == pytest.approx(max(saves, 0.02))
-
-
-@pytest.mark.parametrize(
-    ("grid", "least", "most", "waves", "found"),
-    [
-        (264, 940.0, 1120.0, 0.5, []),  # two blocks on most SMs, and three on few
-        (264, 400.0, 1120.0, 0.5, ["load-imbalance"]),  # some have less to do
-        (264, 940.0, 1500.0, 0.5, ["load-imbalance"]),  # more than a third block takes
-        (132, 940.0, 1120.0, 0.25, ["load-imbalance"]),  # if an SM had two of these, another one had none
-        (264, 940.0, 1120.0, 1.0, ["load-imbalance"]),  # the others have no place for a block more
-    ],
-)
-def test_a_block_more_on_few_sms_is_no_uneven_work(grid, least, most, waves, found):
-    cycles = {
-        "l1tex__cycles_active.min": least,
-        "l1tex__cycles_active.avg": 950.0,
-        "l1tex__cycles_active.max": most,
-    }
-    figures = {"waves": waves, "launch__sm_count": 132.0} | cycles
-    evidence = evidence_of("FADD R4, R4, R6", grid=grid, figures=figures, waits={"no_warp": 1.0})
-    assert [one.name for one in launch.detect_imbalance(evidence)] == found

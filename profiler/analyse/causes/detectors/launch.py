@@ -13,7 +13,6 @@ from profiler.analyse.causes.evidence.dataflow import find_repeated_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.measured_time import wait_for_one_block
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.code.loops import Loop
@@ -108,19 +107,11 @@ def find_unfilled(evidence: Evidence) -> float:
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
-    empty = max(_missing_warps(evidence), _missing_sms(evidence))
-    return min(_idle_in_last_round(evidence), empty, evidence.model.exposed)
-
-
-def _missing_sms(evidence: Evidence) -> float:
-    """Returns the part of the time of the busiest SM for which the others have no block, if an SM holds one block at a time.
-
-    The occupancy is that of SMs which have a block, so that it misses nothing in a last round of such blocks. Where an SM has
-    places for several, it shows that some are empty, and the blocks of the last round run faster beside fewer others.
-    """
-    mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("avg", "max"))
-    at_once = min(find_occupancy_limits(evidence).values(), default=0.0)
-    return max(0.0, 1 - mean / most) if at_once == 1 and mean and most else 0.0
+    # The occupancy is that of SMs which have a block: where each has place for one, it misses nothing. Where there is place for
+    # several, it shows that some are empty, and the blocks of the last round run faster beside fewer others.
+    alone = min(find_occupancy_limits(evidence).values(), default=0.0) == 1
+    resting = (_below_most(evidence, "l1tex__cycles_active") or 0.0) if alone else 0.0
+    return min(_idle_in_last_round(evidence), max(_missing_warps(evidence), resting), evidence.model.exposed)
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:
@@ -136,6 +127,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     missing = _missing_warps(evidence) if not short_lived else 0.0
     if least is not None and mean and most:
         between = 1 - mean / most
+        # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time.
+        more_work = _below_most(evidence, "smsp__inst_executed")
+        between = between if more_work is None else min(between, more_work)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
         which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
     else:  # schedulers without a warp, beyond those of a launch that only starts
@@ -145,8 +139,6 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    if least and mean and most and (evidence.find("waves") or 0.0) < 1.0:
-        no_block = max(no_block, wait_for_one_block(least, mean, most, blocks / sms))
     # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (
@@ -254,12 +246,18 @@ def _is_held_back(evidence: Evidence) -> bool:
 
 
 def _missing_warps(evidence: Evidence) -> float:
-    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average."""
+    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average on SMs at work."""
     if _is_held_back(evidence):
         return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     fitting = (limit or 0.0) * min(1.0, evidence.find("waves") or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
+
+
+def _below_most(evidence: Evidence, counter: str) -> float | None:
+    """Returns how far the mean of what SMs, or their schedulers, counted is below the most, if it was recorded."""
+    mean, most = (evidence.find(f"{counter}.{which}") for which in ("avg", "max"))
+    return max(0.0, 1 - mean / most) if mean and most else None
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:

@@ -44,7 +44,6 @@ _REFILL_CYCLES = 300.0
 _BLOCKS_A_CYCLE = 0.84
 # With fewer rounds of blocks, places are empty at the end of the launch more than between two blocks.
 _SOME_WAVES = 2.0
-_ALIKE = 0.98  # of the mean, which the busiest SMs move: of 132, five with half as much again move it by 2 %
 
 
 def model_time(
@@ -228,16 +227,6 @@ def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Si
     life = latency * sum(site.executed for site in sites) / warps
     empty = min(1.0, max(0.0, 1.0 - occupancy / limit))
     return empty, min(empty, _REFILL_CYCLES * (1.0 - empty) / life) if life else 0.0
-
-
-def wait_for_one_block(least: float, mean: float, most: float, blocks: float) -> float:
-    """Returns the part of the time of the busiest SM for which the others wait, if it has one block more than the `blocks` of most.
-
-    Of a grid that does not fill the GPU, few SMs may get three blocks where the rest has two. All others then work equally long, and
-    these no longer than a block more takes. Blocks of different work set more of the SMs apart.
-    """
-    is_one_more = blocks >= 2 and least >= _ALIKE * mean and most <= mean * (1 + 1 / blocks)
-    return 1 - mean / most if is_one_more else 0.0
 
 
 def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
