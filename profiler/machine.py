@@ -62,6 +62,8 @@ def find_shortage(error: BaseException) -> ResourcesShort | None:
             return ResourcesShort("out of memory")
         if isinstance(seen, OSError) and seen.errno in _SHORTAGES:
             return ResourcesShort(_SHORTAGES[seen.errno])
+        if _NO_FOLDER in text and not resource.getrlimit(resource.RLIMIT_FSIZE)[0]:
+            return ResourcesShort(_SHORTAGES[errno.EFBIG])  # Python tried to write there
         if kind == "BrokenProcessPool" or any(one in text for one in _NOT_STARTED):
             return ResourcesShort("no further process or thread could be started")
         seen = seen.__cause__ or seen.__context__
@@ -76,4 +78,5 @@ _SHORTAGES = {
     errno.EFBIG: "a file would be larger than this process may write (ulimit -f)",
 }
 _NOT_STARTED = ("can't start new thread", "error within the Pool", "Failed to launch worker thread")
+_NO_FOLDER = "No usable temporary directory"
 _NOT_LOADED = "failed to map segment"  # of a shared library

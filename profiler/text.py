@@ -181,19 +181,19 @@ def duration(ns: float) -> str:
 _LARGER = {
     "ns": [(1e3, 1e3, "us"), (1e6, 1e6, "ms"), (1e9, 1e9, "s")],
     "byte": [(1e3, 1e3, "kB"), (1e6, 1e6, "MB"), (1e9, 1e9, "GB")],
-    "byte/s": [(1e6, 1e6, "MB/s"), (1e9, 1e9, "GB/s")],
+    "byte/s": [(1e6, 1e6, "MB/s"), (1e9, 1e9, "GB/s"), (1e13, 1e12, "TB/s")],
     "hz": [(1e6, 1e6, "MHz"), (1e9, 1e9, "GHz")],
     "GFLOP/s": [(1e4, 1e3, "TFLOP/s")],
     "register/thread": [(0.0, 1.0, "register")],  # the metric's name says that it is of a thread
 }
-_MILLIONS = [(1e6, 1e6, "million")]
+MILLION = "million"
 _COUNTED = ("cycle", "inst", "inst/scheduler", "request", "sector", "wavefront", "access", "thread", "warp")
 
 
 def unit_for_people(unit: str, *values: float | None) -> tuple[float, str]:
     """Returns what to divide values of this size by, and the unit in which people then read them, such as ms or million."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
-    steps = _MILLIONS if unit in _COUNTED else _LARGER.get(unit, [])
+    steps = [(1e6, 1e6, MILLION)] if unit in _COUNTED else _LARGER.get(unit, [])
     return next((step[1:] for step in reversed(steps) if largest >= step[0]), (1.0, unit))
 
 

@@ -354,6 +354,7 @@ def test_output_longer_than_the_terminal_goes_through_the_users_pager(recorded):
     assert "paged:" not in on_a_terminal(*arguments, "--brief", **pager)
     nobody_is_there = {**pager, "CI": "true"}
     assert "paged:" not in on_a_terminal(*arguments, **nobody_is_there)
+    assert "paged:launched" in on_a_terminal(*arguments, **{**pager, "CI": "false"})
 
 
 def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):

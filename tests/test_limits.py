@@ -141,7 +141,7 @@ def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, 
     assert done.returncode == ResourcesShort.exit_code, done.stderr
 
 
-@pytest.mark.parametrize("kib", [1, 300])  # the report has 366 kB
+@pytest.mark.parametrize("kib", [0, 1, 300])  # the report has 366 kB
 def test_a_limit_of_the_size_of_files_does_not_make_a_report_damaged(recorded, reports, tmp_path, kib):
     # Python 3.11 would write halves of compiled modules, and then fail to import them.
     fresh = f"export PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME={tmp_path}"

@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
+from profiler.present.style import readable_unit
 from profiler.text import (
     change_text,
     duration,
@@ -21,6 +22,7 @@ from profiler.text import (
     signed,
     size,
     times,
+    unit_for_people,
 )
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -179,3 +181,20 @@ def test_small_forms():
 )  # fmt: skip
 def test_a_factor_has_three_digits_whatever_they_are(ratio, shown):
     assert times(ratio) == shown
+
+
+@pytest.mark.parametrize(
+    ("unit", "largest", "read"),
+    [
+        ("ns", 3_179_000.0, (1e6, "ms")),
+        ("byte/s", 4.5e12, (1e9, "GB/s")),
+        ("byte/s", 33e12, (1e12, "TB/s")),
+        ("GFLOP/s", 6_000.0, (1.0, "GFLOP/s")),
+        ("inst", 2.1e9, (1e6, "million")),
+        ("%", 99.0, (1.0, "%")),
+    ],
+)
+def test_tables_and_charts_read_values_in_the_same_units(unit, largest, read):
+    assert unit_for_people(unit, -largest, None, 1.0) == read
+    divisor, shown = readable_unit(unit, largest)
+    assert (divisor, shown) == (read[0], "million inst" if unit == "inst" else read[1])

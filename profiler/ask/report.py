@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
 
@@ -65,7 +67,11 @@ def report_named(
     """
     runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
-    profiles = _profiles(runs, rungs, kernel_name)
+    labels = _labels(runs)
+    profiles = {
+        place: replace(profile, label=labels[place[0]])
+        for place, profile in _profiles(runs, rungs, kernel_name).items()
+    }
     # The numbers of its kernels follow the table, which begins with what takes most of the time.
     if len(runs) == 1:
         profiles = dict(sorted(profiles.items(), key=lambda item: -(item[1].total_ns or 0.0)))
@@ -132,6 +138,16 @@ def _profiles(
         else:
             found[place, run.manifest.name] = profile_rung(run, None, rung)
     return found
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """Returns what the page calls each run: a report without the folders of its author, as far as that leaves no two alike."""
+    files = {run.label for run in runs if not run.stored}
+    shortest = {file: PurePath(file).name for file in files}
+    if len(set(shortest.values())) < len(files):
+        common = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
+        shortest = {file: os.path.relpath(file, common) for file in files}
+    return [run.label if run.stored else shortest[run.label] for run in runs]
 
 
 def _anchors(rungs: Sequence[Kernel | None], profiles: dict[_Place, Profile]) -> dict[_Place, str]:

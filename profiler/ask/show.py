@@ -109,18 +109,25 @@ def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:
     for source in sources:
         for one in _reports_meant(source, settings):
             is_path = one.endswith(REPORT_SUFFIXES) and "\0" not in one and not is_url(one)
-            found.setdefault(os.path.realpath(one) if is_path else one, one)
+            found.setdefault(os.path.realpath(_located(one, settings)) if is_path else one, one)
     return list(found.values())
+
+
+def _located(path: str, settings: Settings) -> str:
+    return settings.reach.locate(path) if settings.reach else path
 
 
 def _reports_meant(source: str, settings: Settings) -> list[str]:
     """Returns the reports in a folder; any other source as it is."""
     if "\0" in source or source.isdecimal() or source.endswith(REPORT_SUFFIXES) or is_url(source):
         return [source]
-    if settings.reach is not None:
+    folder = Path(_located(os.path.join(source, ""), settings))
+    if settings.reach is not None and not (settings.reach.holds(folder) and folder.is_dir()):
         settings.reach.check(source := settings.reach.locate(source))
-    folder = Path(source)
+        return [source]
     held = files_in(folder) if folder.is_dir() and not (folder / "run.json").exists() else []
+    if settings.reach is not None:  # a link in the folder may lead out of what an agent may read
+        held = list(filter(settings.reach.holds, held))
     if held and "/" not in source and any(one.name == source for one in settings.open_store().ids()):
         return [source]  # a run of that name, as ever
     return [str(folder / file.name) for file in held] or [source]

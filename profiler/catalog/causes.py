@@ -359,6 +359,8 @@ CAUSES: tuple[CauseKind, ...] = (
 UNOPTIMISED = "unoptimised-code"
 # Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
 LAST_WAVE = "uneven-last-wave"
+# Of several launches that are joined, one start stays.
+TOO_SHORT = "launch-too-short"
 # They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",

@@ -16,6 +16,7 @@ from altair.typing import ChartType
 
 from profiler.catalog.metrics import READY
 from profiler.errors import MetricsMissing
+from profiler.text import MILLION, unit_for_people
 
 Scheme = Literal["light", "dark"]
 Record = dict[str, Any]
@@ -241,17 +242,7 @@ def signed_figure(value: float, digits: int = 3) -> str:
     return f"+{figure(value, digits)}" if value > 0 else figure(value, digits).replace("-", "\N{MINUS SIGN}")
 
 
-# Units that make large quantities easier to read, the largest first.
-_LARGER = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us")),
-    "inst": ((1e9, "billion inst"), (1e6, "million inst"), (1e3, "thousand inst")),
-    "GFLOP/s": ((1e3, "TFLOP/s"),),
-    "byte/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
-    "byte": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
-    "hz": ((1e9, "GHz"), (1e6, "MHz")),
-}
-
-
 def readable_unit(unit: str, largest: float) -> tuple[float, str]:
-    """Returns the divisor for the values, and the unit of the results."""
-    return next(((factor, name) for factor, name in _LARGER.get(unit, ()) if largest >= factor), (1.0, unit))
+    """Returns the divisor for the values of an axis, and its unit: that of the tables, with what it counts."""
+    divisor, shown = unit_for_people(unit, largest)
+    return divisor, f"{shown} {unit}" if shown == MILLION else shown

@@ -497,6 +497,32 @@ def test_report_files_are_read_below_the_folders_named_at_start_up_alone(ask, pl
     assert [result.is_error for result in results[len(refused) :]] == [False] * len(read)
 
 
+def test_a_folder_means_the_reports_in_it_that_lead_nowhere_else(ask, places, reports):
+    """As for `prof show`: of one report all about it, and of several, all their kernels."""
+    given = {"runs": places / "runs", "reports": [places / "reports"]}
+    (places / "reports" / "inner.ncu-rep").unlink()
+    (alone, outside) = ask(("show", {"source": "."}), ("show", {"source": str(places / "private")}), **given)
+    assert [one["launches"] for one in alone.structured_content["kernels"]] == [2]
+    assert failure_of(outside)["exit_code"] == 87
+    shutil.copy(reports / "gemm_5.ncu-rep", places / "reports")
+    for source in (
+        str(places / "reports"),
+        "./",
+        [".", "own.ncu-rep"],
+        [str(places / "reports"), "own.ncu-rep"],
+    ):
+        (several,) = ask(("show", {"source": source}), **given)
+        names = [one["source"].rpartition("/")[2] for one in several.structured_content["index"]]
+        assert names == ["gemm_5.ncu-rep", "own.ncu-rep"]
+
+
+def test_a_folder_of_more_reports_than_one_call_shows_is_refused(ask, places, reports):
+    for number in range(201):
+        (places / "reports" / f"{number}.ncu-rep").hardlink_to(places / "reports" / "own.ncu-rep")
+    (result,) = ask(("show", {"source": "."}), runs=places / "runs", reports=[places / "reports"])
+    assert failure_of(result)["message"] == "show: these are 202 recordings, and one call shows 200 at most"
+
+
 def test_a_relative_path_is_taken_from_the_folders_named_at_start_up(ask, places):
     read = ["own.ncu-rep", "inner.ncu-rep", "./own.ncu-rep"]
     refused = ["link.ncu-rep", "folder/secret.ncu-rep", "../private/secret.ncu-rep", "folder/none.ncu-rep"]
@@ -561,11 +587,14 @@ def test_a_path_out_of_one_folder_into_the_next_is_outside(ask, places):
     assert failure_of(result)["exit_code"] == 87
 
 
-def test_a_folder_of_reports_is_answered_with_the_reports_in_it(ask, places):
+def test_a_folder_where_one_report_is_needed_is_answered_with_the_reports_in_it(ask, places):
     given = {"runs": places / "runs", "reports": [places / "reports"]}
     (places / "reports" / "deep").mkdir()
     shutil.copy(places / "reports" / "own.ncu-rep", places / "reports" / "deep" / "k.ncu-rep")
-    folder, nothing = ask(("show", {"source": "deep"}), ("show", {"source": "nothing"}), **given)
+    folder, nothing, shown = ask(
+        ("sass", {"before": "deep"}), ("show", {"source": "nothing"}), ("show", {"source": "deep"}), **given
+    )
+    assert not shown.is_error
     assert failure_of(folder)["remedy"] == "Give a report by its path: deep/k.ncu-rep."
     assert failure_of(nothing)["remedy"] == "`list` shows what is recorded."
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import VerbSettings
 
 
@@ -50,6 +53,21 @@ def test_a_verb_that_records_makes_the_folder_of_runs(prof_here, reports, tmp_pa
     new = tmp_path / "new" / "runs"
     assert prof_here("--runs", new, "ingest", reports / "graph.ncu-rep").returncode == 0
     assert prof_here("--runs", new, "list").returncode == 0
+
+
+def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(prof_here, monkeypatch):
+    done = prof_here("show")
+    assert done.returncode == 2
+    assert "Error: give a recording to show, as in `prof show 6` or" in done.stderr
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    error = Misuse(
+        "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`"
+    )
+    lines = f"Error: {error.format_message()}".splitlines()
+    assert max(map(len, lines)) <= 60
+    assert len(lines) > 1
+    assert lines[1] == "       or `prof compare a.ncu-rep b.ncu-rep`", "a command stays on one line"
 
 
 def test_a_verb_says_what_it_did_on_lines_of_its_own_unless_quiet(capsys):

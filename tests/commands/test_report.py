@@ -77,6 +77,19 @@ def test_the_page_names_a_plain_report_without_its_folder(report, reports, tmp_p
     assert folder.name not in page
 
 
+def test_no_caution_on_the_page_holds_the_folders_of_its_author(report, reports, tmp_path, monkeypatch):
+    """`processes` has launches of very different times, which a caution of each kernel says."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(reports / "processes.ncu-rep", tmp_path / folder)
+    _, alone = report(tmp_path / "a" / "processes.ncu-rep")
+    assert "processes.ncu-rep: its 6 launches take from" in alone
+    monkeypatch.chdir(tmp_path / "b")
+    _, both = report(tmp_path / "a" / "processes.ncu-rep", "processes.ncu-rep")
+    assert "a/processes.ncu-rep: its 6 launches take from" in both
+    assert str(tmp_path) not in alone + both
+
+
 def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_runs):
     result, page = report("gemm-5", "gemm-5-source", runs=shipped_runs.root)
     assert result.returncode == 0

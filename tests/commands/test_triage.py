@@ -98,6 +98,21 @@ def test_what_a_change_is_likely_to_save_is_that_part_of_the_total(prof_here, pi
     assert one["likely_saves_ns"] == pytest.approx(part * one["total_ns"], rel=1e-3)
 
 
+def test_of_launches_that_are_too_short_one_stays(prof_here, pile):
+    found = {
+        one["kernel_name"].partition("(")[0]: one
+        for one in index_of(prof_here, pile / "several.ncu-rep", pile)
+    }
+    once, thrice = found["calls_a_function"], found["scale"]
+    assert once["top_cause"] == thrice["top_cause"] == "launch-too-short"
+    assert (once["launches"], once["likely_saves_ns"]) == (1, None)
+    (sheet,) = json.loads(prof_here("show", thrice["source"], "-k", "scale", "--format", "json").stdout)[
+        "kernels"
+    ]
+    part = sheet["causes"][0]["saves_pct"]["expected"] / 100 * 2 / 3
+    assert thrice["likely_saves_ns"] == pytest.approx(part * thrice["total_ns"], rel=1e-3)
+
+
 def test_a_pattern_leaves_out_recordings_without_such_a_kernel(prof_here, pile):
     assert {one["source"] for one in index_of(prof_here, pile, "-k", "k[56]")} == {
         f"{pile}/gemm_5.ncu-rep",

@@ -23,8 +23,9 @@ _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
 # Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
 # their instructions among those of the lines around.
 _CALLS = re.compile(
-    r"\w\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
+    r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
 )
+_PYTHON = ".py"  # a line of C++ may call its own `sum`
 _NEAR = 32  # instructions
 
 
@@ -73,12 +74,16 @@ def _last_of_the_user(evidence: Evidence, function: int) -> list[tuple[Site, ...
 
 def _calling(function: Sequence[Site], here: int) -> Iterator[Site]:
     """Yields the instructions close by, the nearest first, of lines that call such a function of Triton."""
-    near = [one for one in function[max(0, here - _NEAR) : here + _NEAR] if _calls(one.text or "")]
+    near = [one for one in function[max(0, here - _NEAR) : here + _NEAR] if _calls(one)]
     yield from sorted(near, key=lambda one: abs(one.position - function[here].position))
 
 
+def _calls(site: Site) -> bool:
+    return (site.instruction.file or "").endswith(_PYTHON) and _is_call(site.text or "")
+
+
 @lru_cache(maxsize=4096)
-def _calls(line: str) -> bool:
+def _is_call(line: str) -> bool:
     return bool(_CALLS.search(line))
 
 

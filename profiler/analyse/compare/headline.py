@@ -15,7 +15,7 @@ from profiler.analyse.causes.cause import Cause, Diagnosis, Headline
 from profiler.analyse.causes.headline import has_place, name_and_place, next_text, place_text
 from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, MetricDelta, Speedup
 from profiler.analyse.recording.kernel_names import base_name
-from profiler.catalog.causes import UNOPTIMISED
+from profiler.catalog.causes import TOO_SHORT, UNOPTIMISED
 from profiler.catalog.metrics import BY_NAME
 from profiler.text import duration, number, report_name, unit_for_people
 
@@ -26,7 +26,7 @@ _MOST_SUBJECTS = 2
 _TOO_FEW = ", which are too few to decide it"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 # What a cause of the duration alone costs changes with the duration, which it is no reason for.
-_OF_THE_DURATION = frozenset({"launch-too-short"})
+_OF_THE_DURATION = frozenset({TOO_SHORT})
 # Nor are these, which follow from how the kernel was launched, while the launch is as it was.
 _OF_THE_LAUNCH = frozenset(
     {

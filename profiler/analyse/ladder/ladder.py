@@ -21,6 +21,7 @@ from profiler.analyse.compare.changes import PairChange, compare_pair, judge_spe
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, Basis, LeftOut, Speedup, VerdictName
 from profiler.analyse.importance import Importance
+from profiler.analyse.ladder.cautions import cautions_of
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, find_passed_copy, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung, times_of
@@ -165,6 +166,10 @@ class LadderFinding(Struct, frozen=True, kw_only=True):
     missing: MissingRungs = []
     elsewhere: Annotated[list[LadderElsewhere], Importance(94, each=2)] = []
     left_out: LeftOut = {}
+
+    @property
+    def cautions(self) -> list[str]:
+        return cautions_of(self.kernels)
 
     def branches(self) -> dict[int, list[int]]:
         """Returns the rungs that follow another than the one above them, by the rung that they follow."""

@@ -17,6 +17,7 @@ from profiler.analyse.importance import Importance
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import called_name
 from profiler.analyse.recording.overview import SheetFinding
+from profiler.catalog.causes import TOO_SHORT
 from profiler.text import duration, report_name, short_gpu
 
 
@@ -39,7 +40,8 @@ class TriagedKernel(Struct, frozen=True):
     likely_saves_ns: Annotated[
         float | None,
         Meta(
-            description="What removing the top cause is likely to save of the total; null where that is not known, or nothing."
+            description="What removing the top cause is likely to save of the total; null where that is not known, or nothing. "
+            "Launches that are too short are joined into one, whose start stays."
         ),
     ]
 
@@ -97,7 +99,10 @@ def _saves_ns(one: _Found) -> float | None:
     first = next(iter(one.sheet.causes), None)
     if first is None or one.sheet.total_ns is None:
         return None
-    return one.sheet.total_ns * first.saves_pct.expected / 100 or None
+    part = first.saves_pct.expected / 100
+    if first.cause == TOO_SHORT:  # of launches that are joined, one still has to start
+        part *= 1 - 1 / one.entry.launches
+    return one.sheet.total_ns * part or None
 
 
 def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> Headline | None:

@@ -11,6 +11,7 @@ import typer
 from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, raise_failures
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.errors import GpuNotFound
 from profiler.measure.rungs.resources import misfit_text
@@ -46,7 +47,7 @@ def build(
       prof build --kernel 5 --kernel 6 --arch sm_90
     """
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
-        raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
+        raise Misuse(f"--arch is a name such as sm_90, not '{arch}'")
     settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)

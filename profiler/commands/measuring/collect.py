@@ -9,6 +9,7 @@ import typer
 
 from profiler.catalog.presets import find_preset
 from profiler.commands.shared import cluster_options, options
+from profiler.commands.shared.misuse import Misuse
 from profiler.errors import ProfError
 from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import (
@@ -143,7 +144,7 @@ def collect(
 
       prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
 
-      prof collect --name mine --kernel-regex 'gemm' --launch-skip 3 -- python train.py
+      prof collect --name mine --kernel-regex 'gemm' -- python train.py
 
       prof collect --times-only --name mine -- python train.py
 
@@ -216,14 +217,12 @@ def _check_choice(
     kernel_regex: str | None,
 ) -> None:
     if program and (kernel or every):
-        raise typer.BadParameter("give a program of your own or kernels of a ladder, not both")
+        raise Misuse("give a program of your own or kernels of a ladder, not both")
     if program and not name:
-        raise typer.BadParameter("give a name for its runs: --name mine -- PROGRAM")
+        raise Misuse("give a name for its runs: --name mine -- PROGRAM")
     if not program and (name or kernel_regex):
-        raise typer.BadParameter("--name and --kernel-regex are for a program of your own: -- PROGRAM")
+        raise Misuse("--name and --kernel-regex are for a program of your own: -- PROGRAM")
     if not (program or kernel or every):
-        raise typer.BadParameter(
-            "say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM"
-        )
+        raise Misuse("say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM")
     if kernel and every:
-        raise typer.BadParameter("--kernel and --all exclude each other")
+        raise Misuse("--kernel and --all exclude each other")

@@ -19,6 +19,7 @@ from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, usable_kernels
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import continuable
 from profiler.errors import CollectIncomplete, ProfError
@@ -50,7 +51,7 @@ def profiled_targets(targets: Sequence[Target]) -> list[Target]:
             )
     left = [target for target in targets if target.is_profiled]
     if targets and not left:
-        raise typer.BadParameter("--repeats 0 leaves nothing to measure")
+        raise Misuse("--repeats 0 leaves nothing to measure")
     return left
 
 
@@ -241,9 +242,7 @@ def open_devices(
 ) -> Iterator[CollectDevices]:
     """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
     if gpus is not None and choice.is_given:
-        raise typer.BadParameter(
-            "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
-        )
+        raise Misuse("--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm")
     note = settings.say
     if dry_run:
         yield CollectDevices(dry_run_device(gpus), note)

@@ -20,6 +20,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file, write_whole
 from profiler.commands.shared.ladders import choose_rungs
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
@@ -133,7 +134,7 @@ def tune(
     opened = open_ladder(settings)
     chosen = choose_rungs(opened, [kernel]) if kernel else []
     if len(chosen) != 1:
-        raise typer.BadParameter("name one kernel: prof tune --kernel 7")
+        raise Misuse("name one kernel: `prof tune --kernel 7`")
     (values,) = workloads(opened, None if size is None else [size], set_param)
     current = _current(opened, chosen[0], must_apply=apply)
     if stored:
@@ -179,7 +180,7 @@ def _refuse_to_measure(context: typer.Context) -> None:
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if given:
         words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise typer.BadParameter(f"--stored measures nothing: leave out {words}")
+        raise Misuse(f"--stored measures nothing: leave out {words}")
 
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:

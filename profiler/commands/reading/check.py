@@ -15,6 +15,7 @@ from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
 from profiler.present.document import Document
@@ -102,7 +103,8 @@ def check(
     answer says that nothing was checked.
 
     \b
-    Limits are in percent of the baseline (in pyproject.toml under [tool.prof.check]):
+    Limits are in percent of the baseline. In pyproject.toml, the table
+    [check] is called [tool.prof.check]:
       [check]
       duration_ns.worse_pct = 3   # 3 % slower is still fine
       registers.rise_pct = 0      # not one register more
@@ -140,7 +142,7 @@ def check(
         print_schema("check", CheckFinding)
         return
     if baseline is None:
-        raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
+        raise Misuse("give a baseline: `prof check --baseline RUN`")
 
     settings = options.settings_of(context, runs, ladder, format, gpu)
     if sass:
@@ -149,7 +151,7 @@ def check(
     _check_choice(baseline, candidate, settings)
     first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_kernel is not None and is_store(baseline):
-        raise typer.BadParameter("two -k choose the kernels of two recordings; for folders, give one")
+        raise Misuse("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)
     try:
         finding = ask(
@@ -213,9 +215,7 @@ def _percent(text: str) -> float:
 def _check_machine_code(baseline: str, candidate: str | None, settings: options.VerbSettings) -> None:
     """Fails if a function's code is not that of the baseline; renamed registers and moved addresses are no change."""
     if candidate is None:
-        raise typer.BadParameter(
-            "give a candidate too: prof check --sass --baseline before.cubin after.cubin"
-        )
+        raise Misuse("give a candidate too: `prof check --sass --baseline before.cubin after.cubin`")
     finding = check_machine_code(baseline, candidate, settings)
     print_answer(finding, lambda: [code_check_document(finding)], settings.format)
     if finding.changed:
@@ -227,12 +227,12 @@ def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSe
     if is_store(baseline):
         is_folder = candidate is not None and holds_recordings(candidate, settings)
         if candidate is not None and not is_folder and is_report_path(candidate, settings):
-            raise typer.BadParameter(
+            raise Misuse(
                 "against a folder of runs, name a stored run or another such folder: a report has no counterpart there; "
                 "`prof ingest REPORT --runs DIR` stores it"
             )
     elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
-        raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
+        raise Misuse("give a candidate too: `prof check --baseline before.ncu-rep after.ncu-rep`")
 
 
 def _write_files(summary: Path | None, junit: Path | None, document: Document, xml: str) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from profiler.commands.shared import options
 from profiler.commands.shared.files import chart_file
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 
 _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
@@ -91,13 +92,13 @@ def compare(
     if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
-        raise typer.BadParameter(
-            "give two kernels to compare, for example: prof compare 5 6, or prof compare a.ncu-rep b.ncu-rep; "
-            "two of one report: prof compare a.ncu-rep -k ONE -k OTHER"
+        raise Misuse(
+            "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`, "
+            "or two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`"
         )
     picture = chart_file(chart, dark)
     if chart is not None and every:
-        raise typer.BadParameter(_ONE_PAIR)
+        raise Misuse(_ONE_PAIR)
 
     # The help of this verb is read most: what only an answer needs is imported here.
     from profiler.analyse.findings import Comparisons
@@ -119,7 +120,7 @@ def compare(
         other_gpu=other_gpu,
     )
     if chart is not None and len(comparisons) > 1:
-        raise typer.BadParameter(_ONE_PAIR)
+        raise Misuse(_ONE_PAIR)
     picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
     finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())
     print_answer(

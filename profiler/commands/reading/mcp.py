@@ -18,6 +18,7 @@ from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
+from profiler.commands.shared.misuse import Misuse
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
 
@@ -72,7 +73,7 @@ def mcp(
         return
     for folder in reports or ():
         if not folder.is_dir():
-            raise typer.BadParameter(f"--reports {folder}: no such folder")
+            raise Misuse(f"--reports {folder}: no such folder")
     settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
     try:
         import anyio

@@ -17,6 +17,7 @@ from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 from profiler.present.document import Column
@@ -87,15 +88,13 @@ def notebook(
         _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
     elif output is not None:
         if names:
-            raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
+            raise Misuse("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, size, set_param, force)
     elif size is not None or set_param or gpu is not None or force or ladder:
-        raise typer.BadParameter(
-            "--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE"
-        )
+        raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
     elif names:
         if len(names) > 1:
-            raise typer.BadParameter("name one notebook to open, or at most two reports to write one about")
+            raise Misuse("name one notebook to open, or at most two reports to write one about")
         _open(_find(names[0]))
     else:
         _list(settings)

@@ -14,6 +14,7 @@ import typer
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, whole_file
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
@@ -65,7 +66,7 @@ def query(
         print_document(rows_document(*describe_tables()), format=settings.format, pages=True)
         return
     if sql is None:
-        raise typer.BadParameter("give a SELECT statement, or --tables to see what there is")
+        raise Misuse("give a SELECT statement, or --tables to see what there is")
 
     from profiler.store.query import open_query
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.shared import options
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer, print_document
 from profiler.text import printable
 
@@ -71,7 +72,7 @@ def sass(
         print_schema("sass", MachineCode, brief=False)
         return
     if before is None:
-        raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
+        raise Misuse("give a kernel, or two to put beside each other: `prof sass 5 6`")
 
     from profiler.ask.code import find_machine_code
 

@@ -19,6 +19,7 @@ from profiler.ask.show import (
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import chart_file
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.triage import triage_document
@@ -76,9 +77,7 @@ def show(
         print_schema("show", Sheets, TimingSheet, Triage)
         return
     if not sources:
-        raise typer.BadParameter(
-            "give a recording to show, for example: prof show 6, or prof show mine.ncu-rep"
-        )
+        raise Misuse("give a recording to show, as in `prof show 6` or `prof show mine.ncu-rep`")
 
     picture = chart_file(chart, dark)
     settings = options.settings_of(context, runs, ladder, format, gpu)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.shared.misuse import Misuse
+
 if TYPE_CHECKING:
     from profiler.cluster.connection import Tls
     from profiler.cluster.worker_pool import WorkerPool
@@ -64,11 +66,11 @@ class ClusterChoice:
 
     def __post_init__(self) -> None:
         if self.scheduler is not None and self.slurm is not None:
-            raise typer.BadParameter("--scheduler and --slurm exclude each other")
+            raise Misuse("--scheduler and --slurm exclude each other")
         if self.workers is not None and self.slurm is None:
-            raise typer.BadParameter("--workers says how many jobs --slurm starts: give both")
+            raise Misuse("--workers says how many jobs --slurm starts: give both")
         if any((self.ca, self.cert, self.key)) and self.scheduler is None:
-            raise typer.BadParameter("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
+            raise Misuse("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
 
     @property
     def is_given(self) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-import typer
-
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError, ProgramFailed
 from profiler.measure.rungs.build import BuildStatus, Built, build_kernels
@@ -21,7 +20,7 @@ def choose_rungs(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
     for text in given or ():
         match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise typer.BadParameter(f"--kernel {text}: give a number, or a range such as 4-6")
+            raise Misuse(f"--kernel {text}: give a number, or a range such as 4-6")
         first, last = int(match[1]), int(match[2] or match[1])
         within = [kernel.number for kernel in ladder.kernels if first <= kernel.number <= last]
         numbers += within if match[2] and within else [first]

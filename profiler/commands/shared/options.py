@@ -18,6 +18,7 @@ import typer
 
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
+from profiler.commands.shared.misuse import Misuse
 from profiler.text import printable, shortened
 
 _SILENT_S = 0.5
@@ -106,7 +107,7 @@ KernelNamesOption = Annotated[
 def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
     """Returns the value of an option, and that of the second side if it was given twice."""
     if values and len(values) > 2:
-        raise typer.BadParameter(f"give {option} at most twice: for both sides, or one for each")
+        raise Misuse(f"give {option} at most twice: for both sides, or one for each")
     first, other = (*(values or (None,)), None)[:2]
     return first, other
 

@@ -80,7 +80,7 @@ def _show_in_pager(text: str) -> bool:
     A job of a CI system may have a terminal, at which nobody ends the pager.
     """
     wanted = shlex.split(os.environ.get("PAGER", "less"))
-    if not (sys.stdout.isatty() and sys.stdin.isatty()) or not wanted or os.environ.get("CI"):
+    if not (sys.stdout.isatty() and sys.stdin.isatty()) or not wanted or _is_job():
         return False
     if text.count("\n") + 1 < shutil.get_terminal_size().lines or shutil.which(wanted[0]) is None:
         return False
@@ -91,6 +91,11 @@ def _show_in_pager(text: str) -> bool:
             wanted, input=f"{text}\n", text=True, check=False, errors="backslashreplace", env=environment
         )
     return True
+
+
+def _is_job() -> bool:
+    """Returns whether a CI system runs this, by the variable that all of them set; its user may have switched that off."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def window() -> Window:

@@ -14,6 +14,7 @@ from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.cluster.worker_pool import Worker
 from profiler.commands.shared import cluster_options, options
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
@@ -89,18 +90,16 @@ def ingest(
     settings = options.settings_of(context, runs, ladder, format)
     choice = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
-        raise typer.BadParameter(
-            "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"
-        )
+        raise Misuse("--jobs is for readers on this machine: leave it out with --scheduler or --slurm")
     if name is not None and kernel is not None:
-        raise typer.BadParameter("--name and --kernel exclude each other")
+        raise Misuse("--name and --kernel exclude each other")
     reports = find_reports(places)
     if not reports:
         raise ReportNotFound(f"no .ncu-rep file in {', '.join(places)}")
     if ladder is not None and kernel is None:
-        raise typer.BadParameter("--ladder says what --kernel numbers mean: give both")
+        raise Misuse("--ladder says what --kernel numbers mean: give both")
     if kernel is not None and len(reports) > 1:
-        raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
+        raise Misuse(f"--kernel names one report, and {len(reports)} were given")
     wanted = IngestOptions(
         name=name,
         ladder=_ladder_of(settings) if kernel is not None else None,
@@ -134,7 +133,7 @@ def _ladder_of(settings: options.VerbSettings) -> str:
     """Returns the ladder's name; the ladder needs no file, but may be given by one."""
     name = ladder_name(settings)
     if not is_ladder_name(name):
-        raise typer.BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")
+        raise Misuse(f"--ladder: {printable(name)!r} is not a valid ladder name")
     return name
 
 

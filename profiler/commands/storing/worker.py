@@ -11,6 +11,7 @@ import typer
 from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
+from profiler.commands.shared.misuse import Misuse
 from profiler.measure.tools.ncu import find_ncu
 from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
@@ -55,7 +56,7 @@ def worker(
       prof worker tls://head:8786 --gpus 0,1 --interface ib0
     """
     if host is not None and interface is not None:
-        raise typer.BadParameter("--host and --interface exclude each other")
+        raise Misuse("--host and --interface exclude each other")
     settings = options.settings_of(context)
     tls = ClusterChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
     ncu, visible = find_ncu(), find_gpus()

@@ -58,7 +58,11 @@ def check_document(finding: CheckFinding) -> doc.Document:
         reasons,
         _sides(finding),
         [doc.Table(_COLUMNS, rows, drops_empty=True)],
-        [doc.Text(note, wraps=False) for note in _notes(finding)],
+        [
+            *map(doc.Text, _refusals(finding)),
+            *map(doc.Caution, _cautions(finding)),
+            *map(doc.Text, _notes(finding)),
+        ],
     ]
     verdict = finding.headline.what
     return doc.Document(
@@ -145,12 +149,16 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     )
 
 
-def _notes(finding: CheckFinding) -> list[str]:
-    """Returns what the table leaves unsaid; a caution that many pairs share appears once."""
-    notes = [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
+def _refusals(finding: CheckFinding) -> list[str]:
+    return [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
+
+
+def _cautions(finding: CheckFinding) -> list[str]:
+    """Returns what to doubt in the table; a caution that many pairs share appears once."""
+    notes = []
     if alike := [pair_name(pair) for pair in finding.pairs if pair.is_itself]:
         notes.append(
-            f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
+            f"{len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
             f"{ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
@@ -160,10 +168,15 @@ def _notes(finding: CheckFinding) -> list[str]:
     everyone = {pair_name(pair) for pair in finding.pairs}
     for warning, names in cautions.items():
         which = "" if names.keys() == everyone else f"{', '.join(names)}: "
-        notes.append(f"caution: {which}{warning}")
+        notes.append(f"{which}{warning}")
+    return notes
+
+
+def _notes(finding: CheckFinding) -> list[str]:
+    """Returns what the table leaves unsaid."""
     gone = [f"in the baseline only, so not checked: {one}" for one in finding.gone]
     removed = [f"in the baseline only: {one.name}; accepted by {one.accepted}" for one in finding.removed]
-    return [*notes, *gone, *removed, *finding.notes]
+    return [*gone, *removed, *finding.notes]
 
 
 def _doubt(pair: PairCheck) -> str:

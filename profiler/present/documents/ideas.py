@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from profiler.analyse.ladder.cautions import cautions_of
 from profiler.analyse.ladder.ideas import BAND, Idea, IdeasFinding
 from profiler.catalog.ladders.ladder import Claim, size_text
-from profiler.present.document import Column, Document, Plain, Records, Row, Table, Text, Tone
+from profiler.present.document import Caution, Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
-from profiler.present.documents.ladder import caution_lines
 from profiler.text import number, short_gpu
 
 IDEA_COLUMNS = (
@@ -44,7 +44,11 @@ def ideas_document(finding: IdeasFinding) -> Document:
         _heading(finding),
         [
             [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
-            [Text(note) for note in _notes(finding)],
+            [
+                *map(Text, _refusals(finding)),
+                *map(Caution, cautions_of(finding.ideas)),
+                *map(Text, _LEGEND),
+            ],
         ],
         Records(_HEADER, [_record(finding, one) for one in finding.ideas]),
         titled=True,
@@ -94,8 +98,7 @@ def _heading(finding: IdeasFinding) -> str:
     return f"{finding.ladder}: what each idea was worth ({finding.gpu}, {workload})"
 
 
-def _notes(finding: IdeasFinding) -> list[str]:
-    refusals = [
+def _refusals(finding: IdeasFinding) -> list[str]:
+    return [
         f"{one.kernel} against {one.before} refused: {line}" for one in finding.ideas for line in one.refused
     ]
-    return [*refusals, *caution_lines(finding.ideas), *_LEGEND]

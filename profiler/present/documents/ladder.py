@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from profiler.analyse.ladder import ladder
-from profiler.analyse.ladder.ideas import Idea
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
@@ -41,7 +40,8 @@ def ladder_document(
     notes = map(doc.Text, ladder_notes(finding))
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
-    legend: doc.Section = [*notes, *counter_legend(finding)]
+    cautions = map(doc.Caution, finding.cautions)
+    legend: doc.Section = [*notes, *cautions, *counter_legend(finding)]
     table = rungs_table(finding, view_was_asked=view_was_asked)
     sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
     return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)
@@ -185,7 +185,6 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     notes += missing_lines(finding)
     for rung in rungs:
         notes += [f"{rung.kernel} against {rung.before} refused: {line}" for line in rung.refused]
-    notes += caution_lines(rungs)
     if any(rung.speedup for rung in rungs):
         notes.append(
             f"step: times as fast as the rung before{branches_text(finding)}, "
@@ -207,28 +206,12 @@ def missing_lines(finding: ladder.LadderFinding) -> list[str]:
     return [f"left out ({spans_text(which)}): {why}" for why, which in left_out.items()]
 
 
-def caution_lines(rungs: Sequence[ladder.RungFinding | Idea]) -> list[str]:
-    """Returns the cautions of each step; a caution that all steps share appears once."""
-    steps = [rung.kernel for rung in rungs if rung.speedup]
-    cautions: dict[str, list[int]] = {}
-    for rung in rungs:
-        for warning in rung.warnings:
-            cautions.setdefault(warning, []).append(rung.kernel)
-    return [
-        f"caution{'' if which == steps else _list(which)}: {warning}" for warning, which in cautions.items()
-    ]
-
-
 def branches_text(finding: ladder.LadderFinding) -> str:
     """Returns the rungs that do not follow the one before, for the end of a sentence: ` (3, 4: rung 2)`."""
     branches = [
         f"{', '.join(map(str, rungs))}: rung {before}" for before, rungs in finding.branches().items()
     ]
     return f" ({'; '.join(branches)})" if branches else ""
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return f" ({', '.join(map(str, numbers))})"
 
 
 def _numbers(which: Iterable[int], rungs: Sequence[ladder.RungFinding]) -> str:

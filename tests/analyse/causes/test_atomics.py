@@ -75,7 +75,15 @@ def test_a_fence_goes_with_the_atomic_that_it_orders(fence, between, belongs):
     evidence = evidence_of(*lines, facts=facts)
     (candidate,) = atomics.detect_atomics(evidence)
     assert (evidence.sites[1] in candidate.weights) == belongs
+    assert ("atomics in global memory and for the fences around them." in candidate.sentence) == belongs
     assert bool(list(waiting.detect_barriers(evidence))) == (not belongs)
+
+
+def test_a_fence_at_which_nobody_waits_is_not_spoken_of():
+    evidence = evidence_of(FENCE, UPDATED, "EXIT", facts={1: {"waits": {"long_scoreboard": 30}}})
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert "fences" not in candidate.sentence
+    assert evidence.sites[0] in candidate.weights
 
 
 @pytest.mark.parametrize(("fence", "part"), [("MEMBAR.ALL.GPU", 0.0), ("IADD3 R7, R7, R8, RZ", 31 / 32)])

@@ -80,6 +80,38 @@ def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_goin
 
 
 @pytest.mark.parametrize(
+    ("tests", "counted"),
+    [
+        (["UISETP.NE.AND UP0, UPT, UR4, UR5, UPT", "PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0"], [True, True]),
+        (
+            [
+                "ISETP.NE.AND P2, PT, R8, RZ, PT",  # of what is loaded: each turn makes its own
+                "ISETP.NE.AND P1, PT, R2, R3, PT",
+                "PLOP3.LUT P0, PT, P1, P2, PT, 0x80, 0x0",
+            ],
+            [False, True, True],
+        ),
+        (
+            ["ISETP.LT.AND P1, PT, R6, R7, PT", "MOV R9, R7", "PLOP3.LUT P0, PT, P2, PT, PT, 0x80, 0x0"],
+            [False, False, True],  # another test, which the branch does not depend on
+        ),
+        (
+            [
+                "ISETP.LT.AND P1, PT, R6, R7, PT",  # overwritten by the next one
+                "ISETP.NE.AND P1, PT, R2, R3, PT",
+                "PLOP3.LUT P0, PT, P1, PT, PT, 0x80, 0x0",
+            ],
+            [False, True, True],
+        ),
+    ],
+)
+def test_the_tests_that_are_combined_for_the_branch_back_keep_the_loop_going_too(tests, counted):
+    body = ["LDG.E R8, [R4.64]", "FADD R5, R5, R8", *tests, "IADD3 R2, R2, 0x1, RZ", "@P0 BRA 0x10"]
+    texts = kept(evidence_of(BEFORE, *((line, 100) for line in body)))
+    assert [one in texts for one in tests] == counted
+
+
+@pytest.mark.parametrize(
     ("load", "step", "joined"),
     [("LDS R8, [R4]", "0x4", 3 / 4), ("LDS.64 R8, [R4]", "0x8", 1 / 2), ("LDS R8, [R4]", "0x80", 0.0), ("LDS.128 R8, [R4]", "0x10", 0.0)],
 )  # fmt: skip

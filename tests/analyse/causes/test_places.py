@@ -67,11 +67,13 @@ def test_a_load_of_a_header_is_placed_where_its_address_comes_from_and_not_where
         (["m = v.max(axis=0)", "row = row + step", "e = tl.exp(v)"], 1),
         (["v = tl.load(x)", "row = row + step", "e = tl.exp(v)"], 2),  # nothing is called: the code before it
         (["v = tl.maximum(v, w)", "row = row + step", "e = tl.exp(v)"], 2),
+        (["s = (v * v).sum(axis=0)", "row = row + step", "e = tl.exp(v)"], 1),
+        (["m = parts[0].max(axis=0)", "row = row + step", "e = tl.exp(v)"], 1),
     ],
 )
 def test_a_barrier_of_a_function_of_triton_stands_at_the_line_close_by_that_calls_one(texts, line):
     lines = ("FADD R4, R6, R7", "IADD3 R9, R9, 0x1, RZ", BARRIER, "FMUL R5, R4, R4")
-    evidence = evidence_of(*lines)
+    evidence = evidence_of(*lines, file="made.py")
     barrier = evidence.sites[2]
     barrier.instruction = replace(barrier.instruction, file="/site-packages/triton/language/standard.py")
     for site, text in zip((evidence.sites[0], evidence.sites[1], evidence.sites[3]), texts, strict=True):
@@ -80,8 +82,17 @@ def test_a_barrier_of_a_function_of_triton_stands_at_the_line_close_by_that_call
     assert place.line == (line if line < 3 else 4)
 
 
+def test_a_line_of_cpp_that_calls_its_own_function_of_that_name_attracts_nothing():
+    evidence = evidence_of("FADD R4, R6, R7", "IADD3 R9, R9, 0x1, RZ", BARRIER)
+    evidence.sites[0].text = "float total = block.sum(mine);"
+    barrier = evidence.sites[-1]
+    barrier.instruction = replace(barrier.instruction, file=HEADER)
+    (place,) = find_places(evidence, {barrier: 1.0})
+    assert place.line == 2
+
+
 def test_code_far_away_is_not_what_calls():
-    evidence = evidence_of("FADD R4, R6, R7", *["FMUL R8, R8, R9"] * 40, BARRIER)
+    evidence = evidence_of("FADD R4, R6, R7", *["FMUL R8, R8, R9"] * 40, BARRIER, file="made.py")
     evidence.sites[0].text = "m = tl.max(v, axis=0)"
     barrier = evidence.sites[-1]
     barrier.instruction = replace(barrier.instruction, file="/site-packages/triton/language/standard.py")

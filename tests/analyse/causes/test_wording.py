@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from profiler.analyse.causes import detectors
 from profiler.analyse.causes.detectors import atomics, ceilings, instructions, lanes, waiting
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import IN_TRITON, advise
+from profiler.analyse.causes.wording import advise
+from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS, say_in_numba
+from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 
@@ -20,6 +25,15 @@ import track_record
 from made_evidence import evidence_of
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
+# Besides: options of its compilers, functions and literals of floats, vectors, templates and pointers.
+ONLY_IN_CUDA = re.compile(
+    r"__|#pragma|float4|cp\.async|nvcc|ptxas|-lineinfo|-use_fast|-fmad|curand|std::|template|vector type"
+    r"|\b(?:pow|sqrt|exp|fma)f\b|\d\.\d*f\b"
+)
+NUMBA = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
+
+
+OF_NUMBA = ("options_literals", "options_floats", "blur_rows_first", "matmul_naive", "matmul_tiled")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +47,7 @@ def runs():
         "options_literals",
         "add_transposed",
         "tile_square",
+        *OF_NUMBA,
     }
     return track_record.open_kernels(names)
 
@@ -70,6 +85,79 @@ def test_kernels_of_numba_cupy_and_cuda_are_not(runs, name):
     found = advice(runs, name)
     assert found
     assert not set(found.values()) & set(IN_TRITON.values())
+
+
+@pytest.mark.parametrize("name", OF_NUMBA)
+def test_a_kernel_of_numba_is_advised_in_words_of_numba(runs, name):
+    found = advice(runs, name)
+    assert found
+    assert not any(ONLY_IN_CUDA.search(text) for text in found.values())
+    of_causes = {cause: text for cause, text in found.items() if cause in IN_NUMBA}
+    assert of_causes == {cause: IN_NUMBA[cause] for cause in of_causes}
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "words"),
+    [
+        ("options_literals", "fp64-arithmetic", "np.float32(0.5)"),
+        ("options_floats", "special-functions", "fastmath=True"),
+        ("matmul_naive", "integer-overhead", "np.uint32"),
+        ("matmul_tiled", "loads-not-overlapped", "cuda.shared.array"),
+        ("matmul_tiled", "barriers", "cuda.syncwarp"),
+    ],
+)
+def test_what_numba_calls_it_is_said_of_recorded_kernels(runs, name, cause, words):
+    assert words in advice(runs, name)[cause]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "file", "words"),
+    [
+        (NUMBA, "made.py", "cuda.shfl_sync"),
+        (NUMBA, None, "cuda.shfl_sync"),  # compiled without lines
+        ("_ZN6cudapy8__main__9fill$2411E5ArrayIfLi2E1A8readonly9unalignedE", None, "cuda.shfl_sync"),
+        ("a::fill[abi:v1](Array<complex<float>, (int)1, C, mutable, aligned>)", None, "cuda.shfl_sync"),
+        ("fill(Array<float, (int)1, C>)", "made.cu", "`__shfl_sync`"),  # of a class that its author calls so
+        ("_Z4fill5ArrayIfLi1EE", "made.cu", "`__shfl_sync`"),
+        ("fill", "made.py", "tl.sum"),
+        ("kernel_cutlass_fill___main__Fill_object_at__0", "made.py", "`__shfl_sync`"),  # of the CuTe DSL
+        ("fill", "0123.cubin.cu", "`__shfl_sync`"),  # of CuPy
+    ],
+)
+def test_the_language_is_what_the_compiler_left_in_the_name_and_the_lines(kernel, file, words):
+    lines = ("BAR.SYNC 0x0", "FADD R1, R1, R1", "BRA 0x0")
+    evidence = evidence_of(*lines, facts={1: {"waits": {"barrier": 9}}}, file=file)
+    object.__setattr__(evidence.profile, "kernel", kernel)
+    (candidate,) = waiting.detect_barriers(evidence)
+    assert words in advise(evidence, candidate)
+
+
+def texts_of_detectors():
+    """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code."""
+    for path in Path(detectors.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        left_out = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                left_out.add(node.value)
+            is_candidate = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Candidate"
+            if is_candidate and getattr(node.args[0], "value", None) in IN_NUMBA:
+                left_out.update(ast.walk(node))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out:
+                yield node.value
+
+
+def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_numba():
+    texts = [text for text in texts_of_detectors() if " " in text]
+    assert any(ONLY_IN_CUDA.search(text) for text in texts)
+    assert [text for text in texts if ONLY_IN_CUDA.search(say_in_numba(text))] == []
+
+
+def test_each_word_of_cuda_that_numba_says_otherwise_is_said_by_a_detector():
+    assert [word for word in NUMBA_SAYS if not any(word in text for text in texts_of_detectors())] == []
+    assert not any(ONLY_IN_CUDA.search(text) for text in (*NUMBA_SAYS.values(), *IN_NUMBA.values()))
+    assert set(IN_NUMBA) <= set(BY_NAME)
 
 
 def test_no_remedy_in_words_of_cuda_is_left_without_one_in_words_of_triton():

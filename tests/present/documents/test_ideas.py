@@ -74,7 +74,7 @@ def test_a_step_is_a_line_with_its_idea_and_its_counters_below():
 
 def test_a_caution_about_a_step_stands_below_with_its_number():
     page = text(idea(2, warnings=["recorded 5 hours apart"]), idea(3))
-    assert "caution (2): recorded 5 hours apart" in page.splitlines()
+    assert "caution: rung 2: recorded 5 hours apart" in page.splitlines()
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

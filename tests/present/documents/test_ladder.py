@@ -17,6 +17,7 @@ from profiler.present.documents.ladder import ladder_document
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
+from profiler.present.short_answer import shorten_to_answer
 
 markdown = MarkdownIt("commonmark").enable("table")
 
@@ -172,9 +173,15 @@ def test_a_caution_of_every_step_is_printed_once_and_one_of_some_steps_with_thei
         )
         for number in (2, 3)
     ]
-    lines = text(ladder(rung(1), *steps)).splitlines()
+    found = ladder(rung(1), *steps)
+    lines = text(found).splitlines()
     assert lines.count("caution: of all") == 1
-    assert "caution (3): of 3" in lines
+    assert "caution: rung 3: of 3" in lines
+    assert shorten_to_answer(found).cautions == ["of all", "rung 3: of 3"]
+    assert [block.text for block in ladder_document(found, []).brief.sections[-1]] == [
+        "of all",
+        "rung 3: of 3",
+    ]
 
 
 # Where a time is from

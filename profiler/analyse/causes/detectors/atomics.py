@@ -44,7 +44,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     loops = [loop for loop in around if loop is not None]
     fractions = dict.fromkeys(sites, 1 - 1 / LANES)
     repeated = [*around_locks, *(site for loop in loops for site in evidence.inside(loop))]
-    fractions |= dict.fromkeys([*repeated, *find_ordering(evidence)], 1 - 1 / LANES)
+    ordering = find_ordering(evidence)
+    fractions |= dict.fromkeys([*repeated, *ordering], 1 - 1 / LANES)
     waiting = 100 * evidence.time_of(fractions)
     busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
     caused = dict.fromkeys((site.kind for site in sites), 0.0)
@@ -60,8 +61,11 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         "atomic-contention",
         f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
         + (", which are retried in a loop" if repeated else "")
+        + ("," * bool(repeated) + " and for the fences around them" if _is_seen(evidence, ordering) else "")
         + (
-            f"; these keep L1 and shared memory busy for {busy:.0f} % of the time." if busy > waiting else "."
+            f"; the atomics keep L1 and shared memory busy for {busy:.0f} % of the time."
+            if busy > waiting
+            else "."
         ),
         _IN_LARGER_BLOCKS if once_a_block else _ADVICE[where, by_data],
         evidence.without(fractions),
@@ -69,6 +73,11 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         {"waiting_pct": waiting, "l1_busy_pct": busy},
         in_triton=_IN_LARGER_PROGRAMS if once_a_block else "",
     )
+
+
+def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether warps wait there for a part of their time that is not zero as it is shown."""
+    return round(100 * evidence.time_of(sites)) > 0
 
 
 _ADVICE = {  # the memory, and whether data says which place is updated

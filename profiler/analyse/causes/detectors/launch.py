@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, written_registers
+from profiler.catalog.causes import TOO_SHORT
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -44,7 +45,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
             else ", about as long as one that does nothing"
         )
         yield Candidate(
-            "launch-too-short",
+            TOO_SHORT,
             f"The launch takes {duration / 1000:.1f} us{start}.",
             "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
             evidence={"duration_ns": duration, "start_ns": START_NS},

@@ -36,7 +36,8 @@ _COMPUTING: tuple[Kind, ...] = (
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
-_TESTS = ("ISETP", "UISETP", "PLOP3")
+_COMBINING = "PLOP3"
+_TESTS = ("ISETP", "UISETP", _COMBINING)
 _LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
 _PREPARING: tuple[Kind, ...] = ("integer", "other")
 # A loop of fewer turns ends more often than it goes back, such as behind the copies that the compiler made of it: no loop to unroll.
@@ -229,23 +230,29 @@ def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
 def _keeping(inside: Sequence[Site]) -> list[Site]:
     """Returns the branch back, its test, and the counters: integer instructions that add a fixed step to their own register.
 
-    Other tests and branches are of the data, such as those of bounds: each turn makes its own, unrolled or not.
+    Other tests and branches are of the data, such as those of bounds: each turn makes its own, unrolled or not. PLOP3 makes one test of
+    several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data are no part.
     """
     changed = {register for site in inside for register in written_registers(site.instruction)}
     of_data = _of_data(inside)
     kept = []
     wanted: frozenset[str] = frozenset()
+    taken_in: frozenset[str] = frozenset()
     for site in reversed(inside):
         name, instruction = site.instruction.name, site.instruction
+        written = predicates_in(instruction.operands[0]) if name in _TESTS else frozenset()
         if name == "BRA" and site is inside[-1]:
             wanted = predicates_in(instruction.text)
             kept.append(site)
-        elif name in _TESTS and not wanted.isdisjoint(predicates_in(instruction.operands[0])):
-            # A test of 64 bits goes on from one of the lower half.
-            wanted = wanted - predicates_in(instruction.operands[0])
-            if ".EX" in site.opcode:
+        elif written & (wanted if site in of_data else wanted | taken_in):
+            wanted, taken_in = wanted - written, taken_in - written
+            if ".EX" in site.opcode:  # a test of 64 bits goes on from one of the lower half
                 wanted |= predicates_in(instruction.operands[-1])
+            elif name == _COMBINING:
+                taken_in |= predicates_in(", ".join(instruction.operands[2:]))
             kept.append(site)
+        elif written:
+            taken_in -= written
         elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed) and site not in of_data:
             kept.append(site)
     return kept[::-1]

@@ -28,7 +28,7 @@ from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
-from profiler.ask.show import show, show_several
+from profiler.ask.show import recordings_meant, show, show_several
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import Failure, failure_json
@@ -218,14 +218,19 @@ def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
 
 
 def _show(given: ShowInput, settings: options.VerbSettings) -> str:
-    if isinstance(given.source, list):
-        sources = list(map(str, given.source))
+    named = given.source if isinstance(given.source, list) else [given.source]
+    sources = recordings_meant(list(map(str, named)), settings)
+    if len(sources) > _MOST_SHOWN:
+        raise msgspec.ValidationError(
+            f"these are {len(sources)} recordings, and one call shows {_MOST_SHOWN} at most"
+        )
+    if len(sources) > 1:
         found, _ = show_several(
             sources, settings, kernel_name=given.kernel_name, nvtx=given.nvtx, size=given.size
         )
         return json_answer(found, given.full, alone=given.brief)
     recording = show(
-        str(given.source),
+        sources[0],
         settings,
         kernel_name=given.kernel_name,
         nvtx=given.nvtx,
@@ -340,7 +345,7 @@ TOOLS = (
         "One recording",
         "Shows one recording: where it comes from and how it was measured, its metrics with their spread, what binds "
         "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Of a list of "
-        "recordings, shows all kernels, the longest first, with cause and likely saving: where to begin.",
+        "recordings, or a folder, shows all kernels, the longest first, with cause and likely saving: where to begin.",
         ShowInput,
         (Sheets, TimingSheet, Triage),
         _show,

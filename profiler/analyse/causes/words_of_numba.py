@@ -1,0 +1,63 @@
+"""Advice in words of Numba, whose kernels have the threads, the blocks and the shared memory of CUDA C++ by names of Python.
+
+What it says of the compiler is what Numba 0.68 with numba-cuda 0.30 made of small kernels for sm_90. An access to global memory is
+never wider than an element of the array, not even for neighbours or the members of a record, while neighbours in shared memory are
+loaded together. A signed index is tested for being negative: a plain matrix product takes 286 instructions with the indices that
+`cuda.grid` gives and 200 with `np.uint32`. A quotient with its remainder takes 285 with `np.int32` and 85 with `np.uint32`. No array
+is known to lie apart from another, so that no load moves out of a loop that stores. Loops of a constant number of turns are unrolled.
+"""
+
+from __future__ import annotations
+
+# Causes whose remedy is another one in Numba, whatever the detector says.
+IN_NUMBA = {
+    "narrow-accesses": "Let each thread take several elements, and load all of them before the first use. An access is as wide as an element of "
+    "the array: `x.view(np.uint64)` moves 8 bytes at once, whose parts shifts and `libdevice.int_as_float` take out.",
+    "fp64-arithmetic": "Compute in `float32`, if single precision is enough: for arrays, for constants (`np.float32(0.5)`; Python's are doubles), and "
+    "for integers before they meet floats (`np.float32(i)`; together they make doubles).",
+}  # fmt: skip
+
+# What advice says of CUDA C++, and what Numba has instead.
+NUMBA_SAYS = {
+    "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",
+    "(`__launch_bounds__`, `--maxrregcount`)": "(`max_registers` of `@cuda.jit`)",
+    "(`__launch_bounds__`, a smaller tile": "(`max_registers` of `@cuda.jit`, a smaller tile",
+    "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "without `debug=True` and `opt=False` of `@cuda.jit` (`lineinfo=True` "
+    "keeps the source lines)",
+    "Index local arrays by constants (unroll the loop around them)": "Index arrays of `cuda.local.array` by constants, or in loops of a constant number "
+    "of turns, which are unrolled",
+    " (`const … * __restrict__`)": "",
+    "; declare pointers `const … * __restrict__`, so that the compiler may": " before the loop: Numba may not, because the arrays could overlap",
+    "at once, in up to 16 bytes (a vector type)": "as one wider element (`x.view(np.uint64)`)",
+    "at once (up to 16 bytes, a vector type)": "as one wider element (`x.view(np.uint64)`)",
+    "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
+    "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
+    "(a grid-stride loop": "(a loop in steps of `cuda.gridsize(1)`",
+    "Then let each thread access 16 bytes at once": "Then let each thread access wider elements (`x.view(np.uint64)`)",
+    "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
+    " (`curand_uniform4`)": "",
+    "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
+    "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
+    "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
+    "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`": "Write `cuda.fma(a, b, c)`",
+    "(`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`)": "(`fastmath=True` of `@cuda.jit`, or `libdevice.fast_expf`, `fast_logf`, "
+    "`fast_sinf`, `fast_fdividef` and `rsqrtf`)",
+    "of powf": "of powers",
+    "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants": "Use unsigned indices of 32 bits "
+    "(`np.uint32(i)`, `range(np.uint32(n))`): Numba tests others for being negative. Loops of a constant number of turns are unrolled, so that offsets "
+    "become constants",
+    "and use 32-bit indices": "and use unsigned indices of 32 bits (`np.uint32(i)`): Numba tests others for being negative",
+    "(shifts and masks)": "(shifts and masks), and `np.uint32`, whose division takes a third of the instructions of a signed one",
+    "12582912.0f": "`np.float32(12582912)`",
+    "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into variables, or into a second `cuda.shared.array`",
+    "(`__shfl_sync`, `__syncwarp`)": "(`cuda.shfl_sync`, `cuda.syncwarp`)",
+    "`__shfl_xor_sync`": "`cuda.shfl_xor_sync`",
+    "Unroll less (`#pragma unroll 4`)": "Unroll less (give loops a number of turns that is an argument, and no constant)",
+}  # fmt: skip
+
+
+def say_in_numba(advice: str) -> str:
+    """Returns advice on CUDA C++ in the words of Numba."""
+    for in_cuda, in_numba in NUMBA_SAYS.items():
+        advice = advice.replace(in_cuda, in_numba)
+    return advice

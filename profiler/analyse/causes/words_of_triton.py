@@ -1,0 +1,53 @@
+"""Advice in words of Triton, in which nobody indexes threads or writes to shared memory, but chooses the sizes of blocks, `num_warps` and `num_stages`."""
+
+from __future__ import annotations
+
+# What a detector says itself, for each way to find a cause, comes before these.
+IN_TRITON = {
+    "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or load a block of two dimensions (such as 32 x 32) and let Triton exchange them "
+    "(`tl.trans`, or the order of the store's offsets).",
+    "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
+    "and the block be long in it (32 bytes or more), or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
+    "narrow-accesses": "Let each thread access 16 bytes: a block with at least that much for each of the 32 x `num_warps` threads (a larger "
+    "BLOCK, or fewer warps), contiguous, with strides and sizes that are multiples of 16 elements, which Triton must know (arguments, or "
+    "`tl.multiple_of`).",
+    "misaligned-accesses": "Pad rows to a multiple of 16 elements: then they start at multiples of 32 bytes, and Triton loads 16 bytes a thread.",
+    "redundant-global-stores": "Store once, after the loop, and keep the value in a variable until then.",
+    "register-spills": "Give each thread fewer elements: a smaller BLOCK, or more `num_warps` for the same one.",
+    "atomic-contention": "Add up inside the program first (`tl.sum`, `tl.histogram`) and update memory once a program, or spread the "
+    "updates (and locks) over more places.",
+    "bank-conflicts": "Triton chooses where values lie in shared memory: try another shape of the block, or other `num_warps`, and exchange "
+    "dimensions (`tl.trans`, order of the offsets) before the data is used rather than in between.",
+    "too-little-reuse": "Let a program compute a larger tile (such as BLOCK_M = BLOCK_N = 128, with 4 or 8 `num_warps`), so that each loaded "
+    "value is multiplied more often.",
+    "redundant-shared-accesses": "Let values stay with their threads: `tl.trans`, `tl.reshape`, a reduction over another axis and operands of "
+    "`tl.dot` may take them through shared memory to others. Do that once, before or after the loop.",
+    "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",
+    "spelled-out-instructions": "Let the instruction count the bits: `libdevice.popc`, or `libdevice.popcll` for 64 bits.",
+    "fp64-arithmetic": "Keep values in float32 (`.to(tl.float32)`), if single precision is enough: one operand in float64 makes the whole "
+    "expression so.",
+    "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "
+    "`libdevice.pow`, or evaluate once for each row.",
+    "divergent-branches": "Avoid functions that branch by their argument (`libdevice.tanh`, `libdevice.pow`: write them by `tl.exp`), and `if` and "
+    "`while` whose condition differs between threads: choose with `tl.where`, or sort the work by what it needs.",
+    "idle-lanes": "Give each thread an element: a block of at least 32 x `num_warps` elements (fewer warps for short rows, or several rows a "
+    "program), few of which are masked off.",
+    "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",
+    "register-bank-conflicts": "The compiler chooses the registers: try another shape of the block or other `num_warps`, and compare the "
+    "machine code.",
+    "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "
+    "same block.",
+    "grid-too-small": "Launch more programs: a smaller BLOCK, or several programs that share one result (split-k with `tl.atomic_add`, or a "
+    "second kernel that adds up).",
+    "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
+    "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
+    "too-little-work-a-thread": "Let each program do more: a larger BLOCK, several rows at once, or a loop over blocks, so that offsets and "
+    "parameters are prepared once.",
+    "block-too-small": "Use 4 to 8 `num_warps`, with a BLOCK that gives each thread 16 bytes.",
+    "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
+    "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
+    "at-fma-rate": "Do less arithmetic, or let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "
+    "operands of 16 bits.",
+    "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the 64 warps of an SM: 4, 8 or 16.",
+}  # fmt: skip
