@@ -26,7 +26,7 @@ from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
-from profiler.ask.show import timing_of
+from profiler.ask.show import reports_meant, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
@@ -63,8 +63,9 @@ def report_named(
 ) -> PageFindings:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
 
-    Two that are not comparable are an error; among several, their pair says why.
+    A folder means the reports in it. Two that are not comparable are an error; among several, their pair says why.
     """
+    references = [one for reference in references for one in reports_meant(reference, settings)]
     runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     labels = _labels(runs)

@@ -107,7 +107,7 @@ def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:
     """Returns the recordings, with the reports in a folder instead of it; a file with two paths is one recording."""
     found: dict[str, str] = {}
     for source in sources:
-        for one in _reports_meant(source, settings):
+        for one in reports_meant(source, settings):
             is_path = one.endswith(REPORT_SUFFIXES) and "\0" not in one and not is_url(one)
             found.setdefault(os.path.realpath(_located(one, settings)) if is_path else one, one)
     return list(found.values())
@@ -117,7 +117,7 @@ def _located(path: str, settings: Settings) -> str:
     return settings.reach.locate(path) if settings.reach else path
 
 
-def _reports_meant(source: str, settings: Settings) -> list[str]:
+def reports_meant(source: str, settings: Settings) -> list[str]:
     """Returns the reports in a folder; any other source as it is."""
     if "\0" in source or source.isdecimal() or source.endswith(REPORT_SUFFIXES) or is_url(source):
         return [source]

@@ -167,6 +167,17 @@ def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_
     )
 
 
+def test_a_folder_means_its_reports(report, reports, tmp_path):
+    pile = tmp_path / "pile"
+    pile.mkdir()
+    for name in ("gemm_5", "several"):
+        shutil.copy(reports / f"{name}.ncu-rep", pile)
+    result, page = report(pile)
+    assert result.returncode == 0, result.stderr
+    assert headings(page) == headings(report(*sorted(pile.iterdir()))[1])
+    assert "gemm_5.ncu-rep" in page
+
+
 def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_asks_for_it(report, reports):
     files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "triton_matmul", "gemm_6")]
     result, _ = report(*files, "--force", "--kernel-name", "k[56]|matmul")

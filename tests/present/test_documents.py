@@ -336,7 +336,7 @@ def test_records_are_rectangular_and_plain(document, kind):
 @pytest.mark.parametrize("width", [40, 60])
 def test_a_comparison_s_figures_keep_their_unit_in_a_narrow_window(document, kind, width):
     text = document_text(document(kind), Window(width=width))
-    left_out = re.findall(r"no room for (.+?):", in_a_row(text))
+    left_out = re.findall(r"no room for the columns? (.+?):", in_a_row(text))
     assert left_out or (kind, width) == ("comparison of times", 60)
     assert [names for names in left_out if "unit" in names.split(", ")] == []
 

@@ -22,9 +22,10 @@ NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 # A library's kernel is recorded without lines, as one's own is that was compiled without them.
+WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`)"
 WITHOUT_SOURCE = (
-    "No source lines are recorded: compile a kernel of your own with -lineinfo (Numba: `lineinfo=True`), and change what a kernel of a "
-    "library is asked for, such as the shapes, the layout or the type."
+    f"No source lines are recorded: compile a kernel of your own with {WITH_LINES}, and change what a kernel of a library is asked for, "
+    "such as the shapes, the layout or the type."
 )
 # The compiler of PyTorch names its kernels of Triton so: for elements, sums along rows, templates, and several operations in turn.
 _OF_TORCH = re.compile(r"triton_(?:poi|red|per|tem|for)_fused_")

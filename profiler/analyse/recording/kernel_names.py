@@ -9,8 +9,9 @@ from itertools import takewhile
 
 from profiler.text import cut
 
-# The types of template arguments, and the hash with which Numba distinguishes versions of a function.
-_OF_NO_USE = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|\[abi:[^\]]*\]")
+# The hash with which Numba distinguishes versions of a function, and the types of template arguments.
+_TAGS = re.compile(r"\[abi:[^\]]*\]")
+_OF_NO_USE = re.compile(rf"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|{_TAGS.pattern}")
 
 # How one compiler and another write a namespace without a name.
 _UNNAMED = r"\(anonymous namespace\)|<unnamed>"
@@ -62,6 +63,11 @@ def words_of(name: str) -> set[str]:
     """Returns the words in a name that may say what is computed: {"transpose", "naive"} for `transposeNaive_kernel`."""
     apart = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", name).lower()
     return {*_NAMED.findall(apart)} - _GENERAL
+
+
+def without_tags(kernel: str) -> str:
+    """Returns a kernel's whole name without Numba's hash, which is longer than the rest and says nothing to a reader."""
+    return _TAGS.sub("", kernel)
 
 
 def plain_name(kernel: str) -> str:

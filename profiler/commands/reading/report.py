@@ -28,7 +28,7 @@ def report(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Kernel numbers, run ids or names, or .ncu-rep files [default: the whole ladder].",
+            help="Kernel numbers, run ids or names, or .ncu-rep files or folders of them [default: the whole ladder].",
             show_default=False,
         ),
     ] = None,
@@ -58,6 +58,8 @@ def report(
       prof report 5 6 -o pair.html
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
+
+      prof report reports/ -o all.html
     """
     from profiler.present.page.drawing import Drawing, derive_look
     from profiler.present.page.page import draw_page, page_html

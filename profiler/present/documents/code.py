@@ -8,6 +8,7 @@ from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
+from profiler.analyse.recording.kernel_names import without_tags
 from profiler.present import document as doc
 from profiler.present.documents.parts import code_rows
 from profiler.text import mean_count, number, short_place, shortened
@@ -112,7 +113,7 @@ def side_titles(code: MachineCode) -> tuple[str, ...]:
 
 
 def _about(sheet: LoopSheet) -> list[str]:
-    return [f"{sheet.label}: {shortened(sheet.kernel_name, _NAME_WIDTH)}", scope_text(sheet)]
+    return [f"{sheet.label}: {shortened(without_tags(sheet.kernel_name), _NAME_WIDTH)}", scope_text(sheet)]
 
 
 def scope_text(sheet: LoopSheet) -> str:

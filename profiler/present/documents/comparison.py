@@ -12,7 +12,7 @@ from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
 from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.kernel_names import plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import HEADLINE
@@ -138,7 +138,7 @@ def _side(side: findings.Side) -> list[str]:
         workload = ", " + " ".join(f"{name}={value}" for name, value in side.workload.items())
     shape = f" of {shape_text(side.shape)}" if side.shape else ""
     return [
-        f"{side.label}: {shortened(side.kernel_name, _NAME_WIDTH)}",
+        f"{side.label}: {shortened(without_tags(side.kernel_name), _NAME_WIDTH)}",
         f"{counted(side.launches, 'launch', 'launches')}{shape} on {side.gpu}{workload}, "
         f"ncu {side.ncu_version or 'of unknown version'}, clock control {side.clock_control}",
     ]

@@ -28,8 +28,8 @@ _STORY_TONE: dict[str, Tone] = {
 }
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _LEGEND = (
-    "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
-    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear;",
+    "claimed: the step from that rung as published, for the GPU named, or as the ladder says",
+    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear",
     f"holds: the claimed way, and within {100 * (BAND - 1):.0f} % of a claimed ratio; direction only: the claimed way",
 )
 _HEADER = (

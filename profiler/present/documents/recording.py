@@ -13,7 +13,7 @@ from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording import overview
 from profiler.analyse.recording.index import IndexEntry
-from profiler.analyse.recording.kernel_names import plain_name
+from profiler.analyse.recording.kernel_names import plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
@@ -148,7 +148,7 @@ def kernel_sections(
     rules = [doc.Text(line) for line in (rule_lines if full else brief_rule_lines)(sheet)]
     return [
         headline_blocks(sheet.headline),
-        [doc.KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
+        [doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
         [doc.Caution(text) for text in sheet.cautions],
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
         hot_line_blocks(sheet.hot_lines, sheet.causes),

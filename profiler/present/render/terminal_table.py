@@ -96,7 +96,8 @@ def render_table(
         return "\n".join(lines)
 
     hidden = [name for place, name in enumerate(header) if name and place not in widths]
-    note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
+    which = "the column" if len(hidden) == 1 else "the columns"
+    note = f"no room for {which} {', '.join(hidden)}: widen the window, or --format markdown"
     return DrawnTable(
         drawn(header, "dim"),
         [drawn(row, styles[place] if place < len(styles) else "") for place, row in enumerate(cells)],

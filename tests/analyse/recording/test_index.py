@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from profiler.analyse.recording.index import headline_of_index, index_of
-from profiler.analyse.recording.kernel_names import base_name, plain_name
+from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 
@@ -31,6 +31,13 @@ def test_a_function_is_called_by_its_own_name(kernel):
 def test_a_plain_name_keeps_template_arguments_and_drops_parameters():
     name = "void at::native::(anonymous namespace)::f<float, (int)10, g<int>>(float *, (lambda)1)"
     assert plain_name(name) == "at::native::(anonymous namespace)::f<float, 10, g<int>>"
+
+
+def test_a_whole_name_is_shown_without_numbas_hash():
+    """It takes 110 characters, of the 80 or 100 that a line has."""
+    (numba,) = [name for name in NAMES if "[abi" in name]
+    assert without_tags(numba) == "__prof_main__::naive(Array<float, 2, C, mutable, aligned>)"
+    assert all(without_tags(name) == name for name in NAMES if name != numba)
 
 
 @pytest.fixture

@@ -9,7 +9,13 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Headline, Savings, where_is
-from profiler.analyse.causes.headline import NOTHING_FOUND, next_text, why_text
+from profiler.analyse.causes.headline import (
+    NOTHING_FOUND,
+    NOTHING_RECORDED,
+    next_text,
+    record_it_text,
+    why_text,
+)
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import CauseChange
 from profiler.analyse.recording.profile import profile_kernel
@@ -157,6 +163,10 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     page = flat(text_of(nowhere))
     assert page.count("no source lines are recorded") == page.count("@cuda.jit(lineinfo=True)") == 1
     assert "no source lines" not in text_of()
+    said = Headline("It takes 1 ms.", why_text(nowhere), next_text(nowhere))
+    assert "@cuda.jit(lineinfo=True)" in said.next
+    blocks = cause_blocks(nowhere, [], said)
+    assert not any(isinstance(one, Text) and "no source lines" in one.text for one in blocks)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +185,12 @@ def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it
         "not recorded: where warps wait. `prof collect --preset source` records it, and so does `ncu --set full --import-source yes`."
     )
     assert "not recorded" not in text_of()
+
+
+@pytest.mark.parametrize("program", [(), ("",)])
+def test_how_to_record_it_is_not_said_below_a_headline_that_says_it(program):
+    said = Headline("It takes 1 ms.", NOTHING_RECORDED, record_it_text(*program))
+    assert cause_blocks([], ["where warps wait"], said) == [Caution("not recorded: where warps wait")]
 
 
 def test_the_brief_answer_keeps_the_cautions_of_the_evidence_and_counts_those_beyond_three():

@@ -106,7 +106,7 @@ def test_a_table_of_another_gpu_below_does_not_bring_back_the_meaning_of_counter
     finding = ladder(rung(1), stepped(2, 1.5, "better"))
     page = text(replace(finding, elsewhere=[on_another_gpu(replace(finding, gpu="NVIDIA H100"))]), 70)
     assert "On NVIDIA H100:" in page
-    assert "no room for GFLOP/s, issue" in page
+    assert "no room for the columns GFLOP/s, issue" in page
     assert "% of their peak" not in page
 
 

@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_bound, has_place, name_and_place, place_text
+from profiler.analyse.causes.headline import (
+    WITH_LINES,
+    WITHOUT_SOURCE,
+    has_bound,
+    has_place,
+    name_and_place,
+    place_text,
+    record_it_text,
+)
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
@@ -19,10 +27,7 @@ _ORDER = (
     "mending it is surer to help."
 )
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_NO_LINES = (
-    "no source lines are recorded: compile with -lineinfo (Numba: `@cuda.jit(lineinfo=True)`, "
-    "CuPy: `options=('-lineinfo',)`)"
-)
+_NO_LINES = f"no source lines are recorded: compile with {WITH_LINES}"
 # How CuPy names the code that it compiles, none of which is a file.
 _OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
 _COUNTED_BY_CUPY = "the lines of a .cubin.cu are those of the code that CuPy compiled: of a RawKernel, they count from the first line of its text"
@@ -64,7 +69,7 @@ def cause_blocks(
 
     Unless `full`, the smaller causes are only named.
     """
-    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen)]
+    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen, said)]
 
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
@@ -94,15 +99,18 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
     return [_ORDER] if saved != sorted(saved, reverse=True) else []
 
 
-def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
-    """Returns what the recording lacks for a fuller answer, and how to record it."""
+def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None) -> Section:
+    """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
     blocks: list[Block] = []
-    if any(has_place(one) and not one.where[0].line for one in causes):
+    next_ = said.next if said else ""
+    if any(has_place(one) and not one.where[0].line for one in causes) and WITHOUT_SOURCE not in next_:
         blocks.append(Text(_NO_LINES))
     if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
         blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:
-        blocks.append(Caution(f"not recorded: {'; '.join(unseen)}. {what_records_source()}."))
+        is_said = next_ in (record_it_text(), record_it_text(""))
+        how = "" if is_said else f". {what_records_source()}."
+        blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks
 
 
@@ -129,7 +137,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     if each and not full:
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
-    return [*changes, *each, *_not_recorded(causes, unseen)]
+    return [*changes, *each, *_not_recorded(causes, unseen, said)]
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
