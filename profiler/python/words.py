@@ -17,7 +17,7 @@ _WORDS = {
     r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
         "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
     ),
-    r"`prof show --full` adds": "`.manifest` adds",
+    r"`--full` adds how it was": "`.manifest` adds how it was",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
     r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
     r"both sides with `prof collect`": "both sides with `profiler.measure(..., profile=True)`",
@@ -32,9 +32,6 @@ _WORDS = {
     r"`prof list` shows": "`profiler.open_runs().to_pandas()` shows",
     r"`prof ingest REPORT` adds a report": "`profiler.read` takes the path of a report as well",
     r"(or(?: give)? [ta]h?e? ?file): --ladder (\S+\.toml)": r"\1: profiler.ladder('\2')",
-    r"a kernel of your own with -lineinfo": (
-        "a kernel of your own with them (CuPy: options=('-lineinfo',); Numba: lineinfo=True)"
-    ),
     r"Give the new runs with --runs .*? with --baseline": _BASELINE,
     r"Give the older report with --baseline .*? NEW\.ncu-rep": f"{_BASELINE}.",
     r"with --runs": "with `runs`",

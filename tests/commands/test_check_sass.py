@@ -115,3 +115,10 @@ def test_a_file_without_machine_code_is_refused(check, tmp_path):
 
 def test_a_candidate_is_needed(check):
     assert check("--baseline", "6").returncode == 2
+
+
+def test_the_instructions_of_long_functions_are_counted_in_thousands_apart(prof_recorded):
+    done = prof_recorded("check", "--sass", "--baseline", "5", "6")
+    assert done.returncode == 1
+    assert "1,407 → 0" in done.stdout
+    assert "0 → 1,251" in done.stdout

@@ -55,7 +55,9 @@ def test_a_verb_that_records_makes_the_folder_of_runs(prof_here, reports, tmp_pa
     assert prof_here("--runs", new, "list").returncode == 0
 
 
-def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(prof_here, monkeypatch):
+def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(
+    prof_here, capsys, monkeypatch
+):
     done = prof_here("show")
     assert done.returncode == 2
     assert "Error: give a recording to show, as in `prof show 6` or" in done.stderr
@@ -64,9 +66,10 @@ def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(p
     error = Misuse(
         "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`"
     )
-    lines = f"Error: {error.format_message()}".splitlines()
+    assert "\n" not in error.format_message(), "which JSON holds"
+    error.show()
+    lines = capsys.readouterr().err.splitlines()
     assert max(map(len, lines)) <= 60
-    assert len(lines) > 1
     assert lines[1] == "       or `prof compare a.ncu-rep b.ncu-rep`", "a command stays on one line"
 
 

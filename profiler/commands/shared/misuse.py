@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from typing import Any
 
 import typer
 
@@ -14,9 +15,13 @@ class Misuse(typer.BadParameter):
     """No value is wrong by itself: the message says what to type, or which options do not go together."""
 
     def format_message(self) -> str:
-        if not sys.stderr.isatty():
-            return str(self.message)
-        from profiler.present.render.terminal_table import folded
+        return str(self.message)
 
-        columns = shutil.get_terminal_size().columns
-        return folded(f"{_START}{self.message}", columns, " " * len(_START)).removeprefix(_START)
+    def show(self, file: Any = None) -> None:
+        """Prints the usage and the message, within the window of a terminal."""
+        if sys.stderr.isatty():
+            from profiler.present.render.terminal_table import folded
+
+            lines = folded(f"{_START}{self.message}", shutil.get_terminal_size().columns, " " * len(_START))
+            self.message = lines.removeprefix(_START)
+        super().show(file)

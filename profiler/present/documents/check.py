@@ -221,9 +221,9 @@ def code_check_document(finding: CodeCheck) -> doc.Document:
     )
     rows = []
     for one in finding.functions:
-        counts = f"{one.instructions_before} → {one.instructions_after}"
+        counts = f"{one.instructions_before:,} → {one.instructions_after:,}"
         if one.instructions_before == one.instructions_after:
-            counts = str(one.instructions_before)
+            counts = f"{one.instructions_before:,}"
         name = shortened(one.function, _NAME_WIDTH)
         values = (name, one.state, counts, one.before, one.after, one.place or "")
         rows.append(doc.Row(values, _CODE_TONE[one.state]))

@@ -41,7 +41,7 @@ def ladder_document(
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
     cautions = map(doc.Caution, finding.cautions)
-    legend: doc.Section = [*notes, *cautions, *counter_legend(finding)]
+    legend: doc.Section = [*notes, *counter_legend(finding), *cautions]
     table = rungs_table(finding, view_was_asked=view_was_asked)
     sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
     return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)

@@ -123,9 +123,7 @@ def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     hint = (
         []
         if full
-        else [
-            doc.Text("`prof show --full` adds how it was built and recorded, with the hashes of all files.")
-        ]
+        else [doc.Text("`--full` adds how it was built and recorded, with the hashes of all files.")]
     )
     return [doc.Heading("Origin"), doc.Facts(facts), *hint]
 

@@ -1406,6 +1406,30 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
 
 
+@pytest.mark.parametrize(("resting", "saved"), [(0.0, 0.0), (0.25, 0.25), (0.5, 0.375)])
+def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_are_full(resting, saved):
+    """The occupancy is the mean over the cycles in which an SM has a block at all."""
+    figures = {"waves": 1.25, "occupancy_pct": 100.0, "occupancy_limit_pct": 100.0,
+               "l1tex__cycles_active.avg": 1 - resting, "l1tex__cycles_active.max": 1.0}  # fmt: skip
+    assert launch.find_unfilled(evidence_of((LOAD, 1e9), figures=figures)) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("executed", "found"),
+    [
+        (100.0, []),  # all execute as much: the SM that took longest was given a block more
+        (150.0, ["load-imbalance"]),
+        (None, ["load-imbalance"]),  # not recorded
+    ],
+)
+def test_an_sm_that_takes_longer_has_more_to_do_only_if_it_executes_more(executed, found):
+    figures = {"waves": 20.0, "launch__sm_count": 132.0, "l1tex__cycles_active.min": 60.0,
+               "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
+    if executed is not None:
+        figures |= {"smsp__inst_executed.avg": 100.0, "smsp__inst_executed.max": executed}
+    assert names(launch.detect_imbalance, evidence_of(LOAD, figures=figures)) == found
+
+
 @pytest.mark.parametrize(
     ("executed", "saved"),
     [

@@ -106,9 +106,11 @@ def find_unfilled(evidence: Evidence) -> float:
     # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
     if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
-    # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
-    # However blocks share the work out, the busiest resource has as much of it.
-    return min(_idle_in_last_round(evidence), _missing_warps(evidence), evidence.model.exposed)
+    # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing on the
+    # SMs at work, and fewer SMs have none. However blocks share the work out, the busiest resource has as much of it.
+    resting = _below_most(evidence, "l1tex__cycles_active") or 0.0
+    missing = 1 - (1 - _missing_warps(evidence)) * (1 - resting)
+    return min(_idle_in_last_round(evidence), missing, evidence.model.exposed)
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:
@@ -124,6 +126,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     missing = _missing_warps(evidence) if not short_lived else 0.0
     if least is not None and mean and most:
         between = 1 - mean / most
+        # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time.
+        more_work = _below_most(evidence, "smsp__inst_executed")
+        between = between if more_work is None else min(between, more_work)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
         which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
     else:  # schedulers without a warp, beyond those of a launch that only starts
@@ -240,12 +245,18 @@ def _is_held_back(evidence: Evidence) -> bool:
 
 
 def _missing_warps(evidence: Evidence) -> float:
-    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average."""
+    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average on SMs at work."""
     if _is_held_back(evidence):
         return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     fitting = (limit or 0.0) * min(1.0, evidence.find("waves") or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
+
+
+def _below_most(evidence: Evidence, counter: str) -> float | None:
+    """Returns how far the mean of what SMs, or their schedulers, counted is below the most, if it was recorded."""
+    mean, most = (evidence.find(f"{counter}.{which}") for which in ("avg", "max"))
+    return max(0.0, 1 - mean / most) if mean and most else None
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
