@@ -20,7 +20,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     follow_results,
     place_of,
 )
-from profiler.analyse.causes.evidence.divided_index import Part, count_values, find_parts, never_acts
+from profiler.analyse.causes.evidence.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
@@ -55,7 +55,7 @@ def count_blocks_alike(evidence: Evidence, site: Site, through_memory: bool = Fa
 
 def _parts_of_address(
     evidence: Evidence, site: Site, through_memory: bool
-) -> tuple[dict[str, int], set[Part]] | None:
+) -> tuple[dict[str, int], set[IndexPart]] | None:
     """Returns what of the block's index an address depends on: dimensions, with how many of the lowest bits do not count, and their quotients and rests.
 
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
@@ -64,7 +64,7 @@ def _parts_of_address(
     sites = evidence.by_function[site.function]
     known = find_parts(evidence, site.function)
     shifted: dict[str, int] = {}
-    parts: set[Part] = set()
+    parts: set[IndexPart] = set()
     wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
     if not wanted:
         return None

@@ -24,20 +24,20 @@ _ZERO = ("RZ", "URZ")
 
 
 @dataclass(frozen=True)
-class Part:
+class IndexPart:
     """The index of a block in one dimension, or the quotient or the rest of the division of one by something that is not known.
 
     `corrected` is the part of all threads for which the quotient was corrected.
     """
 
     dimension: str
-    of: Part | None = None
+    of: IndexPart | None = None
     is_rest: bool = False
     division: int = -1  # the place of its instruction
     corrected: float = 0.0
 
 
-def count_values(evidence: Evidence, part: Part) -> float:
+def count_values(evidence: Evidence, part: IndexPart) -> float:
     """Returns how many values a part of the index takes; the last row or group is taken to be full."""
     if part.of is None:
         grid = evidence.shape.grid if evidence.shape else (1, 1, 1)
@@ -52,10 +52,10 @@ def never_acts(evidence: Evidence, site: Site) -> bool:
     return evidence.has_costs and site.instruction.predicate is not None and site.acting == 0
 
 
-_parts: WeakKeyDictionary[Evidence, dict[int, Mapping[int, Part]]] = WeakKeyDictionary()
+_parts: WeakKeyDictionary[Evidence, dict[int, Mapping[int, IndexPart]]] = WeakKeyDictionary()
 
 
-def find_parts(evidence: Evidence, function: int) -> Mapping[int, Part]:
+def find_parts(evidence: Evidence, function: int) -> Mapping[int, IndexPart]:
     """Returns, by their place, the instructions of a function whose result is the block's index, a quotient or a rest of it."""
     known = _parts.setdefault(evidence, {})
     if function not in known:
@@ -63,9 +63,9 @@ def find_parts(evidence: Evidence, function: int) -> Mapping[int, Part]:
     return known[function]
 
 
-def _follow(evidence: Evidence, sites: Sequence[Site]) -> dict[int, Part]:
-    found: dict[int, Part] = {}
-    held: dict[str, Part] = {}
+def _follow(evidence: Evidence, sites: Sequence[Site]) -> dict[int, IndexPart]:
+    found: dict[int, IndexPart] = {}
+    held: dict[str, IndexPart] = {}
     reciprocals: set[str] = set()
     for place, site in enumerate(sites):
         if never_acts(evidence, site):
@@ -96,14 +96,14 @@ def _is_upper_product(site: Site) -> bool:
 
 
 def _part_written(
-    sites: Sequence[Site], place: int, held: Mapping[str, Part], reciprocals: set[str]
-) -> Part | None:
+    sites: Sequence[Site], place: int, held: Mapping[str, IndexPart], reciprocals: set[str]
+) -> IndexPart | None:
     """Returns the part of the index that an instruction writes, if it writes one."""
     site = sites[place]
     name, operands = site.instruction.name.removeprefix("U"), site.instruction.operands
     registers = [_register(one) for one in operands]
     if site.instruction.name in ("S2R", "S2UR") and operands[-1].startswith(_INDEX):
-        return Part(operands[-1].removeprefix(_INDEX))
+        return IndexPart(operands[-1].removeprefix(_INDEX))
     if name in _COPIES or site.opcode.removeprefix("U").startswith("IMAD.MOV"):
         return held.get(registers[-1])
     if (
@@ -121,12 +121,12 @@ def _part_written(
         corrected = _find_correction(sites, place, registers[0])
         if divided is None or corrected is None:
             return None
-        return Part(divided.dimension, divided, False, place, corrected)
+        return IndexPart(divided.dimension, divided, False, place, corrected)
     added = held.get(registers[3])
     for one in registers[1:3]:
         factor = held.get(one)
         if factor is not None and added is not None and factor.of == added and not factor.is_rest:
-            return Part(added.dimension, added, True, factor.division, factor.corrected)
+            return IndexPart(added.dimension, added, True, factor.division, factor.corrected)
     return None
 
 
