@@ -131,6 +131,12 @@ def test_tiles_of_which_each_block_has_its_own_are_in_no_wrong_order():
     assert not list(global_memory.detect_scattered_tiles(evidence))
 
 
+def test_where_sectors_were_not_counted_nothing_is_said_of_the_order():
+    figures = {"waves": 64.0, "dram_bytes_read": SECTORS * 32, "l2_hit_pct": 50.0}
+    evidence = divided(*A_TILE, figures=figures)
+    assert list(global_memory.detect_scattered_tiles(evidence)) == []
+
+
 def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():
     """A sample at an instruction between two copies is of a register that the first has not read yet."""
     copies = ("LDGSTS.E [R30], [R12.64]", "IADD3 R30, R30, 0x10, RZ", "LDGSTS.E [R30], [R12.64]")

@@ -286,8 +286,9 @@ def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
     shared = {site: count for site in staged if (count := count_blocks_alike(evidence, site)) > 1}
     others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
     waves, read = evidence.find("waves") or 0.0, evidence.find("dram_bytes_read") or 0.0
+    touched = sum(site.sectors or 0.0 for site in shared)
     # In the only round, all blocks load the same tiles at about the same time, whatever their order.
-    if not shared or evidence.shape is None or waves <= 1:
+    if not touched or evidence.shape is None or waves <= 1:
         return
     if any(site.instruction.name in NOT_COUNTED for site in others):
         return
@@ -299,7 +300,7 @@ def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
         return
     spared = delivered - least
     requested = SECTOR_BYTES * evidence.sectors
-    part = min(1.0, spared / (SECTOR_BYTES * sum(site.sectors or 0.0 for site in shared)))
+    part = min(1.0, spared / (SECTOR_BYTES * touched))
     sooner = dict.fromkeys(shared, part * sooner_from_l2(evidence.figures))
     written = evidence.find("dram_bytes_written") or 0.0
     divisor, unit = unit_for_people("byte", delivered)
