@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
+import claims
+import claims_gemm
+import claims_memory
 import pytest
 
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.store.runs.run_store import RunStore
 from tests.rows_ladder import commit_times, write_rows_ladder
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
-import claims
-import claims_gemm
-import claims_memory
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = (*claims_gemm.GEMM, *claims_memory.VECTORS, *claims_memory.ROWS)

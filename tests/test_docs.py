@@ -12,7 +12,9 @@ from inspect import signature
 from pathlib import Path
 
 import forked
+import generate
 import pytest
+import recorded_tables
 import typer
 from markdown_it import MarkdownIt
 
@@ -25,10 +27,6 @@ from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-import generate  # noqa: E402
-import recorded_tables  # noqa: E402
-
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
 CI, INDEX, REFERENCE = DOCS / "ci.md", DOCS / "index.md", DOCS / "commands.md"

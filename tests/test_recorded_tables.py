@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+import recorded_tables
 
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import BY_NAME
 from profiler.store.runs.run_store import RunStore
 from tests.rows_ladder import WORKLOAD, commit_times, write_rows_ladder
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
-import recorded_tables
 
 _COUNTERS = {
     "dram_bytes_per_s": 3.9e12, "max_bandwidth_pct": 81.25, "l1_hit_pct": 0.0, "l2_hit_pct": 33.4,

@@ -26,11 +26,7 @@ def find_changes_to_accept(finding: CheckFinding, when: str, who: str, why: str)
         for one in pair.checks
         if one.outcome == "regression"
     ]
-    others = [
-        accepted(name=pair.name, kernel=pair.kernel)
-        for pair in finding.pairs
-        if pair.doubt and not pair.doubt_accepted
-    ]
+    others = [accepted(name=pair.name, kernel=pair.kernel) for pair in finding.pairs if pair.is_doubted]
     return [*regressions, *others, *(accepted(name=name) for name in (*finding.gone, *finding.missing))]
 
 
@@ -40,14 +36,9 @@ def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckF
         return finding
     pairs = [_with_accepted(pair, changes) for pair in finding.pairs]
     removals = {one.name: _said(one) for one in changes if one.is_removal}
-    removed = [
-        AcceptedRemoval(name, removals[name])
-        for name in (*finding.gone, *finding.missing)
-        if name in removals
-    ]
-    gone, missing = (
-        [name for name in names if name not in removals] for names in (finding.gone, finding.missing)
-    )
+    lost = (finding.gone, finding.missing)
+    removed = [AcceptedRemoval(name, removals[name]) for names in lost for name in names if name in removals]
+    gone, missing = ([name for name in names if name not in removals] for names in lost)
     return derive_finding(pairs, finding.notes, gone, missing, finding.new, [*finding.removed, *removed])
 
 

@@ -161,10 +161,8 @@ def check_pair(
     warnings = [*narrowed, *change.warnings]
     doubt = ""
     if before.kernel != after.kernel and not alone:
-        names = " and ".join(
-            shortened(plain_name(profile.kernel), _NAME_WIDTH) for profile in (before, after)
-        )
-        different = f"the kernels have different names: {names}"
+        names = [shortened(plain_name(side.kernel), _NAME_WIDTH) for side in (before, after)]
+        different = f"the kernels have different names: {' and '.join(names)}"
         warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
         if chosen or not _may_be_others(before, after):
             warnings.append(different)
@@ -224,18 +222,15 @@ def _may_be_others(before: Profile, after: Profile) -> bool:
 
     Other template arguments are a change of the same kernel.
     """
-    work = [
-        profile.manifest.workload is not None or profile.manifest.arguments for profile in (before, after)
-    ]
-    return base_name(before.kernel) != base_name(after.kernel) and not all(work)
+    recorded = [side.manifest for side in (before, after)]
+    is_known = all(one.workload is not None or one.arguments for one in recorded)
+    return base_name(before.kernel) != base_name(after.kernel) and not is_known
 
 
 def _pair(
     name: str, before: Profile, after: Profile, outcome: Outcome, refused: Sequence[str] = ()
 ) -> PairCheck:
-    left, right = (
-        profile.manifest.run_id if profile.stored else profile.label for profile in (before, after)
-    )
+    left, right = (side.manifest.run_id if side.stored else side.label for side in (before, after))
     return PairCheck(name, after.kernel, left, right, outcome, list(refused), [], [])
 
 
@@ -302,18 +297,11 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     if delta.reason == "identical":
         return "passed", "identical"
     sign = 1.0 if limit.way == "rise" else -1.0
-    interval = (
-        None
-        if delta.ci is None
-        else (min(sign * end for end in delta.ci), max(sign * end for end in delta.ci))
-    )
+    interval = None if delta.ci is None else sorted(sign * end for end in delta.ci)
     trifle = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
-    outcome, reason = _decide(
-        sign * delta.delta,
-        interval,
-        limit.limit_pct / 100.0 * abs(delta.before),
-        max(limit.metric.smallest_effect, trifle),
-    )
+    allowed = limit.limit_pct / 100.0 * abs(delta.before)
+    negligible = max(limit.metric.smallest_effect, trifle)
+    outcome, reason = _decide(sign * delta.delta, interval, allowed, negligible)
     if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
         return "unclear", delta.reason
     if outcome == "unclear" and delta.verdict == "same":  # a trifle of the whole that it counts a part of
@@ -322,7 +310,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
 
 
 def _decide(
-    worse: float, interval: tuple[float, float] | None, allowed: float, negligible: float
+    worse: float, interval: Sequence[float] | None, allowed: float, negligible: float
 ) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 

@@ -21,7 +21,7 @@ from profiler.analyse.check import (
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
-from profiler.text import change_text, counted, first_of, shortened
+from profiler.text import counted, first_of, shortened
 
 _NAME_WIDTH = 60
 _MOST_IN_LINE = 3
@@ -90,51 +90,39 @@ def sentence(finding: CheckFinding) -> str:
     outcome, lost = _outcome(finding), _lost(finding)
     if lost and finding.outcome == "unclear" and not any(pair.outcome == "unclear" for pair in finding.pairs):
         outcome, lost = f"unclear: {lost}, so a regression there would not be seen; {outcome}", ""
-    new = (
-        f"; {counted(len(finding.new), 'recording is', 'recordings are')} new: {first_of(finding.new, _MOST_IN_LINE)}"
-        if finding.new
-        else ""
-    )
     removed = [one.name for one in finding.removed]
-    accepted = (
-        f"; {counted(len(removed), 'removal', 'removals')} accepted: {first_of(removed, _MOST_IN_LINE)}"
-        if removed
-        else ""
+    parts = (
+        outcome,
+        _gains(finding),
+        lost,
+        _listed(removed, "removal accepted", "removals accepted"),
+        _listed(finding.new, "recording is new", "recordings are new"),
     )
-    return f"{outcome}{_gains(finding)}{f'; {lost}' if lost else ''}{accepted}{new}"
+    return "; ".join(filter(None, parts))
+
+
+def _listed(names: Sequence[str], one: str, many: str) -> str:
+    return f"{counted(len(names), one, many)}: {first_of(names, _MOST_IN_LINE)}" if names else ""
 
 
 def _lost(finding: CheckFinding) -> str:
     """Returns what the baseline has and the candidate lacks, in words; "" for nothing."""
-    what = (
-        (finding.gone, "kernel of the baseline is gone", "kernels of the baseline are gone"),
-        (
-            finding.missing,
-            "recording of the baseline has no counterpart",
-            "recordings of the baseline have no counterpart",
-        ),
-    )
-    return " and ".join(
-        f"{counted(len(names), one, many)} ({first_of(names, _MOST_IN_LINE)})"
-        for names, one, many in what
-        if names
-    )
+    gone = counted(len(finding.gone), "kernel of the baseline is gone", "kernels of the baseline are gone")
+    alone = counted(len(finding.missing), "recording of the baseline has", "recordings of the baseline have")
+    lost = ((finding.gone, gone), (finding.missing, f"{alone} no counterpart"))
+    return " and ".join(f"{what} ({first_of(names, _MOST_IN_LINE)})" for names, what in lost if names)
 
 
 def _gains(finding: CheckFinding) -> str:
     """Returns how much faster the kernels are whose time fell beyond noise, the largest gains first."""
     faster = [
-        (pair, one, one.change_pct)
+        (one.change_pct or 0.0, f"{pair_name(pair)} takes {change_of(one).removeprefix('-')} less time")
         for pair in finding.pairs
         for one in pair.checks[:1]
-        if one.metric == DURATION and one.verdict == "better" and one.change_pct is not None
+        if one.metric == DURATION and one.verdict == "better"
     ]
-    faster.sort(key=lambda gain: gain[2])
-    texts = [
-        f"{pair_name(pair)} takes {change_text(pct, one.ci_pct).removeprefix('-')} less time"
-        for pair, one, pct in faster
-    ]
-    return f"; faster: {first_of(texts, _MOST_IN_LINE)}" if texts else ""
+    texts = [text for _, text in sorted(faster, key=lambda gain: gain[0])]
+    return f"faster: {first_of(texts, _MOST_IN_LINE)}" if texts else ""
 
 
 def _outcome(finding: CheckFinding) -> str:
@@ -159,11 +147,11 @@ def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Seq
         failed = [f"{pair_name(pair)}: {_changes(pair)}" for pair in members]
         return f"regression in {many}: {first_of(failed, _MOST_IN_LINE)}"
     if outcome == "unclear":
-        undecided = any(one.outcome == "unclear" for pair in members for one in pair.checks)
-        why = [
-            *(["the launches do not decide it"] if undecided else []),
-            *(["the baseline's kernel has another name"] if any(pair.is_doubted for pair in members) else []),
-        ]
+        why = []
+        if any(one.outcome == "unclear" for pair in members for one in pair.checks):
+            why.append("the launches do not decide it")
+        if any(pair.is_doubted for pair in members):
+            why.append("the baseline's kernel has another name")
         return f"unclear in {many}, because {(' and ' if len(members) == 1 else ' or ').join(why)}: {named}"
     return f"not comparable with its baseline: {many}: {named}"
 
@@ -197,18 +185,12 @@ def _no_regression(pairs: Sequence[PairCheck]) -> str:
     if alike == len(pairs):  # a change that records no new run is no regression
         kernels = counted(alike, "kernel", "kernels")
         return f"nothing was checked, because both sides hold the same recordings of {kernels}"
-    accepted = [
-        pair_name(pair)
-        for pair in pairs
-        if pair.doubt_accepted or any(one.is_accepted for one in pair.checks)
-    ]
-    but = (
-        f", except {len(accepted)} that {'was' if len(accepted) == 1 else 'were'} accepted: {first_of(accepted, _MOST_IN_LINE)}"
-        if accepted
-        else ""
-    )
-    left_out = f"; {alike} of {len(pairs)} not checked, {ITSELF}" if alike else ""
-    return f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{but}{left_out}"
+    passes = [one for one in pairs if one.doubt_accepted or any(check.is_accepted for check in one.checks)]
+    accepted = list(map(pair_name, passes))
+    said = f"no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}"
+    if accepted:
+        said += f", except {_listed(accepted, 'that was accepted', 'that were accepted')}"
+    return f"{said}; {alike} of {len(pairs)} not checked, {ITSELF}" if alike else said
 
 
 def pair_name(pair: PairCheck) -> str:

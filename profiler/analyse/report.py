@@ -110,11 +110,8 @@ def headline_of_steps(kernels: Sequence[KernelFindings], pairs: Sequence[PairFin
     what = ratio_sentence(_names(first, last), (times[0], times[1]), whole, of_launches=False)
     step, _ = max(zip(row, speedups, strict=True), key=lambda one: abs(math.log(one[1].ratio)))
     said, latest = step.answer, row[-1].answer
-    return Headline(
-        what,
-        f"The largest of {len(row)} steps: {said.what} {said.why}" if said else "",
-        latest.next if latest else "",
-    )
+    why = f"The largest of {len(row)} steps: {said.what} {said.why}" if said else ""
+    return Headline(what, why, latest.next if latest else "")
 
 
 def _names(first: KernelFindings, last: KernelFindings) -> tuple[str, str]:

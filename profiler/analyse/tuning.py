@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -106,16 +107,26 @@ class TuningFinding(Struct, frozen=True):
         return self.points[0]
 
 
+class _Timed(NamedTuple):
+    """A correct point with its repeats in the last stage that it reached."""
+
+    point: SweptPoint
+    settings: dict[str, int]
+    stage: Stage
+    repeats: list[SweepRepeat]
+    time: TimingSummary
+
+
 def derive_tuning(
     sweep: StoredSweep, current: Mapping[str, int] | None = None, most: int = 10
 ) -> TuningFinding:
     """Ranks the points of a stored sweep, which has at least one correct point. `current` is what the source has now."""
     manifest, facts = sweep.manifest, sweep.manifest.sweep
     timed = _timed(sweep)
-    best = min(timed, key=lambda one: (_STAGES.index(_stage(one)), _time(one).median_ns))
-    ranked = sorted(timed, key=lambda one: (one is not best, _time(one).median_ns))
-    others = [one for one in ranked[1:] if _stage(one) == "final"]
-    now = next((one for one in ranked if one.settings == current), None)
+    best = min(timed, key=lambda one: (_STAGES.index(one.stage), one.time.median_ns))
+    ranked = sorted(timed, key=lambda one: (one is not best, one.time.median_ns))
+    second = next((one for one in ranked[1:] if one.stage == "final"), None)
+    now = next((one for one in ranked if one.settings == current and one is not best), None)
     return TuningFinding(
         schema_version=SCHEMA_VERSION,
         ladder=manifest.ladder or "",
@@ -130,59 +141,50 @@ def derive_tuning(
         excluded=facts.excluded,
         tried=len(sweep.points),
         timed=len(timed),
-        stages={stage: sum(_has(one, stage) for one in timed) for stage in reversed(_STAGES)},
+        stages={
+            stage: sum(any(repeat.stage == stage for repeat in one.point.repeats) for one in timed)
+            for stage in reversed(_STAGES)
+        },
         screen_repeats=facts.screen_repeats,
         repeats=facts.repeats,
         processes=facts.processes,
         within_pct=facts.within_pct,
         reference_spread_pct=_reference_spread_pct(sweep.points),
         points=[_ranked(one, best, current) for one in ranked[:most]],
-        runner_up=_step(best, others[0]) if others else None,
-        current=_step(best, now) if now is not None and now is not best else None,
+        runner_up=_step(best, second) if second else None,
+        current=_step(best, now) if now else None,
         parameters=_parameters(facts.parameters, ranked),
         fates=_fates(sweep.points),
     )
 
 
 def slowest_correct(sweep: StoredSweep) -> dict[str, int]:
-    return max(_timed(sweep), key=lambda one: _time(one).median_ns).settings
+    return max(_timed(sweep), key=lambda one: one.time.median_ns).settings
 
 
-def _timed(sweep: StoredSweep) -> list[SweptPoint]:
-    return [one for one in sweep.points if one.status == "correct" and one.repeats]
+def _timed(sweep: StoredSweep) -> list[_Timed]:
+    found = []
+    for point in sweep.points:
+        if point.status == "correct" and point.repeats:
+            stage = min((repeat.stage for repeat in point.repeats), key=_STAGES.index)
+            repeats = [repeat for repeat in point.repeats if repeat.stage == stage]
+            time = summarise([one.kernel_ns for one in repeats], [one.reference_ns for one in repeats])
+            found.append(_Timed(point, point.settings, stage, repeats, time))
+    return found
 
 
-def _stage(point: SweptPoint) -> Stage:
-    return next(stage for stage in _STAGES if _has(point, stage))
-
-
-def _has(point: SweptPoint, stage: Stage) -> bool:
-    return any(repeat.stage == stage for repeat in point.repeats)
-
-
-def _of_stage(point: SweptPoint) -> list[SweepRepeat]:
-    stage = _stage(point)
-    return [repeat for repeat in point.repeats if repeat.stage == stage]
-
-
-def _time(point: SweptPoint) -> TimingSummary:
-    repeats = _of_stage(point)
-    return summarise([one.kernel_ns for one in repeats], [one.reference_ns for one in repeats])
-
-
-def _ranked(point: SweptPoint, best: SweptPoint, current: Mapping[str, int] | None) -> RankedPoint:
-    time = _time(point)
+def _ranked(one: _Timed, best: _Timed, current: Mapping[str, int] | None) -> RankedPoint:
     return RankedPoint(
-        settings=point.settings,
-        time_ns=time.median_ns,
-        spread_pct=time.spread_pct,
-        slower_pct=_slower_pct(time.median_ns, _time(best).median_ns),
-        reference_pct=time.reference_pct,
-        registers=point.registers,
-        shared_bytes=point.shared_bytes,
-        stage=_stage(point),
-        repeats=time.repeats,
-        is_current=point.settings == current,
+        settings=one.settings,
+        time_ns=one.time.median_ns,
+        spread_pct=one.time.spread_pct,
+        slower_pct=_slower_pct(one.time.median_ns, best.time.median_ns),
+        reference_pct=one.time.reference_pct,
+        registers=one.point.registers,
+        shared_bytes=one.point.shared_bytes,
+        stage=one.stage,
+        repeats=one.time.repeats,
+        is_current=one.settings == current,
     )
 
 
@@ -190,31 +192,29 @@ def _slower_pct(time_ns: float, best_ns: float) -> float:
     return 100 * (time_ns / best_ns - 1)
 
 
-def _step(best: SweptPoint, other: SweptPoint) -> TuningStep:
+def _step(best: _Timed, other: _Timed) -> TuningStep:
     """Compares the medians of processes as logarithms, so that the interval is one of a ratio."""
-    sides = [_logarithms(point) for point in (best, other)]
-    difference = mean_difference(*sides) if all(len(set(side.processes)) > 1 for side in sides) else None
+    sides = [
+        Readings((math.log(one.kernel_ns) for one in side.repeats), (one.process for one in side.repeats))
+        for side in (best, other)
+    ]
+    several = all(len(set(side.processes)) > 1 for side in sides)
+    difference = mean_difference(*(side.around_medians() for side in sides)) if several else None
     if difference is None:
-        slower_pct = _slower_pct(_time(other).median_ns, _time(best).median_ns)
+        slower_pct = _slower_pct(other.time.median_ns, best.time.median_ns)
         return TuningStep(other.settings, slower_pct, None, False)
     slower_pct, low, high = (100 * math.expm1(log) for log in (difference.delta, *difference.interval()))
     return TuningStep(other.settings, slower_pct, (low, high), not low <= 0 <= high)
 
 
-def _logarithms(point: SweptPoint) -> Readings:
-    repeats = _of_stage(point)
-    logarithms = (math.log(one.kernel_ns) for one in repeats)
-    return Readings(logarithms, (one.process for one in repeats)).around_medians()
-
-
-def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoint]) -> list[ParameterWorth]:
+def _parameters(declared: Mapping[str, Sequence[int]], timed: Sequence[_Timed]) -> list[ParameterWorth]:
     """Lists the parameters, those worth most first; values in the order in which they are declared, and only where any was timed."""
-    best_ns = min(_time(one).median_ns for one in ranked)
+    best_ns = min(one.time.median_ns for one in timed)
     worths = []
     for name, values in declared.items():
         found = []
-        for value in sorted({*values, *(one.settings[name] for one in ranked)}):
-            times = [_time(one).median_ns for one in ranked if one.settings[name] == value]
+        for value in sorted({*values, *(one.settings[name] for one in timed)}):
+            times = [one.time.median_ns for one in timed if one.settings[name] == value]
             if times:
                 slower = _slower_pct(min(times), best_ns)
                 found.append(ValueWorth(value, len(times), min(times), median(times), slower))

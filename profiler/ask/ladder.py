@@ -233,7 +233,7 @@ def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
         for conditions, runs in groups.items()
         if conditions.gpu == gpu
     ]
-    return highest_ceilings(ladder, alike)
+    return highest_ceilings(alike)
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:

@@ -210,10 +210,9 @@ def test_the_limit_holds_for_its_own_way_alone(profile_of, way, after, outcome):
 
 
 def test_a_metric_with_a_limit_that_was_not_recorded_is_an_error(profile_of):
+    profile = profile_of(*noisy(1000))
     with pytest.raises(MetricNotFound, match="l2_hit_pct"):
-        check(
-            profile_of(*noisy(1000)), profile_of(*noisy(1000)), Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0)
-        )
+        check(profile, profile, Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0))
 
 
 def test_a_recording_without_a_duration_is_an_error(make_run):
@@ -290,10 +289,8 @@ def test_kernels_of_different_names_are_no_pair_unless_something_says_so(
 
 
 def test_with_timings_alone_only_the_duration_is_checked_and_a_note_says_so(make_run):
-    profiles = [
-        profile_kernel(make_run(name=name, timings=noisy(middle)), "k")
-        for name, middle in (("a", 1000), ("b", 1100))
-    ]
+    runs = (make_run(name=name, timings=noisy(middle)) for name, middle in (("a", 1000), ("b", 1100)))
+    profiles = [profile_kernel(run, "k") for run in runs]
     found = check(*profiles, Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0))
     assert [one.outcome for one in found.checks] == ["regression"]
     assert any("timings alone" in line for line in found.warnings)

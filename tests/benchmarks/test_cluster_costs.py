@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import work
+from variants import write_variants
 
 from profiler.cluster.connection import start_local_workers
 from profiler.cluster.worker_pool import WorkerPool
@@ -26,10 +27,6 @@ from profiler.store.reports.locate import Report, size_bytes
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import read_manifest
 from profiler.store.runs.run_store import RunStore
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-import work
-from variants import write_variants
 
 pytestmark = pytest.mark.campaign
 

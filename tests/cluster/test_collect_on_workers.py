@@ -14,12 +14,10 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
 
 from profiler.measure.devices.assign import Patience
 from profiler.store.runs.run_store import RunStore
-
-sys.path.insert(0, str(Path(__file__).parent))
-from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
 
 Eventually = Callable[[Callable[[], object]], None]
 

@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,8 +18,6 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from farm import Farm, check_runs, programs_of, worker_pids
 
 

@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from variants import write_variants
 
 from profiler.cluster.connection import connect
 from profiler.cluster.worker_pool import WorkerPool
@@ -27,9 +27,6 @@ from profiler.store.ingest.ingest import IngestOptions
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
 from profiler.store.reports.locate import find_reports
 from profiler.store.runs.run_store import RunStore
-
-sys.path.insert(0, str(Path(__file__).parent))
-from variants import write_variants
 
 WORKERS = 3
 

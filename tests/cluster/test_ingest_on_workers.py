@@ -6,13 +6,13 @@ import json
 import os
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from variants import write_variants
 
 from profiler.cluster import worker_pool as pool_module
 from profiler.cluster.connection import connect
@@ -33,9 +33,6 @@ from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.reports.locate import find_reports
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
-
-sys.path.insert(0, str(Path(__file__).parent))
-from variants import write_variants
 
 NAMES = ("graph", "range", "hostile")
 

@@ -16,16 +16,14 @@ from subprocess import DEVNULL, PIPE
 
 import forked
 import pytest
+import slurm
+import work
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
 from profiler.cluster.slurm import default_log, start_slurm_workers
 from profiler.errors import ClusterUnreachable, SlurmFailed
 from profiler.store.runs.run_store import RunStore
-
-sys.path.insert(0, str(Path(__file__).parent))
-import slurm
-import work
 
 GPU = "--partition gpu --gres gpu:1"
 Eventually = Callable[[Callable[[], object]], None]

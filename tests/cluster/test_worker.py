@@ -11,12 +11,10 @@ from pathlib import Path
 
 import forked
 import pytest
-
-from profiler.cluster.connection import connect
-
-sys.path.insert(0, str(Path(__file__).parent))
 from farm import PROF, Farm, worker_pids
 from listening import listening_addresses
+
+from profiler.cluster.connection import connect
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,15 +14,13 @@ from pathlib import Path
 
 import dask
 import pytest
+import work
+from listening import listening_addresses
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
 from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
-
-sys.path.insert(0, str(Path(__file__).parent))
-import work
-from listening import listening_addresses
 
 WORK = {"PYTHONPATH": str(Path(__file__).parent)}
 Eventually = Callable[[Callable[[], object]], None]

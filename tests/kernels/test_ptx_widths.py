@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
-from tests.kernels.compiled import ROOT
-from tests.kernels.conftest import PTX_OF_GEMM_8
-
-sys.path.insert(0, str(ROOT / "docs"))
 import widths
+
+from tests.kernels.conftest import PTX_OF_GEMM_8
 
 
 def test_the_stored_widths_are_those_of_the_compiler_and_not_of_the_machine_code(

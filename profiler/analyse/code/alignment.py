@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby, zip_longest
 from typing import TypeVar
 
@@ -19,6 +17,7 @@ from profiler.analyse.code.hot_loop import OpcodeCount, opcode_as_shown
 
 T = TypeVar("T")
 Pair = tuple[T | None, T | None]
+InstructionBlock = list[Instruction]
 
 # Instructions that do the same job at another width or by another route.
 _FAMILIES = {
@@ -26,23 +25,8 @@ _FAMILIES = {
     "FFMA2": "FFMA", "DFMA": "FFMA", "HFMA2": "FFMA", "HMMA": "FFMA", "HGMMA": "FFMA", "IMMA": "FFMA",
 }  # fmt: skip
 _ENDS = ("BAR", "BRX", "RET")
-_SAME, _ALIKE = 1.0, 0.5
+_ALIKE = 0.5  # of two runs of the same opcode, each instruction counts 1
 _MOST_CELLS = 250_000  # a fifth of a second
-
-
-@dataclass(frozen=True)
-class InstructionBlock:
-    """A stretch that runs from its first instruction to its last."""
-
-    instructions: tuple[Instruction, ...]
-
-    @cached_property
-    def families(self) -> Counter[str]:
-        return Counter(family_of(one) for one in self.instructions)
-
-
-def family_of(instruction: Instruction) -> str:
-    return _family(opcode_as_shown(instruction))
 
 
 def _family(opcode: str) -> str:
@@ -56,7 +40,7 @@ def blocks_of(body: Sequence[Instruction]) -> list[InstructionBlock]:
     Code that never ran is left out, so that a branch around it divides nothing.
     """
     targets = {instruction.target for instruction in body}
-    blocks: list[list[Instruction]] = []
+    blocks: list[InstructionBlock] = []
     is_divided = is_branched = False
     for instruction in body:
         is_branched |= instruction.offset in targets
@@ -68,13 +52,20 @@ def blocks_of(body: Sequence[Instruction]) -> list[InstructionBlock]:
             is_divided = is_branched = False
         is_divided |= instruction.name in _ENDS and bool(instruction.executed)
         is_branched |= instruction.target is not None
-    return [InstructionBlock(tuple(block)) for block in blocks]
+    return blocks
 
 
 def align_blocks(
     before: Sequence[InstructionBlock], after: Sequence[InstructionBlock]
 ) -> list[Pair[InstructionBlock]]:
-    return align(before, after, _likeness)
+    """Pairs blocks by the instructions that they have in common, so that large blocks find each other first."""
+
+    def with_families(block: InstructionBlock) -> tuple[InstructionBlock, Counter[str]]:
+        return block, Counter(_family(opcode_as_shown(one)) for one in block)
+
+    left, right = (list(map(with_families, side)) for side in (before, after))
+    pairs = align(left, right, lambda one, other: float(sum((one[1] & other[1]).values())))
+    return [(one and one[0], other and other[0]) for one, other in pairs]
 
 
 def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) -> list[Pair[OpcodeCount]]:
@@ -88,25 +79,15 @@ def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) ->
             alike = next((other for other in free if families[other] == families[opcode]), None)
             if alike is not None:
                 partner[opcode] = alike
-    return list(_merged(left, right, partner))
-
-
-def _merged(
-    left: dict[str, OpcodeCount], right: dict[str, OpcodeCount], partner: dict[str, str]
-) -> Iterator[Pair[OpcodeCount]]:
-    """Yields rows in the order of the left; an opcode that only the right has keeps its predecessor there."""
-    alone: dict[str | None, list[OpcodeCount]] = {}
-    last = None
-    for opcode, count in right.items():
-        if opcode in partner.values():
-            last = opcode
+    rows: list[Pair[OpcodeCount]] = [(one, right.get(partner.get(one.opcode, ""))) for one in before]
+    place = 0
+    for one in after:  # what only the right has keeps its predecessor there
+        if one.opcode in partner.values():
+            place = next(index for index, row in enumerate(rows) if row[1] is one)
         else:
-            alone.setdefault(last, []).append(count)
-    yield from ((None, one) for one in alone.get(None, ()))
-    for opcode, count in left.items():
-        other = partner.get(opcode)
-        yield count, right[other] if other is not None else None
-        yield from ((None, one) for one in alone.get(other, ()) if other is not None)
+            rows.insert(place, (None, one))
+        place += 1
+    return rows
 
 
 def align_instructions(
@@ -134,9 +115,8 @@ def align(before: Sequence[T], after: Sequence[T], likeness: Callable[[T, T], fl
     for row in range(rows - 1, -1, -1):
         for column in range(columns - 1, -1, -1):
             gain = likenesses[row][column]
-            best[row][column] = max(
-                best[row + 1][column], best[row][column + 1], gain and gain + best[row + 1][column + 1]
-            )
+            paired = gain and gain + best[row + 1][column + 1]
+            best[row][column] = max(best[row + 1][column], best[row][column + 1], paired)
     return list(_walk(before, after, best, likenesses))
 
 
@@ -159,12 +139,8 @@ def _walk(
     yield from ((None, other) for other in after[column:])
 
 
-def _likeness(one: InstructionBlock, other: InstructionBlock) -> float:
-    """Counts the instructions that two blocks have in common, so that large blocks find each other first."""
-    return float(sum((one.families & other.families).values()))
-
-
 def _run_likeness(one: Sequence[Instruction], other: Sequence[Instruction]) -> float:
-    if opcode_as_shown(one[0]) == opcode_as_shown(other[0]):
-        return _SAME * min(len(one), len(other))
-    return _ALIKE if family_of(one[0]) == family_of(other[0]) else 0.0
+    opcode, other_opcode = opcode_as_shown(one[0]), opcode_as_shown(other[0])
+    if opcode == other_opcode:
+        return float(min(len(one), len(other)))
+    return _ALIKE if _family(opcode) == _family(other_opcode) else 0.0

@@ -22,21 +22,11 @@ if TYPE_CHECKING:
     from profiler.store.runs.run import Run
 
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
-_BACKSLASH = "\\"
 _NEVER = "!PT"
 _BRANCHES = ("BRA", "JMP")
 _COLUMNS = (
-    "launch",
-    "function_index",
-    "offset",
-    "opcode",
-    "sass",
-    "file",
-    "line",
-    "executed",
-    "samples",
-    "stalls",
-)
+    "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,10 +73,14 @@ class Instruction:
 
     @cached_property
     def place(self) -> str | None:
-        """Returns `kernel.cu:12`, without the folder, which differs between recordings."""
-        if self.file is None or not self.line:
-            return None
-        return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
+        """Returns `kernel.cu:12`."""
+        place = place_of(self.file, self.line)
+        return f"{place[0]}:{place[1]}" if place else None
+
+
+def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:
+    """Returns the file's name without its folder, which differs between recordings, and the line; None where they are not known."""
+    return (file.replace("\\", "/").rpartition("/")[2], line) if file and line else None
 
 
 def without_padding(code: Sequence[Instruction]) -> list[Instruction]:
@@ -159,12 +153,8 @@ def read_instructions(
 
 def _launches_of(run: Run, kernel: str) -> list[int]:
     launches = run.columns("launches", "launch", "kernel")
-    names = labels_of(launches, "kernel")
-    return [
-        number
-        for number, name in zip(launches.column("launch").to_pylist(), names, strict=True)
-        if name == kernel
-    ]
+    rows = zip(launches.column("launch").to_pylist(), labels_of(launches, "kernel"), strict=True)
+    return [number for number, name in rows if name == kernel]
 
 
 def _variants(instructions: pa.Table, launches: Collection[int]) -> list[list[pa.Table]]:
@@ -196,17 +186,10 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
     executed, samples, stalls = (_over_launches(tables, name) for name in ("executed", "samples", "stalls"))
     _move_to_exits(first.column("function_index").to_pylist(), executed, samples, stalls)
     functions: dict[int, list[Instruction]] = {}
-    columns = zip(
-        first.column("function_index").to_pylist(),
-        first.column("offset").to_pylist(),
-        *(labels_of(first, name) for name in ("opcode", "sass", "file")),
-        first.column("line").to_pylist(),
-        executed,
-        samples,
-        stalls,
-        strict=True,
-    )
-    for function, offset, opcode, text, file, line, counts, sampled, reasons in columns:
+    numbers = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
+    labels = (labels_of(first, name) for name in ("opcode", "sass", "file"))
+    rows = zip(*numbers, *labels, executed, samples, stalls, strict=True)
+    for function, offset, line, opcode, text, file, counts, sampled, reasons in rows:
         functions.setdefault(function, []).append(
             Instruction(
                 offset=offset,

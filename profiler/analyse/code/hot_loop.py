@@ -190,6 +190,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     instructions = sum(times for _, times in work)
     multiplying = sum(times for each, times in work if each)
     executed = sum(one.executed or 0.0 for one in body)
+    per_warp = region.passes / region.warps if region.warps else 0.0
     opcodes = count_opcodes(body, region)
     return LoopSheet(
         label=profile.label,
@@ -202,11 +203,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         start=body[0].offset,
         end=body[-1].offset,
         iterations=None if code.by_structure else region.passes,
-        iterations_per_warp=None
-        if code.by_structure
-        else region.passes / region.warps
-        if region.warps
-        else 0.0,
+        iterations_per_warp=None if code.by_structure else per_warp,
         executed_pct=None if code.by_structure else 100 * executed / code.executed,
         instructions=instructions,
         fmas=fmas,
@@ -300,12 +297,8 @@ def _loads(region: Region, operand: Operand, name: Literal["A", "B", ""]) -> Ope
     counts: dict[str, float] = {}
     for load in operand.loads:
         counts[load.opcode] = counts.get(load.opcode, 0.0) + region.per_pass(load)
-    return OperandLoads(name, by_count(counts), places_of(operand.loads))
-
-
-def by_count(counts: Mapping[str, float]) -> list[LoopInstruction]:
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [LoopInstruction(opcode, count) for opcode, count in ranked]
+    return OperandLoads(name, [LoopInstruction(*one) for one in ranked], places_of(operand.loads))
 
 
 def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:

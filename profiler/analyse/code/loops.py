@@ -7,7 +7,7 @@ backward branch to the branch itself, as compilers lay loops out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,22 +50,25 @@ class Loop:
 
 def find_loops(function: Sequence[Instruction]) -> list[Loop]:
     """Returns every loop that ran, outer before inner; none without execution counts."""
-    position = {instruction.offset: index for index, instruction in enumerate(function)}
     spans: dict[Span, float] = {}
-    for index, instruction in enumerate(function):
-        target = position.get(instruction.target) if instruction.target is not None else None
-        if target is not None and target <= index and instruction.executed and function[target].executed:
-            spans[target, index] = instruction.executed
+    for start, end in _back_edges(function):
+        if function[start].executed and (branches := function[end].executed):
+            spans[start, end] = branches
     in_order = sorted(spans)
     loops = [_loop(function, span, branches, in_order) for span, branches in spans.items()]
     return sorted(loops, key=lambda loop: (loop.start, -loop.end))
 
 
+def _back_edges(function: Sequence[Instruction]) -> Iterator[Span]:
+    position = {instruction.offset: index for index, instruction in enumerate(function)}
+    for index, instruction in enumerate(function):
+        if (target := instruction.target) is not None and (start := position.get(target, index + 1)) <= index:
+            yield start, index
+
+
 def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     """Returns the function's number and its loop with most work of its own; None where nothing loops."""
-    found = [
-        (number, loop) for number, function in enumerate(code.functions) for loop in find_loops(function)
-    ]
+    found = [(number, loop) for number, one in enumerate(code.functions) for loop in find_loops(one)]
     return max(found, key=lambda one: one[1].own_work, default=None)
 
 
@@ -80,12 +83,8 @@ def weighted_by_structure(code: Code) -> Code:
 
 def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
     body = without_padding(function)
-    position = {instruction.offset: index for index, instruction in enumerate(body)}
-    ends: dict[int, int] = {}  # of each loop by its start; several branches may lead back to it
-    for index, instruction in enumerate(body):
-        start = position.get(instruction.target) if instruction.target is not None else None
-        if start is not None and start < index and _AGAIN not in instruction.opcode:
-            ends[start] = index
+    # Of each loop by its start: several branches may lead back to it, and the last one counts.
+    ends = {start: end for start, end in _back_edges(body) if start < end and _AGAIN not in body[end].opcode}
     # A span that ends outside of an earlier one waits out of line, and goes back into the loop that it left.
     spans = [
         one for one in ends.items() if not any(start < one[0] <= end < one[1] for start, end in ends.items())

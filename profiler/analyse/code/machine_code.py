@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +29,8 @@ from profiler.analyse.recording.profile import Profile
 
 Per = Literal["iteration", "step", "warp", "call"]
 Shown = TypeVar("Shown")
+# Rows between two barriers or branches; each row has an entry for each kernel.
+Stretch = Sequence[tuple[Shown | None, ...]]
 
 _MOST_OF_A_LOOP = 8
 _MOST_OF_A_FUNCTION = 100
@@ -45,13 +47,6 @@ class MachineCode(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Stretch(Generic[Shown]):
-    """Rows between two barriers or branches; each row has an entry for each kernel."""
-
-    rows: list[tuple[Shown | None, ...]]
-
-
-@dataclass(frozen=True)
 class CodeView:
     """The finding, and the code that it is about."""
 
@@ -60,11 +55,25 @@ class CodeView:
 
     def counts(self) -> list[Stretch[hot_loop.OpcodeCount]]:
         """Returns each opcode of a stretch once, with its count; of two kernels side by side."""
-        return count_side_by_side(self.regions)
+        return self._side_by_side(hot_loop.count_opcodes, align_counts)
 
     def listing(self) -> list[Stretch[Instruction]]:
         """Returns every instruction that was executed, of two kernels side by side."""
-        return list_side_by_side(self.regions)
+        return self._side_by_side(lambda block, _: block, align_instructions)
+
+    def _side_by_side(
+        self,
+        entries: Callable[[InstructionBlock, hot_loop.Region], Sequence[Shown]],
+        align: Callable[[Sequence[Shown], Sequence[Shown]], Stretch[Shown]],
+    ) -> list[Stretch[Shown]]:
+        """Returns the entries of each block; of two kernels, `align` puts those of one block beside the other's."""
+        if len(self.regions) == 1:
+            (region,) = self.regions
+            return [[(one,) for one in entries(block, region)] for block in _blocks(region)]
+        return [
+            align(*(entries(block or [], region) for block, region in zip(blocks, self.regions, strict=True)))
+            for blocks in align_blocks(*map(_blocks, self.regions))
+        ]
 
     def side(self, index: int) -> CodeView:
         """Returns one kernel alone, counted in the same unit."""
@@ -106,16 +115,14 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
     if any(sheet.scope == "function" for sheet in sheets):
         return None
     per: Literal["iteration", "step"] = "step" if common_unit(sheets) == "step" else "iteration"
-    left, right = (
-        per_unit([LoopInstruction(one.opcode, one.count) for one in sheet.opcodes], sheet, per)
-        for sheet in sheets
-    )
-    return HotLoop(_most(left), _most(right), per, list_changes(*sheets, per))
+    left, right = (_most(sheet, per) for sheet in sheets)
+    return HotLoop(left, right, per, list_changes(*sheets, per))
 
 
-def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:
+def _most(sheet: hot_loop.LoopSheet, per: Per) -> list[LoopInstruction]:
+    counts = [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes]
     ranked = sorted(counts, key=lambda one: (is_plumbing(one.opcode), -one.count, one.opcode))
-    return ranked[:_MOST_OF_A_LOOP]
+    return per_unit(ranked[:_MOST_OF_A_LOOP], sheet, per)
 
 
 def common_unit(sheets: Sequence[hot_loop.LoopSheet]) -> Per:
@@ -187,11 +194,8 @@ def _fmas_text(count: int) -> str:
 
 def list_loads(sheet: hot_loop.LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:
     """Lists the loads of each operand of one kernel, or else of shared memory, with a sentence for each."""
-    names = (
-        ("A operand", "B operand")
-        if any(one.name for one in sheet.operands)
-        else ("one operand", "the other")
-    )
+    are_named = any(one.name for one in sheet.operands)
+    names = ("A operand", "B operand") if are_named else ("one operand", "the other")
     loads = [(name, one.loads) for name, one in zip(names, sheet.operands, strict=False)]
     if not loads and (shared := _shared(sheet)):
         loads = [(_OPERAND_NAMES["shared"], shared)]
@@ -208,35 +212,5 @@ def _count_text(count: float) -> str:
     return f"{count:,.0f}" if count == int(count) else f"{count:.4g}"
 
 
-def count_side_by_side(regions: Sequence[hot_loop.Region]) -> list[Stretch[hot_loop.OpcodeCount]]:
-    """Returns each opcode of a stretch once, with its count."""
-    if len(regions) == 1:
-        (region,) = regions
-        return [
-            Stretch([(one,) for one in hot_loop.count_opcodes(block.instructions, region)])
-            for block in _blocks(region)
-        ]
-    stretches = []
-    for blocks in align_blocks(*map(_blocks, regions)):
-        left, right = (
-            hot_loop.count_opcodes(block.instructions, region) if block else []
-            for block, region in zip(blocks, regions, strict=True)
-        )
-        stretches.append(Stretch(list(align_counts(left, right))))
-    return stretches
-
-
-def list_side_by_side(regions: Sequence[hot_loop.Region]) -> list[Stretch[Instruction]]:
-    """Returns every instruction that was executed."""
-    if len(regions) == 1:
-        return [Stretch([(one,) for one in block.instructions]) for block in _blocks(regions[0])]
-    return [
-        Stretch(list(align_instructions(*(block.instructions if block else () for block in blocks))))
-        for blocks in align_blocks(*map(_blocks, regions))
-    ]
-
-
 def _blocks(region: hot_loop.Region) -> list[InstructionBlock]:
-    if region.is_divided:
-        return blocks_of(region.body)
-    return [InstructionBlock(tuple(instruction for instruction in region.body if instruction.executed))]
+    return blocks_of(region.body) if region.is_divided else [[one for one in region.body if one.executed]]

@@ -106,24 +106,16 @@ def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> floa
         return total
     if how.what == "share":
         return 100.0 * total / sum(executed.values())
-    return (
-        sum((width_bits(opcode) or 0) * count for opcode, count in meant.items()) / total if total else None
-    )
+    bits = sum((width_bits(opcode) or 0) * count for opcode, count in meant.items())
+    return bits / total if total else None
 
 
 def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:
     """Lists every opcode that either side executed, the largest change first; none where a side did not record them."""
     if not (before and after):
         return []
-    opcodes = [
-        Opcode(name, before.get(name, 0.0), after.get(name, 0.0), width_bits(name))
-        for name in {**before, **after}
-    ]
+    counts = ((name, before.get(name, 0.0), after.get(name, 0.0)) for name in {**before, **after})
+    found = [Opcode(*one, width_bits(one[0])) for one in counts]
     return sorted(
-        opcodes,
-        key=lambda opcode: (
-            -abs(opcode.after - opcode.before),
-            -(opcode.before + opcode.after),
-            opcode.opcode,
-        ),
+        found, key=lambda one: (-abs(one.after - one.before), -(one.before + one.after), one.opcode)
     )

@@ -65,25 +65,20 @@ def trace_product(body: Sequence[Instruction]) -> Product | None:
     """Returns the product that a loop of these instructions computes, or None if its FMAs do not all accumulate alike."""
     fmas: dict[int, _Fma] = {}
     addresses: dict[int, object] = {}
-    factors = {
-        position: [register_of(operand) for operand in instruction.operands[1:4]]
-        for position, instruction in enumerate(body)
-        if fmas_of(instruction)
-    }
-    bases = {
-        position: _ADDRESS_REGISTER.findall(instruction.text)
-        for position, instruction in enumerate(body)
-        if instruction.name in _LOADS
-    }
     state: Registers = {}
     for position, state in follow_loop(body):
-        if len(registers := factors.get(position, ())) == 3:
-            fmas[position] = _Fma(*(state.get(register or "", NOTHING) for register in registers))
-        if position in bases:  # what is added to the registers is not part of what addresses have in common
-            addresses[position] = frozenset((name, state.get(name)) for name in bases[position])
+        if position == len(body):
+            break
+        one = body[position]
+        if fmas_of(one) and len(one.operands) > 3:
+            factors = (register_of(operand) or "" for operand in one.operands[1:4])
+            fmas[position] = _Fma(*(state.get(register, NOTHING) for register in factors))
+        if one.name in _LOADS:  # what is added to the registers is not part of what addresses have in common
+            names = _ADDRESS_REGISTER.findall(one.text)
+            addresses[position] = frozenset((name, state.get(name)) for name in names)
     accumulator_of = _accumulators(fmas)
     lengths = set(Counter(accumulator_of.values()).values())
-    if len(lengths) != 1 or len(accumulator_of) < len(factors):
+    if len(lengths) != 1 or len(accumulator_of) < sum(bool(fmas_of(one)) for one in body):
         return None
     return Product(
         accumulators=len(set(accumulator_of.values())),

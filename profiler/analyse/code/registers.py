@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from profiler.analyse.code.code import Instruction, operands_of
@@ -139,33 +138,19 @@ def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, Registers]]:
     Past the last position comes the state in which the loop is left. The state is one
     object, which changes as the loop goes on.
     """
-    writes = [_write_of(instruction) for instruction in body]
+    writes = [(written_registers(one), _copied_register(one), one.predicate is None) for one in body]
     state: Registers = {}
     for time in range(_TIMES_ROUND):
-        for position, write in enumerate(writes):
+        for position, (written, copied, is_certain) in enumerate(writes):
             if time == _TIMES_ROUND - 1:
                 yield position, state
-            _apply(write, state, position)
+            for word, register in enumerate(written):
+                values = frozenset({(position, word)}) if copied is None else state.get(copied, NOTHING)
+                state[register] = values if is_certain else values | state.get(register, NOTHING)
     yield len(body), state
 
 
-@dataclass(frozen=True)
-class _Write:
-    """The registers that an instruction writes, and the register that it copies there if it does nothing else."""
-
-    written: tuple[str, ...]
-    copied: str | None
-    is_certain: bool  # not behind a predicate
-
-
-def _write_of(instruction: Instruction) -> _Write:
-    index = _COPIES.get(instruction.opcode)
-    operands = instruction.operands if index is not None else []
-    copied = register_of(operands[index]) if index is not None and index < len(operands) else None
-    return _Write(tuple(written_registers(instruction)), copied, instruction.predicate is None)
-
-
-def _apply(write: _Write, state: Registers, position: int) -> None:
-    for word, register in enumerate(write.written):
-        values = frozenset({(position, word)}) if write.copied is None else state.get(write.copied, NOTHING)
-        state[register] = values if write.is_certain else values | state.get(register, NOTHING)
+def _copied_register(instruction: Instruction) -> str | None:
+    """Returns the register that an instruction copies, if it does nothing else."""
+    index = _COPIES.get(instruction.opcode, len(instruction.operands))
+    return register_of(instruction.operands[index]) if index < len(instruction.operands) else None

@@ -85,9 +85,8 @@ def _find_bound(sides: _Sides) -> _Bound:
         return _Bound("issue", why, evidence)
     few = f"it issues in {issue_pct:.3g} % of the cycles, so the number of instructions does not decide its time"
     is_tensor = (slower.mean("tensor_pipe_pct") or 0.0) >= _TENSOR_BINDS_PCT
-    return _Bound(
-        "tensor" if is_tensor else "cycles", f"{why}; {few}", evidence | {"issue_active_pct": issue_pct}
-    )
+    evidence |= {"issue_active_pct": issue_pct}
+    return _Bound("tensor" if is_tensor else "cycles", f"{why}; {few}", evidence)
 
 
 def _slowness(side: Profile) -> tuple[float, float, list[tuple[float, str]]]:
@@ -208,9 +207,8 @@ def _stall_means(sides: _Sides) -> Means:
     """
     means = {name: pair for name, pair in _means(sides, _WAITS).items() if any(pair)}
     latencies = [_wait_per_issue(side).mean for side in sides]
-    before, after = (
-        latency - sum(pair[side] for pair in means.values()) for side, latency in enumerate(latencies)
-    )
+    stalled = [sum(side) for side in zip(*means.values(), strict=True)] or [0.0, 0.0]
+    before, after = (latency - stall for latency, stall in zip(latencies, stalled, strict=True))
     relative = max(abs(before) / latencies[0], abs(after) / latencies[1])
     if relative > 1 or any(min(pair) < 0 for pair in means.values()):
         return {}
@@ -230,15 +228,11 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Attributed:
             _Term("useful_bytes", "byte", useful),
             _Term("moved_per_useful_byte", "byte/byte", overhead),
         )
-    terms = [
-        _Term("bytes_moved", "byte", moved, factors=factors),
-        _Term("bandwidth", "GB/s", bandwidth.scaled(1e-9), is_rate=True),
-    ]
-    whole = sum(term.gain for term in terms)
-    attribution = replace(
-        _attribution(bound, duration, terms), bandwidth_from=_under_way(sides, bandwidth.fall)
-    )
-    return replace(attribution, traffic=_parts(_means(sides, DRAM_BYTES), overhead.fall, whole)), []
+    rate = _Term("bandwidth", "GB/s", bandwidth.scaled(1e-9), is_rate=True)
+    terms = [_Term("bytes_moved", "byte", moved, factors=factors), rate]
+    traffic = _parts(_means(sides, DRAM_BYTES), overhead.fall, sum(term.gain for term in terms))
+    because = _under_way(sides, bandwidth.fall)
+    return replace(_attribution(bound, duration, terms), traffic=traffic, bandwidth_from=because), []
 
 
 def _under_way(sides: _Sides, fall: float) -> str:
@@ -371,11 +365,8 @@ def _readings(side: Profile, name: str) -> Readings:
 
 def _means(sides: _Sides, names: Iterable[str]) -> Means:
     pairs = {name: (sides.before.mean(name), sides.after.mean(name)) for name in names}
-    return {
-        name: (before, after)
-        for name, (before, after) in pairs.items()
-        if before is not None and after is not None
-    }
+    known = ((name, *pair) for name, pair in pairs.items())
+    return {name: (one, two) for name, one, two in known if one is not None and two is not None}
 
 
 def _missing(sides: _Sides, names: Iterable[str]) -> list[MissingMetric]:

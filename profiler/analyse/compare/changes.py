@@ -43,9 +43,8 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))
-    return PairChange(
-        derive_speedup(before, after), derive_deltas(before, after, wanted), find_cautions(before, after)
-    )
+    deltas = derive_deltas(before, after, wanted)
+    return PairChange(derive_speedup(before, after), deltas, find_cautions(before, after))
 
 
 def headline_of_times(before: Profile, after: Profile, speedup: findings.Speedup | None) -> Headline | None:

@@ -6,15 +6,16 @@ Two profiles in; obstacles, which forbid the comparison, and cautions, which do 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime
 from statistics import median
 
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
-from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
+from profiler.analyse.recording.doubts import doubts_of, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
 from profiler.analyse.recording.launch_shapes import shape_text
-from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
+from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, timings_of
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
 from profiler.errors import NotComparable
@@ -22,7 +23,6 @@ from profiler.text import first_of
 
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
-_SECTIONS = "the sections recorded"
 _ITSELF = "both sides are the same recording: nothing can differ"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
@@ -50,9 +50,9 @@ def refuse_obstacles(
 def find_obstacles(before: Profile, after: Profile) -> list[str]:
     """Lists differences of the measurement that would look like differences of the kernels."""
     return [
-        f"{what} differs: {_only(one, other) or 'none'} against {_only(other, one) or 'none'}"
+        f"{what} differs: {one or 'none'} against {other or 'none'}"
         for what, one, other in _conditions(before, after)
-        if one != other and _UNKNOWN not in (one, other) and what != _SECTIONS
+        if one != other and _UNKNOWN not in (one, other)
     ] + ([] if _have_durations(before, after) else _unlike_sections(before, after))
 
 
@@ -67,7 +67,7 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
     recorded = [set(side.manifest.sections) for side in (before, after)]
     if not all(recorded) or recorded[0] == recorded[1]:
         return []
-    one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    one, other = _names_of(before, after)
     own = [
         f"{name} alone has {first_of(sorted(these - others), _MOST_WORDS)}"
         for name, these, others in ((one, recorded[0], recorded[1]), (other, recorded[1], recorded[0]))
@@ -76,37 +76,41 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
     return [f"different sections were recorded: {'; '.join(own)}"]
 
 
-def _only(these: str, others: str) -> str:
-    """Returns a value as text; for a long list of words, only the first that the other list lacks."""
-    words = these.split()
-    if len(words) <= _MOST_WORDS and len(others.split()) <= _MOST_WORDS:
-        return these
-    own = [word for word in words if word not in others.split()]
-    return first_of(own, _MOST_WORDS, " ")
-
-
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison."""
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
-    sections = _unlike_sections(before, after) if _have_durations(before, after) else []
-    cautions = [
-        *_grid_cautions(before, after),
-        *(f"{one}; only what both sides have is compared" for one in sections),
-        *_precision_cautions(before, after),
-        *find_shift_cautions(before, after),
-    ]
+    found = (_grid_cautions, _section_cautions, _precision_cautions, _shift_cautions, _condition_cautions,
+             _clock_cautions, _cautions_of_sides, _process_cautions, _time_cautions)  # fmt: skip
+    return [caution for cautions in found for caution in cautions(before, after)]
+
+
+def _section_cautions(before: Profile, after: Profile) -> Iterator[str]:
+    if _have_durations(before, after):
+        for one in _unlike_sections(before, after):
+            yield f"{one}; only what both sides have is compared"
+
+
+def _condition_cautions(before: Profile, after: Profile) -> Iterator[str]:
     one, other = before.manifest.arguments, after.manifest.arguments
     if one and other and one != other:
-        cautions.append(f"the arguments of the functions differ: {one} against {other}")
+        yield f"the arguments of the functions differ: {one} against {other}"
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
+    if _by_ncu(before, after) and not (before.manifest.sections and after.manifest.sections):
+        unknown.append("the sections recorded")
     if unknown:
-        cautions.append(f"not recorded, and may differ: {', '.join(unknown)}{other_work(before, after)}")
+        yield f"not recorded, and may differ: {', '.join(unknown)}{other_work(before, after)}"
+
+
+def _clock_cautions(before: Profile, after: Profile) -> Iterator[str]:
     first, second = before.mean("sm_frequency_hz") or 0.0, after.mean("sm_frequency_hz") or 0.0
     if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-        one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
-        cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
-    return [*cautions, *_cautions_of_sides(before, after), *find_process_cautions(before, after)]
+        one, other = _names_of(before, after)
+        yield f"the SM clock of {other} is {second / first:.2f} times that of {one}"
+
+
+def _names_of(before: Profile, after: Profile) -> tuple[str, str]:
+    return names_of_sides((before.label, after.label), (before.kernel, after.kernel))
 
 
 def _is_itself(before: Profile, after: Profile) -> bool:
@@ -122,98 +126,81 @@ def other_work(before: Profile, after: Profile) -> str:
     return f"; {' and '.join(short_names(before.kernel, after.kernel))} may do different work"
 
 
-def _grid_cautions(before: Profile, after: Profile) -> list[str]:
+def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
     """Warns that the numbers of threads differ, if neither a problem size nor the arithmetic shows that the sides did the same work.
 
     A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
     """
-    if not (before.shapes and after.shapes):
-        return []
     workloads = [side.manifest.workload for side in (before, after)]
     arguments = [side.manifest.arguments for side in (before, after)]
-    if any(None not in known and known[0] == known[1] for known in (workloads, arguments)):
-        return []
-    if is_as_much_arithmetic(before.opcodes, after.opcodes):
-        return []
+    same_work = any(None not in known and known[0] == known[1] for known in (workloads, arguments))
+    if not (before.shapes and after.shapes) or same_work:
+        return
     one, other = before.shapes[0], after.shapes[0]
     threads = [math.prod(shape.grid) * math.prod(shape.block) for shape in (one, other)]
-    if max(threads) <= _ROUNDED_UP * min(threads):
-        return []
+    if max(threads) <= _ROUNDED_UP * min(threads) or is_as_much_arithmetic(before.opcodes, after.opcodes):
+        return
     blocks = [math.prod(shape.grid) for shape in (one, other)]
     more = ""
     if math.prod(one.block) == math.prod(other.block):
         more = f" ({blocks[0]:,} against {blocks[1]:,} of as many threads each)"
-    return [
+    yield (
         f"maybe not the same work: {shape_text(one)} against {shape_text(other)}{more}; "
         "believe the speedup only if your change is what altered the grid"
-    ]
+    )
 
 
 def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
     """Returns the cautions about each side; one that holds for both comes once."""
-    of_sides = []
-    for profile in (before, after):
-        is_single = profile.launches == 1 and before.launches and after.launches
-        single = (
-            [f"{profile.label}: one launch only, so no interval can be given; {more_launches()}"]
-            if is_single
-            else []
-        )
-        of_sides.append(
-            {line.removeprefix(f"{profile.label}: "): line for line in [*single, *find_doubts(profile)]}
-        )
-    both = of_sides[0].keys() & of_sides[1].keys()
-    own = [line for side in of_sides for text, line in side.items() if text not in both]
-    return [*(f"both sides: {text}" for text in of_sides[0] if text in both), *own]
+    sides = (before, after)
+    one_launch = f"one launch only, so no interval can be given; {more_launches()}"
+    counted = before.launches and after.launches
+    singles = [[one_launch] if counted and side.launches == 1 else [] for side in sides]
+    of_sides = [[*single, *doubts_of(side)] for single, side in zip(singles, sides, strict=True)]
+    both = [text for text in of_sides[0] if text in of_sides[1]]
+    labelled = [(side.label, text) for side, texts in zip(sides, of_sides, strict=True) for text in texts]
+    own = [f"{label}: {text}" for label, text in labelled if text not in both]
+    return [*(f"both sides: {text}" for text in both), *own]
 
 
-def _precision_cautions(before: Profile, after: Profile) -> list[str]:
+def _precision_cautions(before: Profile, after: Profile) -> Iterator[str]:
     """Warns that the precisions differ, because a less precise result is not the same work. Adds the verified error of each side.
 
     One kernel of a step does not say in which precision the step computes.
     """
-    if is_part_of_step(before) or is_part_of_step(after):
-        return []
     unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
-    if unlike is None:
-        return []
+    if unlike is None or is_part_of_step(before) or is_part_of_step(after):
+        return
     errors = [side.manifest.facts.relative_error for side in (before, after)]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
-    one, other = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    one, other = _names_of(before, after)
     first, second = map(str.upper, unlike)
     checked = ", each by its own check" if all(found) else ""
-    return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
+    yield f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"
 
 
-def find_process_cautions(before: Profile, after: Profile) -> list[str]:
-    """Warns of what no interval covers: differences between processes where there is only one, and between sessions."""
+def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
+    """Warns of the differences between processes, which no interval covers where there is only one."""
     sides = (before, after)
     profiled = [[one.values for one in side.series.values()] for side in sides]
     timed = [[side.timings_ns] for side in sides]
-    cautions = []
     for what, readings in (("profiled", profiled), ("timed", timed)):
         if any(max(map(len, side), default=0) < 2 for side in readings):
             continue
-        single = [
-            side.label
-            for side, values in zip(sides, readings, strict=True)
-            if max(len(set(one.processes)) for one in values) == 1
-        ]
+        processes = [max(len(set(one.processes)) for one in values) for values in readings]
+        single = [side.label for side, count in zip(sides, processes, strict=True) if count == 1]
         for label in ["both sides"] if len(single) == 2 else single:
-            cautions.append(f"{label}: {what} in one process; intervals leave out how processes differ")
-    return [*cautions, *_time_cautions(before, after)]
+            yield f"{label}: {what} in one process; intervals leave out how processes differ"
 
 
-def _time_cautions(before: Profile, after: Profile) -> list[str]:
+def _time_cautions(before: Profile, after: Profile) -> Iterator[str]:
     """Warns if the two were recorded long apart: a clock, a board or a driver may have changed. A report without a time has the epoch."""
-    if before.gpu != after.gpu:  # and so another machine
-        return []
     times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
     hours = abs(times[1] - times[0]).total_seconds() / 3600
-    if hours < _SAME_SESSION_HOURS or min(times).year == 1970:
-        return []
-    apart = f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
-    return [f"recorded {apart} apart; intervals leave out what changed on the machine meanwhile"]
+    # Another GPU is another machine.
+    if before.gpu == after.gpu and hours >= _SAME_SESSION_HOURS and min(times).year != 1970:
+        apart = f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
+        yield f"recorded {apart} apart; intervals leave out what changed on the machine meanwhile"
 
 
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
@@ -224,14 +211,12 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
         whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
     if not _by_ncu(before, after):
         return whatever_measured  # how ncu was set says nothing of timings
-    sections = [" ".join(sorted(one.sections)) or _UNKNOWN for one in (left, right)]
     return [
         *whatever_measured,
         ("clock control", left.clock_control, right.clock_control),
         ("cache control", left.cache_control, right.cache_control),
         ("the replay mode", left.replay_mode, right.replay_mode),
         ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
-        (_SECTIONS, sections[0], sections[1]),
     ]
 
 
@@ -262,33 +247,20 @@ def reference_shift(before: Profile, after: Profile) -> float:
 
     On an H200 the same copy took 0.5 to 0.6 % longer in a program of PyTorch than in ours.
     """
-    facts = [
-        (side.run.times_from or side.run).manifest.provenance if side.run else None
-        for side in (before, after)
-    ]
-    if facts[0] is None or facts[1] is None:
+    runs = [side.run for side in (before, after) if side.run]
+    facts = [one for run in runs if (one := (run.times_from or run).manifest.provenance)]
+    if len(facts) < 2 or facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
         return 0.0
-    if facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
-        return 0.0
-    medians = [_reference_median(side) for side in (before, after)]
+    medians = [median(timings_of(run, "reference_ns") or [0.0]) for run in runs]
     return math.log(medians[1] / medians[0]) if all(medians) else 0.0
 
 
-def find_shift_cautions(before: Profile, after: Profile) -> list[str]:
+def _shift_cautions(before: Profile, after: Profile) -> Iterator[str]:
     """Says how much longer or shorter the same reference took beside `after`, if the speedup leaves that out."""
-    if not (before.timings_ns and after.timings_ns):
-        return []
     longer_pct = 100 * math.expm1(reference_shift(before, after))
-    if abs(longer_pct) < _SHOWN_PCT:
-        return []
-    which = "longer" if longer_pct > 0 else "less"
-    return [
-        f"the reference took {abs(longer_pct):.1f} % {which} beside {after.label}, in another runtime; "
-        "the speedup leaves that out, and the times are as measured"
-    ]
-
-
-def _reference_median(side: Profile) -> float:
-    timings = side.run.table("timings").column("reference_ns").to_pylist() if side.run else []
-    known = [value for value in timings if value]
-    return median(known) if known else 0.0
+    if before.timings_ns and after.timings_ns and abs(longer_pct) >= _SHOWN_PCT:
+        which = "longer" if longer_pct > 0 else "less"
+        yield (
+            f"the reference took {abs(longer_pct):.1f} % {which} beside {after.label}, in another runtime; "
+            "the speedup leaves that out, and the times are as measured"
+        )

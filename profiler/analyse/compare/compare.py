@@ -55,16 +55,14 @@ def compare_profiles(
     speedup = derive_speedup(before, after)
     steps = _steps(before, after, speedup)
     attribution, attribution_missing = (None, []) if steps else attribute(before, after)
+    by_bytes = attribution is not None and attribution.view == "bytes"
     deltas = derive_deltas(before, after, wanted)
-    instructions = findings.Instructions(
-        compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
-    )
+    opcodes = compare_opcodes(before.opcodes, after.opcodes)
+    instructions = findings.Instructions(opcodes, compare_hot_loops(before, after))
     diagnosis = diagnose(after)
-    changed = (
-        ChangedCauses(is_known=False)
-        if steps
-        else compare_causes(diagnose(before), diagnosis, _is_same_launch(before, after))
-    )
+    changed = ChangedCauses(is_known=False)
+    if not steps:
+        changed = compare_causes(diagnose(before), diagnosis, _is_same_launch(before, after))
     return findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -75,9 +73,7 @@ def compare_profiles(
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
-        confirmations=[]
-        if attribution and attribution.view == "bytes"
-        else confirm(deltas, instructions.opcodes),
+        confirmations=[] if by_bytes else confirm(deltas, opcodes),
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=instructions,
@@ -181,10 +177,8 @@ def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -
 def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
     """Pairs the catalogue's metrics. Leaves out the counters of shared memory if neither side uses any, because they then count other traffic."""
     shared = _may_use_shared(before) or _may_use_shared(after)
-    pairs = (
-        _paired(metric, before, after) for metric in CATALOGUE if shared or metric.group != "shared memory"
-    )
-    return [pair for pair in pairs if pair]
+    metrics = [one for one in CATALOGUE if shared or one.group != "shared memory"]
+    return [pair for metric in metrics if (pair := _paired(metric, before, after))]
 
 
 def _may_use_shared(side: Profile) -> bool:
@@ -299,9 +293,7 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
 
 
 def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:
-    before, after = (
-        sum(times_ns) for times_ns in zip(*((one.before_ns, one.after_ns) for one in index), strict=True)
-    )
+    before, after = sum(one.before_ns for one in index), sum(one.after_ns for one in index)
     took = f"The {len(index)} kernels that both have take {duration(before)}"
     launches = [(one.before_launches, one.after_launches) for one in index]
     if all(here == there for here, there in launches):
@@ -316,13 +308,9 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     top = (changed or unclear)[0].kernel
     first = next(one for one in comparisons if one.after.kernel_name == top)
     sides = shlex.join(side.report or side.run_id or side.label for side in (first.before, first.after))
-    choice = (
-        choice_of(
-            top, [name for one in comparisons for name in (one.before.kernel_name, one.after.kernel_name)]
-        )
-        if first.before.kernel_name == top
-        else f"-k {shlex.quote(base_name(top))}"
-    )
+    names = [side.kernel_name for one in comparisons for side in (one.before, one.after)]
+    is_in_both = first.before.kernel_name == top
+    choice = choice_of(top, names) if is_in_both else f"-k {shlex.quote(base_name(top))}"
     ask = f"`prof compare {sides} {choice}` shows all about it."
     if not changed:
         why = f"Which of them changed is not certain; {called_name(top)} may have changed most."

@@ -55,10 +55,8 @@ def _widen(names: Collection[str], opcodes: Sequence[Opcode]) -> bool:
 
 
 def _confirmation(fingerprint: Fingerprint, by_name: Mapping[str, MetricDelta]) -> Confirmation:
-    checks = [
-        ExpectedChange(metric, expected, _holds(by_name.get(metric), expected))
-        for metric, expected in fingerprint.expected
-    ]
+    ways = fingerprint.expected
+    checks = [ExpectedChange(metric, way, _holds(by_name.get(metric), way)) for metric, way in ways]
     return Confirmation(fingerprint.name, all(check.ok is True for check in checks), checks)
 
 

@@ -28,16 +28,10 @@ _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 # What a cause of the duration alone costs changes with the duration, which it is no reason for.
 _OF_THE_DURATION = frozenset({TOO_SHORT})
 # Nor are these, which follow from how the kernel was launched, while the launch is as it was.
-_OF_THE_LAUNCH = frozenset(
-    {
-        "grid-too-small",
-        "uneven-last-wave",
-        "block-too-small",
-        "registers-limit-occupancy",
-        "shared-memory-limits-occupancy",
-        "block-size-limits-occupancy",
-    }
-)
+_OF_THE_LAUNCH = frozenset((
+    "grid-too-small", "uneven-last-wave", "block-too-small", "registers-limit-occupancy", "shared-memory-limits-occupancy",
+    "block-size-limits-occupancy",
+))  # fmt: skip
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
 _ONE_KERNEL = (
@@ -47,8 +41,6 @@ _UNDECIDED = "Whether {} went or came is not known: the other side's recording c
 _NOTHING_TO_EXPLAIN = "There is nothing to explain: the times are as good as the same."
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
-# Counters of which any is too much, as a sentence begins with them, with the cause that says the same.
-_TOO_MUCH = {"shared_conflicts": ("Extra passes for bank conflicts", "bank-conflicts")}
 # What a factor says where it makes the second side faster, and slower.
 _FACTORS = {
     "instructions": ("{} % fewer instructions run", "{} % more instructions run"),
@@ -92,11 +84,8 @@ def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = Fals
     if not (before.can_look and after.can_look):
         return ChangedCauses(is_known=False)
     earlier = {one.cause: one.saves_pct.expected for one in before.causes}
-    kept = [
-        CauseChange(one.cause, earlier[one.cause], one.saves_pct.expected)
-        for one in after.causes
-        if one.cause in earlier
-    ]
+    both = [one for one in after.causes if one.cause in earlier]
+    kept = [CauseChange(one.cause, earlier[one.cause], one.saves_pct.expected) for one in both]
     unmoved = _OF_THE_DURATION | (_OF_THE_LAUNCH if same_launch else frozenset())
     moved = [one for one in kept if one.cause not in unmoved and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
@@ -113,28 +102,19 @@ def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = Fals
 
 def _only_in(one: Diagnosis, other: Diagnosis) -> list[Cause]:
     """Returns the notable causes that one side has and the other, for certain, has not."""
-    return [
-        cause
-        for cause in _unshared(one, other)
-        if other.could_show(cause, one) and (not cause.is_ceiling or _has_left(cause, one, other))
-    ]
+    shown = [cause for cause in _unshared(one, other) if other.could_show(cause, one)]
+    return [cause for cause in shown if not cause.is_ceiling or _has_left(cause, one, other)]
 
 
 def _undecided(one: Diagnosis, other: Diagnosis) -> list[Cause]:
-    return [
-        cause
-        for cause in _unshared(one, other)
-        if cause.cause not in _OF_THE_DURATION and not other.could_show(cause, one)
-    ]
+    hidden = [cause for cause in _unshared(one, other) if not other.could_show(cause, one)]
+    return [cause for cause in hidden if cause.cause not in _OF_THE_DURATION]
 
 
 def _unshared(one: Diagnosis, other: Diagnosis) -> list[Cause]:
     names = {cause.cause for cause in other.causes}
-    return [
-        cause
-        for cause in one.causes
-        if cause.cause not in names and (cause.is_ceiling or cause.saves_pct.expected >= _NOTABLE_PCT)
-    ]
+    notable = [cause for cause in one.causes if cause.is_ceiling or cause.saves_pct.expected >= _NOTABLE_PCT]
+    return [cause for cause in notable if cause.cause not in names]
 
 
 def _has_left(ceiling: Cause, one: Diagnosis, other: Diagnosis) -> bool:
@@ -171,7 +151,7 @@ def headline_of_pair(
     A faster side is limited by what is new only if that comes first among its causes.
     `causes` are those of the second side, and `changed` compares them with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
-    `metrics` are the counters of both; one of which any is too much explains a change where it rose or fell notably.
+    `metrics` are the counters of both: conflicts explain a change where they rose or fell notably.
     `steps` names the sides of which more was timed than the kernel that was profiled: its counters do not explain the times.
     """
     if speedup is None or times_ns is None:
@@ -182,12 +162,12 @@ def headline_of_pair(
     left = [
         _sentence(map(_with_place, _moved_causes(changed.gone, changed)), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
-        *_too_much(metrics, changed, rose=False),
+        _conflicts(metrics, changed, rose=False),
     ]
     came = [
         "" if limits else _sentence(map(_with_place, _moved_causes(changed.new, changed)), "{} appeared."),
         _sentence(map(_with_change, changed.more), "{} grew."),
-        *_too_much(metrics, changed, rose=True),
+        _conflicts(metrics, changed, rose=True),
     ]
     reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
     if steps:
@@ -220,25 +200,20 @@ def _without_a_reason(changed: ChangedCauses) -> str:
     return _NO_CAUSE if changed.is_known else _NOT_KNOWN
 
 
-def _too_much(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: bool) -> list[str]:
-    """Returns a sentence for each counter of which any is too much that rose, or else fell, by a notable part of its whole.
-
-    Where a cause says the same, it is said already.
-    """
+def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: bool) -> str:
+    """Returns a sentence if bank conflicts rose, or else fell, by a notable part of all passes; "" where a cause says it."""
     said = {one.cause for one in (*changed.gone, *changed.new)}
     said |= {one.cause for one in (*changed.less, *changed.more)}
-    found = []
-    for one in metrics:
-        words, cause = _TOO_MUCH.get(one.name, ("", ""))
-        added = one.delta if rose else -one.delta
-        if words and cause not in said and added > _NOTABLE_PCT / 100 * _whole(one, metrics, after=rose):
-            divisor, unit = unit_for_people(one.unit, one.before, one.after)
-            many = "" if unit == one.unit else f" {unit}"
-            before, after = (
-                f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after)
-            )
-            found.append(f"{words} {'rose' if rose else 'fell'} from {before} to {after}.")
-    return found
+    one = next((one for one in metrics if one.name == "shared_conflicts"), None)
+    if one is None or "bank-conflicts" in said:
+        return ""
+    added = one.delta if rose else -one.delta
+    if added <= _NOTABLE_PCT / 100 * _whole(one, metrics, after=rose):
+        return ""
+    divisor, unit = unit_for_people(one.unit, one.before, one.after)
+    many = "" if unit == one.unit else f" {unit}"
+    before, after = (f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after))
+    return f"Extra passes for bank conflicts {'rose' if rose else 'fell'} from {before} to {after}."
 
 
 def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:

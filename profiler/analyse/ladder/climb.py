@@ -17,7 +17,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import name_and_place, next_text
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.compare.compare import typical_ns
-from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta, Speedup
+from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta
 from profiler.analyse.ladder.ladder import LadderFinding, LadderStep, RungFinding
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
@@ -86,19 +86,15 @@ class LadderSheet(Struct, frozen=True):
         """Returns one row for each rung with stalls, with a column for each reason, in cycles per issued instruction of a warp."""
         import pandas as pd
 
-        return pd.DataFrame.from_dict(
-            {rung.kernel: rung.stalls for rung in self.rungs if rung.stalls}, orient="index"
-        ).rename_axis("kernel")
+        rows = {rung.kernel: rung.stalls for rung in self.rungs if rung.stalls}
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("kernel")
 
     def steps_to_pandas(self) -> pd.DataFrame:
         """Returns one row for each step and metric, with its interval and verdict."""
         import pandas as pd
 
-        rows = [
-            {"kernel_before": step.before, "kernel": step.kernel, **delta.row()}
-            for step in self.steps
-            for delta in step.metrics
-        ]
+        deltas = [(step, delta) for step in self.steps for delta in step.metrics]
+        rows = [{"kernel_before": one.before, "kernel": one.kernel, **delta.row()} for one, delta in deltas]
         columns = ["kernel_before", "kernel", *DELTA_COLUMNS]
         return pd.DataFrame(rows, columns=columns).set_index(["kernel", "name"])
 
@@ -130,13 +126,13 @@ def derive_stalls(profile: Profile) -> dict[str, float]:
 
 
 def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict[str, object]]:
-    """Lists every metric of every step, and its unprofiled time."""
+    """Lists every metric of every step, and its unprofiled time, whose interval is the speedup's."""
     workload = " ".join(f"{name}={value}" for name, value in (finding.workload or {}).items())
     found = {one.kernel: one for one in finding.kernels}
     rows = []
     for step in steps:
         before, after = (found[rung.kernel.number] for rung in (step.before, step.after))
-        shared = {
+        shared: dict[str, object] = {
             "ladder": finding.ladder,
             "gpu": finding.gpu,
             "workload": workload or None,
@@ -144,42 +140,20 @@ def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict
             "kernel": after.kernel,
             "run_id_before": before.run_id,
             "run_id": after.run_id,
-            **_speedup_columns(after.speedup),
         }
-        rows += [shared | one for one in _time_columns(step, after)]
+        if speedup := after.speedup:
+            low, high = speedup.ci or (None, None)
+            ratios = {"speedup": speedup.ratio, "speedup_low": low, "speedup_high": high}
+            shared |= {**ratios, "basis": speedup.basis}
+        if speedup and speedup.basis == "unprofiled":
+            one, other = typical_ns(step.before.profile, step.after.profile, speedup.basis)
+            time = {"metric": "time_ns", "unit": "ns", "before": one, "after": other, "delta": other - one}
+            rows.append({**shared, **time, "verdict": after.verdict, "reason": ""})
         for delta in step.change.metrics if step.change else ():
             row = delta.row()
             del row["ci"]  # its ends have columns of their own
             rows.append(shared | {"metric": row.pop("name"), **row})
     return rows
-
-
-def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
-    low, high = speedup.ci if speedup and speedup.ci else (None, None)
-    return {
-        "speedup": speedup.ratio if speedup else None,
-        "speedup_low": low,
-        "speedup_high": high,
-        "basis": speedup.basis if speedup else None,
-    }
-
-
-def _time_columns(step: LadderStep, after: RungFinding) -> list[dict[str, object]]:
-    """Returns the columns of a time, whose interval is the speedup's."""
-    if after.speedup is None or after.speedup.basis != "unprofiled":
-        return []
-    before_ns, after_ns = typical_ns(step.before.profile, step.after.profile, after.speedup.basis)
-    return [
-        {
-            "metric": "time_ns",
-            "unit": "ns",
-            "before": before_ns,
-            "after": after_ns,
-            "delta": after_ns - before_ns,
-            "verdict": after.verdict,
-            "reason": "",
-        }
-    ]
 
 
 _MOST_STEPS = 3
@@ -195,15 +169,10 @@ def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
     if not climbed:
         return None
     first = next((rung for rung in timed if rung.kernel == climbed[0].before), climbed[0])
-    alike = [
-        rung
-        for rung in climbed
-        if all((one.reference, one.basis) == (first.reference, first.basis) for one in path_to(rungs, rung))
-    ]
-    return max(
-        [first, *alike] if alike else climbed,
-        key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)),
-    )
+    unlike = {one.kernel for one in rungs if (one.reference, one.basis) != (first.reference, first.basis)}
+    alike = [one for one in climbed if unlike.isdisjoint(rung.kernel for rung in path_to(rungs, one))]
+    found = [first, *alike] if alike else climbed
+    return max(found, key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)))
 
 
 def headline_of_ladder(
@@ -250,16 +219,9 @@ def _why(path: Sequence[RungFinding]) -> str:
     ratios = {rung.kernel: rung.speedup.ratio for rung in steps if rung.speedup}
     better = sorted((one for one in steps if one.verdict == "better"), key=lambda one: -ratios[one.kernel])
     worse = [one for one in steps if one.verdict == "worse"]
-    parts = []
-    for what, rungs in (
-        ("The largest gains on the way", better[:_MOST_STEPS]),
-        ("Slower than the rung before", worse),
-    ):
-        if rungs:
-            parts.append(
-                f"{what}: {', '.join(f'{_name(one)} {times(ratios[one.kernel])}' for one in rungs)}."
-            )
-    return " ".join(parts)
+    parts = (("The largest gains on the way", better[:_MOST_STEPS]), ("Slower than the rung before", worse))
+    texts = [(what, [f"{_name(one)} {times(ratios[one.kernel])}" for one in some]) for what, some in parts]
+    return " ".join(f"{what}: {', '.join(some)}." for what, some in texts if some)
 
 
 def _next(ladder: str, gpu: str | None, rung: RungFinding, causes: Sequence[Cause]) -> str:

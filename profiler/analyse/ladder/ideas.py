@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Struct
 
@@ -31,13 +31,7 @@ Story = Literal["holds", "direction only", "does not hold", "unclear", "not publ
 Figure = Literal["gflops", "gbytes_per_s", "time_us", "reference_pct"]
 
 BAND = 1.1  # a claimed ratio holds if the ratio here is at most this factor away
-# The first that both rungs have is taken; what a figure says of speed.
-_SPEEDS: dict[Figure, Callable[[float], float]] = {
-    "gflops": lambda rate: rate,
-    "gbytes_per_s": lambda rate: rate,
-    "time_us": lambda time: 1 / time,
-    "reference_pct": lambda rate: rate,
-}
+_FIGURES = get_args(Figure)  # the first that both rungs have is taken
 
 
 class PublishedStep(Struct, frozen=True):
@@ -139,11 +133,11 @@ def _idea(ladder: Ladder, step: LadderStep, binding: Mapping[int, str | None]) -
 
 def find_published_step(before: Kernel, after: Kernel) -> PublishedStep | None:
     """Returns the published step, by the first GPU and figure that both rungs have."""
-    for later, earlier, figure in product(after.published, before.published, _SPEEDS):
+    for later, earlier, figure in product(after.published, before.published, _FIGURES):
         first, second = getattr(earlier, figure), getattr(later, figure)
         if earlier.gpu == later.gpu and first and second:
-            speed = _SPEEDS[figure]
-            return PublishedStep(later.gpu, speed(second) / speed(first), figure)
+            ratio = first / second if figure == "time_us" else second / first
+            return PublishedStep(later.gpu, ratio, figure)
     return None
 
 

@@ -5,12 +5,12 @@ Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` print
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from statistics import median
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Struct, convert
 
@@ -25,8 +25,9 @@ from profiler.analyse.ladder.cautions import cautions_of
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, find_passed_copy, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung, times_of
+from profiler.analyse.recording.profile import TimedColumn, timings_of
 from profiler.analyse.statistics.timings import TimingSummary
-from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
 from profiler.errors import NotComparable
 
@@ -98,17 +99,8 @@ class MissingRung(Struct, frozen=True):
     why: str
 
 
-class Numbered(Protocol):
-    """A rung as a finding has it."""
-
-    @property
-    def kernel(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-
-
-def name_cut(rung: Numbered) -> MissingRung:
-    """Returns what the short form of a finding says about a rung for which it has no room."""
+def name_cut(rung: Any) -> MissingRung:
+    """Returns what the short form of a finding says about a rung, or the idea of one, for which it has no room."""
     return MissingRung(rung.kernel, rung.name, "cut from the short form")
 
 
@@ -210,9 +202,8 @@ def _step(before: Rung, after: Rung) -> LadderStep:
     try:
         return LadderStep(before, after, compare_pair(before.profile, after.profile))
     except NotComparable as error:
-        return LadderStep(
-            before, after, None, tuple(line.strip() for line in error.details) or (error.message,)
-        )
+        refused = tuple(line.strip() for line in error.details) or (error.message,)
+        return LadderStep(before, after, None, refused)
 
 
 def choose_view(ladder: Ladder) -> LadderView:
@@ -235,7 +226,7 @@ def derive_ladder(
     """
     view = view or choose_view(ladder)
     workload = dict(conditions.workload) if conditions.workload is not None else None
-    summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
+    summaries = {rung.kernel.number: _summary(rung, workload) for rung in rungs}
     reference = next((rung for rung in rungs if rung.kernel.number == ladder.reference), None)
     step_to = {step.after.kernel.number: step for step in steps}
     return LadderFinding(
@@ -302,15 +293,11 @@ def _basis(rung: Rung) -> Basis:
     return "unprofiled" if rung.timed else "profiled"
 
 
-def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSummary | None:
-    """Summarises a rung's times; the work per second is known where the workload is."""
-    known = set(workload) == set(ladder.workload.parameters)
-    kernel: Kernel | None = rung.kernel if known else None
+def _summary(rung: Rung, workload: Mapping[str, int] | None) -> TimingSummary | None:
     if rung.timed is not None:
-        timings = rung.timed.table("timings")
-        return summarise_rung(kernel, workload, *times_of(timings))
+        return summarise_rung(rung.kernel, workload, *times_of(rung.timed.table("timings")))
     duration_ns = rung.profile.mean(DURATION) or 0.0
-    return summarise_rung(kernel, workload, [duration_ns], ()) if duration_ns > 0 else None
+    return summarise_rung(rung.kernel, workload, [duration_ns]) if duration_ns > 0 else None
 
 
 class _Reached(NamedTuple):
@@ -354,32 +341,25 @@ def _may_slow(rung: Rung, reference: Rung) -> bool:
     return rung is not reference and None not in facts and len(names) == len(runtimes) == 1
 
 
-def _is_slower(rung: Rung, column: str, reference: Rung, columns_alone: Sequence[str]) -> bool:
+def _is_slower(
+    rung: Rung, column: TimedColumn, reference: Rung, columns_alone: Sequence[TimedColumn]
+) -> bool:
     """Returns whether this column of a rung is slower in every process than each of those columns in any of the reference's."""
     beside = _process_medians(rung, column)
     alone = [one for name in columns_alone for one in _process_medians(reference, name)]
     return bool(beside and alone) and min(beside) > max(alone)
 
 
-def _process_medians(rung: Rung, column: str) -> list[float]:
+def _process_medians(rung: Rung, column: TimedColumn) -> list[float]:
     assert rung.timed is not None
-    timings = rung.timed.table("timings")
-    by_process: dict[int, list[float]] = {}
-    for process, ns in zip(
-        timings.column("process").to_pylist(), timings.column(column).to_pylist(), strict=True
-    ):
-        if ns is not None:
-            by_process.setdefault(process, []).append(ns)
-    return [median(values) for values in by_process.values()]
+    return list(map(median, timings_of(rung.timed, column).by_process))
 
 
 def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     """Returns the changes of the headline. The duration's is unprofiled where both were timed so."""
     if step.change is None:
         return {}
-    deltas = {
-        one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics if one.name in headline
-    }
+    deltas = {one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics}
     speedup = step.change.speedup
     if speedup and speedup.basis == "unprofiled":
         before, after = typical_ns(step.before.profile, step.after.profile, speedup.basis)

@@ -21,7 +21,6 @@ from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import TimingSummary
-from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.metrics import SECTOR_BYTES
 
 if TYPE_CHECKING:
@@ -107,11 +106,10 @@ class Roofline(Struct, frozen=True):
 def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterable[str] = ()) -> Roofline:
     """Returns the rungs under the measured ceilings. `expected` ceilings that were not measured are named as missing."""
     by_name = {ceiling.name: ceiling for ceiling in ceilings}
-    workload = _known_workload(climb.ladder, climb.conditions.workload)
     computes = any(rung.kernel.flops for rung in climb.rungs)
     points, streams, left_out = [], [], {}
     for rung in climb.rungs:
-        summary = _summary(rung, workload)
+        summary = _summary(rung, climb.conditions)
         if summary is None:
             left_out[rung.kernel.number] = "not timed without the profiler"
         elif not computes:
@@ -133,34 +131,24 @@ def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterabl
     )
 
 
-def _known_workload(ladder: Ladder, workload: tuple[tuple[str, int], ...] | None) -> dict[str, int] | None:
-    """Returns the workload, or None if a parameter is missing, because the work is then unknown."""
-    values = dict(workload or ())
-    return values if set(values) == set(ladder.workload.parameters) else None
+def _summary(rung: Rung, conditions: Conditions) -> TimingSummary | None:
+    times_ns = rung.profile.timings_ns
+    return summarise_rung(rung.kernel, dict(conditions.workload or ()), times_ns) if times_ns else None
 
 
-def _summary(rung: Rung, workload: Mapping[str, int] | None) -> TimingSummary | None:
-    if not rung.profile.timings_ns:
-        return None
-    return summarise_rung(
-        rung.kernel if workload is not None else None, workload or {}, rung.profile.timings_ns, ()
-    )
-
-
-def highest_ceilings(ladder: Ladder, groups: Iterable[tuple[Conditions, Sequence[Rung]]]) -> list[Ceiling]:
+def highest_ceilings(groups: Iterable[tuple[Conditions, Sequence[Rung]]]) -> list[Ceiling]:
     """Returns the most that each rung of the ladder of ceilings reached, whatever its workload."""
     best: dict[str, Ceiling] = {}
     for conditions, rungs in groups:
-        workload = _known_workload(ladder, conditions.workload)
         for rung in rungs:
-            found = _ceiling(rung, workload)
+            found = _ceiling(rung, conditions)
             if found and (found.name not in best or found.value > best[found.name].value):
                 best[found.name] = found
     return sorted(best.values(), key=lambda one: (one.unit, one.value, one.name))
 
 
-def _ceiling(rung: Rung, workload: Mapping[str, int] | None) -> Ceiling | None:
-    summary = _summary(rung, workload)
+def _ceiling(rung: Rung, conditions: Conditions) -> Ceiling | None:
+    summary = _summary(rung, conditions)
     value = summary and (summary.gflops or summary.gbytes_per_s)
     if not summary or not value or rung.timed is None:
         return None

@@ -5,11 +5,12 @@ A `Profile` in; one line for each kind of doubt out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
 from profiler.analyse.code.code import is_undecoded
-from profiler.analyse.recording.launch_shapes import mixed_shapes
+from profiler.analyse.recording.launch_shapes import mixed_shapes_text
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.catalog.metrics import CATALOGUE, DURATION
@@ -37,40 +38,42 @@ _PYTORCH = "at::native::"
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step.
+    """Lists what to doubt, each after the label of the recording."""
+    return [f"{profile.label}: {doubt}" for doubt in doubts_of(profile)]
+
+
+def doubts_of(profile: Profile) -> Iterator[str]:
+    """Yields what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step.
 
     What the measurement itself found to doubt comes first, such as that nothing verified the result.
     """
+    yield from profile.manifest.facts.cautions
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
-    without = f"ncu {profile.manifest.ncu_version} recorded launches without a number"
-    doubts = [("suspicious, and shown as recorded", suspicious), (without, _gaps(profile))]
-    lines = [f"{profile.label}: {caution}" for caution in profile.manifest.facts.cautions]
-    lines += [f"{profile.label}: {what}: {first_of(found, _MOST_NAMED)}" for what, found in doubts if found]
-    if mixed := mixed_shapes(profile.shapes):
-        lines.append(f"{profile.label}: {mixed}")
+    if suspicious:
+        yield f"suspicious, and shown as recorded: {first_of(suspicious, _MOST_NAMED)}"
+    if gaps := _gaps(profile):
+        version = profile.manifest.ncu_version
+        yield f"ncu {version} recorded launches without a number: {first_of(gaps, _MOST_NAMED)}"
+    if len(profile.shapes) > 1:
+        yield mixed_shapes_text(profile.shapes)
     if (unread := profile.manifest.unread) and profile.code is None:
-        lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
+        yield f"{unread} are left out, because NVIDIA's reader crashed on them"
     if profile.run and profile.numbers and is_undecoded(profile.run, profile.kernel, profile.numbers):
-        lines.append(
-            f"{profile.label}: NVIDIA's reader no longer disassembles the code of this GPU, so causes that show in "
-            "instructions are left out"
+        yield (
+            "NVIDIA's reader no longer disassembles the code of this GPU, so causes that show in instructions are left out"
         )
     if profile.run and profile.run.reports_gone:
         gone = first_of(profile.run.reports_gone, _MOST_NAMED)
-        lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")
-    lines += [*_uneven_launches(profile), *_moved_clock(profile), *_only_of_pytorch(profile)]
-    lines += _slowed_down(profile)
-    return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
+        yield f"the stored report is missing ({gone}); its tables are as recorded"
+    for doubts in (_uneven_launches, _moved_clock, _only_of_pytorch, _slowed_down, _partial):
+        yield from doubts(profile)
 
 
 def _gaps(profile: Profile) -> list[str]:
     """Returns each metric without a number in some of the launches, or in all, for which ncu recorded it."""
-    missing = {
-        f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in profile.series.items()
-    }
-    names = {
-        ncu: metric.name for metric in CATALOGUE for ncu in metric.ncu if metric.name not in profile.series
-    }
+    series = profile.series
+    missing = {f"{name} ({one.ncu})": profile.launches - len(one.values) for name, one in series.items()}
+    names = {ncu: metric.name for metric in CATALOGUE for ncu in metric.ncu if metric.name not in series}
     missing |= {f"{names[ncu]} ({ncu})": count for ncu, count in profile.numberless.items() if ncu in names}
     return [f"{name} in {count} of {profile.launches}" for name, count in missing.items() if count]
 
@@ -78,11 +81,8 @@ def _gaps(profile: Profile) -> list[str]:
 def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
     """Returns the caution that a kernel faster than a copy mostly reads, which memory does faster."""
     passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
-    return (
-        [f"it mostly reads, so it can pass {reference}, which writes half of them"]
-        if passes and mostly_reads(profile)
-        else []
-    )
+    said = f"it mostly reads, so it can pass {reference}, which writes half of them"
+    return [said] if passes and mostly_reads(profile) else []
 
 
 def mostly_reads(profile: Profile) -> bool:
@@ -91,47 +91,41 @@ def mostly_reads(profile: Profile) -> bool:
     return read is not None and written is not None and read > _MOSTLY_READS * written
 
 
-def _uneven_launches(profile: Profile) -> list[str]:
-    """Returns the caution that a mean stands for launches of very different times."""
+def _uneven_launches(profile: Profile) -> Iterator[str]:
+    """Cautions that a mean stands for launches of very different times."""
     took = profile.series.get(DURATION)
     values = took.values if took else ()
     if len(values) < 2 or min(values) <= 0 or len(profile.shapes) > 1:  # unlike shapes are another caution
-        return []
-    scatter = standard_deviation(values)
-    if scatter <= (1 - _WHOLE_STEP) * values.mean:
-        return []
-    return [
-        f"{profile.label}: its {len(values)} launches take from {duration(min(values))} to {duration(max(values))}; "
-        "`prof show` gives their mean, and `prof compare` their geometric mean"
-    ]
+        return
+    if standard_deviation(values) > (1 - _WHOLE_STEP) * values.mean:
+        yield (
+            f"its {len(values)} launches take from {duration(min(values))} to {duration(max(values))}; "
+            "`prof show` gives their mean, and `prof compare` their geometric mean"
+        )
 
 
-def _moved_clock(profile: Profile) -> list[str]:
+def _moved_clock(profile: Profile) -> Iterator[str]:
     clocks = profile.manifest.facts.clocks
-    if clocks is None or clocks.sm_mhz.least >= _STEADY_CLOCK * clocks.sm_mhz.greatest:
-        return []
-    if clocks.sampled_s > _MOSTLY_TIMED * sum(profile.timings_ns) / 1e9:
-        return []
+    if clocks is None or clocks.sampled_s > _MOSTLY_TIMED * sum(profile.timings_ns) / 1e9:
+        return
     least, greatest = clocks.sm_mhz.least, clocks.sm_mhz.greatest
-    return [
-        f"{profile.label}: the SM clock moved between {least:,.0f} and {greatest:,.0f} MHz while it was timed"
-    ]
+    if least < _STEADY_CLOCK * greatest:
+        yield f"the SM clock moved between {least:,.0f} and {greatest:,.0f} MHz while it was timed"
 
 
-def _only_of_pytorch(profile: Profile) -> list[str]:
-    """Returns the caution that ncu had stopped before the program came to a kernel of its own: PyTorch first fills its tensors."""
+def _only_of_pytorch(profile: Profile) -> Iterator[str]:
+    """Cautions that ncu had stopped before the program came to a kernel of its own: PyTorch first fills its tensors."""
     manifest = profile.manifest
     words = manifest.command_line.split()
     stops = any(one in _STOPS_AFTER and other.isdecimal() for one, other in pairwise(words))
     if not stops or not _CHOOSES.isdisjoint(words):
-        return []
-    if not all(_PYTORCH in kernel.name for kernel in manifest.kernels):
-        return []
-    launches = "launch" if manifest.launches == 1 else f"{manifest.launches} launches"
-    return [
-        f"{profile.label}: ncu stopped after the first {launches} of the program, of PyTorch's own kernels alone; "
-        "`ncu -k regex:NAME` records those of your own"
-    ]
+        return
+    if all(_PYTORCH in kernel.name for kernel in manifest.kernels):
+        launches = "launch" if manifest.launches == 1 else f"{manifest.launches} launches"
+        yield (
+            f"ncu stopped after the first {launches} of the program, of PyTorch's own kernels alone; "
+            "`ncu -k regex:NAME` records those of your own"
+        )
 
 
 def is_part_of_step(profile: Profile) -> bool:
@@ -143,41 +137,33 @@ def is_part_of_step(profile: Profile) -> bool:
     return 0 < profiled_ns < _WHOLE_STEP * timed_ns
 
 
-def _slowed_down(profile: Profile) -> list[str]:
-    """Returns the caution that the kernel takes much longer under the profiler, which its counters then describe."""
+def _slowed_down(profile: Profile) -> Iterator[str]:
+    """Cautions that the kernel takes much longer under the profiler, which its counters then describe."""
     profiled_ns, manifest = profile.mean(DURATION), profile.manifest
     if profiled_ns is None or not profile.timings_ns or len(profile.shapes) > 1:
-        return []
+        return
     timed_ns = median(profile.timings_ns)
     if not 0 < timed_ns < _WHOLE_STEP * profiled_ns:
-        return []
-    reasons = [
-        reason
-        for reason, is_so in (
-            (
-                "empties the caches before each pass (`--cache-control none` leaves them)",
-                manifest.cache_control == "all",
-            ),
-            (
-                "holds the clock at its base (`--clock-control none` does not)",
-                manifest.clock_control == "base",
-            ),
-        )
-        if is_so
-    ]
-    return [
-        f"{profile.label}: the kernel takes {duration(profiled_ns)} under the profiler, and {duration(timed_ns)} without it"
+        return
+    reasons = []
+    if manifest.cache_control == "all":
+        reasons.append("empties the caches before each pass (`--cache-control none` leaves them)")
+    if manifest.clock_control == "base":
+        reasons.append("holds the clock at its base (`--clock-control none` does not)")
+    yield (
+        f"the kernel takes {duration(profiled_ns)} under the profiler, and {duration(timed_ns)} without it"
         + (f": ncu {' and '.join(reasons)}" if reasons else "")
         + "; counters and causes are of the slower one"
-    ]
-
-
-def _partial(profile: Profile) -> str:
-    kernel_ns, step_ns = profile.series[DURATION].mean, median(profile.timings_ns)
-    return (
-        f"{profile.label}: the profiled kernel takes {duration(kernel_ns)}, the step that was timed without the profiler "
-        f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
     )
+
+
+def _partial(profile: Profile) -> Iterator[str]:
+    if is_part_of_step(profile):
+        kernel_ns, step_ns = profile.series[DURATION].mean, median(profile.timings_ns)
+        yield (
+            f"the profiled kernel takes {duration(kernel_ns)}, the step that was timed without the profiler "
+            f"{duration(step_ns)}: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
+        )
 
 
 def _impossible(series: Series) -> list[float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Protocol
 
 from msgspec import Struct
@@ -96,17 +97,15 @@ def headline_of_index(
         return None
     timed = [one for one in index if one.share_pct is not None]
     launches = counted(sum(one.launches for one in index), "launch", "launches")
-    kernels = counted(len(index), "kernel", "kernels") + (
-        f" of {recordings} recordings" if recordings > 1 else ""
-    )
+    kernels = counted(len(index), "kernel", "kernels")
+    if recordings > 1:
+        kernels += f" of {recordings} recordings"
     if not timed:
         what = f"How long the {kernels} take in their {launches} is not recorded."
         return Headline(what, NOTHING_RECORDED, record_it_text())
     total_ns = sum(one.total_ns or 0.0 for one in timed)
-    longest, reached = 0, 0.0
-    while reached < 100 * _MOST:
-        reached += timed[longest].share_pct or 0.0
-        longest += 1
+    shares = enumerate(accumulate(one.share_pct or 0.0 for one in timed), 1)
+    longest, reached = next(one for one in shares if one[1] >= 100 * _MOST)
     which = "one of them takes" if longest == 1 else f"{longest} of them take"
     take = f"; {which} {reached:.0f} % of it" if longest < len(timed) else ""
     how = "under" if has_counters else "without"

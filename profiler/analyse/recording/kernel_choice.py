@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.catalog.patterns import search_typed
@@ -80,12 +82,13 @@ def pair_kernels(before: Run, after: Run, pattern: str | None = None) -> KernelP
     if len(left) == len(right) == 1:
         return KernelPairs([(left[0], right[0])], [], [])
     common = [name for name in left if name in right]
-    pairs = [*((name, name) for name in common), *_of_one_base_name(left, right, common)]
-    paired = [set(side) for side in zip(*pairs, strict=True)] or [set(), set()]
-    gone, new = (
-        [name for name in side if name not in known]
-        for side, known in zip((left, right), paired, strict=True)
-    )
+    alone = [{name: base_name(name) for name in side if name not in common} for side in (left, right)]
+    here, there = (Counter(side.values()) for side in alone)
+    other_of = {base: name for name, base in alone[1].items()}
+    renamed = [(name, base) for name, base in alone[0].items() if here[base] == there[base] == 1]
+    pairs = [*((name, name) for name in common), *((name, other_of[base]) for name, base in renamed)]
+    paired = {name for pair in pairs for name in pair}
+    gone, new = ([name for name in side if name not in paired] for side in (left, right))
     return KernelPairs(pairs, gone, new)
 
 
@@ -94,33 +97,12 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
     pairs = pair_kernels(before, after, pattern).pairs
     if len(pairs) == 1 or (pairs and every):
         return pairs
+    remedy = _ONE_OR_ALL if pairs else None
     raise KernelAmbiguous(
         "it is not clear which kernel to compare",
         details=[line for run in (before, after) for line in (run.label, *_listing(run, pattern))],
-        remedy=_ONE_OF_A_FILE
-        if not (before.manifest.reports and after.manifest.reports)
-        else _ONE_OR_ALL
-        if pairs
-        else None,
+        remedy=remedy if before.manifest.reports and after.manifest.reports else _ONE_OF_A_FILE,
     )
-
-
-def _of_one_base_name(
-    left: Iterable[str], right: Iterable[str], common: Collection[str]
-) -> Iterator[tuple[str, str]]:
-    """Yields pairs of the kernels without a counterpart whose function's name each side has once."""
-    alone = [_by_base_name(name for name in side if name not in common) for side in (left, right)]
-    for base, names in alone[0].items():
-        others = alone[1].get(base, ())
-        if len(names) == len(others) == 1:
-            yield names[0], others[0]
-
-
-def _by_base_name(names: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name in names:
-        found.setdefault(base_name(name), []).append(name)
-    return found
 
 
 def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
@@ -132,14 +114,10 @@ def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
     `scale$` matches the end of such a name.
     """
     kernels = run.manifest.kernels
-    for name_of in (str, plain_name, base_name):
-        if whole := [kernel for kernel in kernels if name_of(kernel.name) == pattern]:
-            return whole
-    found: list[bool] = []
-    for name_of in (str, plain_name, base_name):
-        found = search_typed(pattern or "", [name_of(kernel.name) for kernel in kernels])
-        if any(found):
-            break
+    spelled = [[name_of(one.name) for one in kernels] for name_of in (str, plain_name, base_name)]
+    whole = ([name == pattern for name in names] for names in spelled)
+    parts = (search_typed(pattern or "", names) for names in spelled)
+    found = next(filter(any, chain(whole, parts)), [False] * len(kernels))
     return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]
 
 

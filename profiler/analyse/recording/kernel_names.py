@@ -30,28 +30,28 @@ def base_name(kernel: str) -> str:
     return re.split(r"[<(]", text, maxsplit=1)[0].rpartition("::")[2].split(" ")[-1] or kernel
 
 
-def called_name(kernel: str, width: int = _WIDTH) -> str:
+def called_name(kernel: str) -> str:
     """Returns the function's own name; for one that is just called "kernel", also as much of its template as fits."""
     base = base_name(kernel)
-    return cut(_unscoped(plain_name(kernel)) if _SAYS_NOTHING.fullmatch(base) else base, width)
+    return cut(_unscoped(plain_name(kernel)) if _SAYS_NOTHING.fullmatch(base) else base, _WIDTH)
 
 
-def short_name(kernel: str, width: int = _WIDTH) -> str:
+def short_name(kernel: str) -> str:
     """Returns the plain name if it is short, and what a long one is called."""
     plain = plain_name(kernel)
-    return plain if len(plain) <= width else called_name(kernel, width)
+    return plain if len(plain) <= _WIDTH else called_name(kernel)
 
 
-def short_names(kernel: str, other: str, width: int = _WIDTH) -> tuple[str, str]:
+def short_names(kernel: str, other: str) -> tuple[str, str]:
     """Returns the short names of two kernels; if they would be the same, with the first template argument that differs."""
-    one, two = short_name(kernel, width), short_name(other, width)
+    one, two = short_name(kernel), short_name(other)
     if one != two or plain_name(kernel) == plain_name(other):
         return one, two
     left, right = _unscoped(plain_name(kernel)), _unscoped(plain_name(other))
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
     start = left.rfind(" ", 0, max(0, alike - _BEFORE_DIFFERENCE)) + 1
     base = base_name(kernel)
-    first, second = (f"{base}<…{cut(text[start:], width - len(base) - 2)}" for text in (left, right))
+    first, second = (f"{base}<…{cut(text[start:], _WIDTH - len(base) - 2)}" for text in (left, right))
     return first, second
 
 

@@ -14,10 +14,9 @@ from msgspec import Struct
 
 from profiler.catalog.metrics import LANES
 
-_GRID = ("grid_x", "grid_y", "grid_z")
-_BLOCK = ("block_x", "block_y", "block_z")
-_SHARED = ("shared_static_bytes", "shared_dynamic_bytes")
-SHAPE_COLUMNS = (*_GRID, *_BLOCK, "registers", *_SHARED)
+SHAPE_COLUMNS = (
+    "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers", "shared_static_bytes", "shared_dynamic_bytes",
+)  # fmt: skip
 
 
 class LaunchShape(Struct, frozen=True):
@@ -33,22 +32,13 @@ class LaunchShape(Struct, frozen=True):
 def launch_shapes(launches: Iterable[Mapping[str, Any]]) -> list[LaunchShape]:
     """Counts the shapes in rows of the table of launches, the most frequent first; ranges and graphs have no grid, so none."""
     counted = Counter(tuple(row[name] for name in SHAPE_COLUMNS) for row in launches)
-    return [
-        _shape(dict(zip(SHAPE_COLUMNS, values, strict=True)), launches)
-        for values, launches in counted.most_common()
-        if None not in values[: len(_GRID + _BLOCK)]
-    ]
-
-
-def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
-    shared = [row[name] for name in _SHARED if row[name] is not None]
-    return LaunchShape(
-        grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
-        block=(row["block_x"], row["block_y"], row["block_z"]),
-        registers=row["registers"],
-        shared_bytes=sum(shared) if shared else None,
-        launches=launches,
-    )
+    shapes = []
+    for (*sizes, registers, static, dynamic), count in counted.most_common():
+        if None not in sizes:
+            shared = [one for one in (static, dynamic) if one is not None]
+            grid, block = tuple(sizes[:3]), tuple(sizes[3:])
+            shapes.append(LaunchShape(grid, block, registers, sum(shared) if shared else None, count))
+    return shapes
 
 
 def warps_of(shape: LaunchShape) -> int:
@@ -67,9 +57,7 @@ def _extent(sizes: tuple[int, int, int], of: str) -> str:
     return f"{' x '.join(f'{size:,}' for size in shown)} {of}{'s' * (shown != (1,))}"
 
 
-def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:
+def mixed_shapes_text(shapes: Sequence[LaunchShape]) -> str:
     """Returns the caution about figures over launches of several shapes."""
-    if len(shapes) < 2:
-        return None
     launches = sum(shape.launches for shape in shapes)
     return f"{launches} launches of {len(shapes)} shapes: grid, block, registers or shared memory differ; causes are of those that take most of the time, every other figure is of all together"

@@ -40,11 +40,8 @@ def say_main_shape(profile: Profile, main: Profile) -> list[str]:
 def _durations(profile: Profile) -> dict[int, float]:
     assert profile.run is not None
     table = profile.run.table("metrics").select(["launch", "metric", "value"]).to_pylist()
-    return {
-        row["launch"]: row["value"]
-        for row in table
-        if row["metric"] in BY_NAME[DURATION].ncu and row["value"]
-    }
+    names = BY_NAME[DURATION].ncu
+    return {row["launch"]: row["value"] for row in table if row["metric"] in names and row["value"]}
 
 
 def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profile, list[str]]:

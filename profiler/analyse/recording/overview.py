@@ -26,6 +26,7 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
+from profiler.analyse.recording.work import declared_work
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.ladders.ladder import Kernel
@@ -172,13 +173,8 @@ class RecordingOverview:
     def finding(self) -> Sheets | TimingSheet:
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
-        return Sheets(
-            self.headline,
-            self.index,
-            self.run.manifest,
-            self.sheets,
-            self.timing.timing if self.timing else None,
-        )
+        timing = self.timing.timing if self.timing else None
+        return Sheets(self.headline, self.index, self.run.manifest, self.sheets, timing)
 
     @cached_property
     def index(self) -> list[IndexEntry]:
@@ -238,7 +234,7 @@ def summarise_timings(run: Run, kernel: Kernel | None) -> TimingSummary:
     timings = run.table("timings")
     if not timings.num_rows:
         raise RunDamaged(f"{run.path}: a run of timings without a single one")
-    return summarise_rung(kernel, run.manifest.workload or {}, *times_of(timings))
+    return summarise_rung(kernel, run.manifest.workload, *times_of(timings))
 
 
 def _headline_of_timing(
@@ -266,19 +262,15 @@ def times_of(timings: pa.Table) -> list[list[float]]:
 
 def summarise_rung(
     kernel: Kernel | None,
-    values: Mapping[str, int],
+    workload: Mapping[str, int] | None,
     kernel_ns: Sequence[float],
     reference_ns: Sequence[float | None] = (),
     best_ns: Sequence[float | None] = (),
 ) -> TimingSummary:
     """Summarises times, with the work that the ladder says this kernel does at these sizes."""
-    return summarise(
-        kernel_ns,
-        reference_ns,
-        best_ns,
-        flops=kernel.flops.evaluate(values) if kernel and kernel.flops else None,
-        bytes=kernel.bytes.evaluate(values) if kernel and kernel.bytes else None,
-    )
+    declared = (kernel.flops, kernel.bytes) if kernel else (None, None)
+    flops, moved = (declared_work(one, workload) for one in declared)
+    return summarise(kernel_ns, reference_ns, best_ns, flops=flops, bytes=moved)
 
 
 def _metric(series: Series) -> SheetMetric:
@@ -296,9 +288,8 @@ def _metric(series: Series) -> SheetMetric:
 def _nvtx(run: Run, kernel: str) -> list[str]:
     launches = run.table("launches").select(["kernel", "nvtx"]).to_pylist()
     nestings = (row["nvtx"] for row in launches if row["kernel"] == kernel and row["nvtx"])
-    return list(
-        dict.fromkeys(" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
-    )
+    texts = (" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
+    return list(dict.fromkeys(texts))
 
 
 def _rules(run: Run, kernel: str) -> list[SheetRule]:
@@ -330,10 +321,8 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
     others = len({rule.offset for rule in alike} - {first.offset})
     if not others or first.line:
         return first
-    return replace(
-        first,
-        message=f"{first.message} The same holds at {counted(others, 'other instruction', 'other instructions')}.",
-    )
+    elsewhere = counted(others, "other instruction", "other instructions")
+    return replace(first, message=f"{first.message} The same holds at {elsewhere}.")
 
 
 def _hot_lines(run: Run, kernel: str) -> list[HotLine]:

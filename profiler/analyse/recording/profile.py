@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
@@ -39,6 +39,7 @@ _SCALE = {
 
 
 UNKNOWN_GPU = "unknown GPU"
+TimedColumn = Literal["kernel_ns", "reference_ns", "best_ns"]
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,8 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
     columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
     launches = run.columns("launches", *columns).to_pylist()
-    chosen = [
-        launch
-        for launch in launches
-        if launch["kernel"] == kernel and (among is None or launch["launch"] in among)
-    ]
+    alike = [launch for launch in launches if launch["kernel"] == kernel]
+    chosen = [launch for launch in alike if among is None or launch["launch"] in among]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
     if len(chosen) < len(launches):
         run = run.of_launches(process_of)
@@ -153,10 +151,11 @@ def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:
     return timings_of(run) if len(run.manifest.kernels) < 2 else Readings()
 
 
-def timings_of(run: Run) -> Readings:
-    """Returns the times without the profiler, of the program's whole step, which may be more than one kernel."""
+def timings_of(run: Run, column: TimedColumn = "kernel_ns") -> Readings:
+    """Returns the times without the profiler that are known, by default of the program's whole step, which may be more than one kernel."""
     timings = run.table("timings")
-    return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
+    rows = zip(timings.column(column).to_pylist(), timings.column("process").to_pylist(), strict=True)
+    return Readings(*zip(*(row for row in rows if row[0] is not None), strict=True))
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
@@ -213,11 +212,8 @@ class RecordedMetrics(Mapping[str, Series]):
 
     def numberless(self) -> dict[str, int]:
         """Returns the metrics in the catalogue that have no number in any launch, each with its launches."""
-        without = {
-            name: sum(name in recorded for _, recorded in self._launches)
-            for name in sorted(_RECORDED_AS)
-            if name not in self
-        }
+        unknown = [name for name in sorted(_RECORDED_AS) if name not in self]
+        without = {name: sum(name in recorded for _, recorded in self._launches) for name in unknown}
         return {name: launches for name, launches in without.items() if launches}
 
     def _gathered(self, name: str) -> Series | None:
@@ -241,11 +237,9 @@ def _catalogued(
     processes = [process_of[launch] for launch in opcodes]
     for metric in CATALOGUE:
         if (how := metric.from_opcodes) is not None:
-            counted = [
-                value
-                for executed, _, launches in alike
-                for value in [derive_from_opcodes(how, executed)] * launches
-            ]
+            counted: list[float | None] = []
+            for executed, _, launches in alike:
+                counted += [derive_from_opcodes(how, executed)] * launches
             known = [one for one in zip(counted, processes, strict=True) if one[0] is not None]
             if known:
                 found[metric.name] = Series(metric, how.source, Readings(*zip(*known, strict=True)))
@@ -266,31 +260,19 @@ def as_catalogued(metric: Metric, raw: Series) -> Series:
 def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
     """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
     instances = run.columns("instances", "launch", "metric", "id_name", "value")
-    executed = rows_labelled(instances, "metric", {OPCODES})
-    counts = zip(
-        executed.column("launch").to_pylist(),
-        labels_of(executed, "id_name"),
-        executed.column("value").to_pylist(),
-        strict=True,
-    )
-    return _summed(counts, launches) or _summed(_counts_of_instructions(run), launches)
-
-
-def _counts_of_instructions(run: Run) -> Iterable[tuple[int, str | None, float | None]]:
+    counted = _summed(rows_labelled(instances, "metric", {OPCODES}), "id_name", "value", launches)
+    if counted:
+        return counted
     instructions = run.columns("instructions", "launch", "opcode", "executed")
-    return zip(
-        instructions.column("launch").to_pylist(),
-        labels_of(instructions, "opcode"),
-        instructions.column("executed").to_pylist(),
-        strict=True,
-    )
+    return _summed(instructions, "opcode", "executed", launches)
 
 
 def _summed(
-    counts: Iterable[tuple[int, str | None, float | None]], launches: Collection[int]
+    table: pa.Table, opcodes: str, counts: str, launches: Collection[int]
 ) -> dict[int, dict[str, float]]:
     by_launch: dict[int, dict[str, float]] = {}
-    for launch, opcode, count in counts:
+    columns = [table.column(name).to_pylist() for name in ("launch", counts)]
+    for launch, count, opcode in zip(*columns, labels_of(table, opcodes), strict=True):
         if opcode is not None and count and launch in launches:
             executed = by_launch.setdefault(launch, {})
             executed[opcode] = executed.get(opcode, 0.0) + count

@@ -7,14 +7,13 @@ is that of most launches, as in `code.py`: executions are per launch, samples of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, to_builtins
 
-from profiler.analyse.code.code import read_instructions
+from profiler.analyse.code.code import place_of, read_instructions
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from profiler.store.runs.run import Run
 
 _COLUMNS = ["file", "line", "source", "executed", "samples", "stalls"]
-_BACKSLASH = "\\"
 
 
 class SourceLine(Struct, frozen=True):
@@ -127,19 +125,14 @@ def _tally(table: pa.Table) -> dict[tuple[str, int] | None, _Tally]:
     )
     tallies: dict[tuple[str, int] | None, _Tally] = {}
     for one in sums.to_pylist():
-        tally = tallies.setdefault(_place(one), _Tally())
+        tally = tallies.setdefault(place_of(one["file"], one["line"]), _Tally())
         tally.text_at = max(tally.text_at, -1 if one["text_at_max"] is None else one["text_at_max"])
         tally.executed += one["executed_sum"] or 0
         tally.samples += one["samples_sum"] or 0
     for one in _stalls(table).to_pylist():
         reason = STALLS_AS_SAMPLED.get(one["reason"], one["reason"])
-        tallies[_place(one)].stalls[reason] += one["count_sum"]
+        tallies[place_of(one["file"], one["line"])].stalls[reason] += one["count_sum"]
     return tallies
-
-
-def _place(row: Mapping[str, Any]) -> tuple[str, int] | None:
-    file, line = row["file"], row["line"]
-    return (file.replace(_BACKSLASH, "/").rpartition("/")[2], line) if file and line else None
 
 
 def _stalls(table: pa.Table) -> pa.Table:

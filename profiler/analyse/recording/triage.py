@@ -72,12 +72,8 @@ def triage(
     entries = index_of(sheet for _, sheet in ranked)
     found = [_Found(source, sheet, entry) for (source, sheet), entry in zip(ranked, entries, strict=True)]
     recordings = len({one.source for one in found})
-    return Triage(
-        _headline(found, recordings, has_counters),
-        list(map(_triaged, found)),
-        recordings,
-        [*cautions, *_cautions(found)],
-    )
+    headline = _headline(found, recordings, has_counters)
+    return Triage(headline, list(map(_triaged, found)), recordings, [*cautions, *_cautions(found)])
 
 
 def _triaged(one: _Found) -> TriagedKernel:

@@ -16,21 +16,21 @@ from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import CATALOGUE, LANES
 
 if TYPE_CHECKING:
+    from profiler.catalog.ladders.expressions import Expression
     from profiler.catalog.ladders.ladder import Kernel
 
 
-def useful_bytes(kernel: Kernel | None, workload: Mapping[str, int] | None) -> float | None:
-    """Returns the bytes that one launch has to move, or None if the ladder or the run does not say it."""
-    if kernel is None or kernel.bytes is None or not set(kernel.bytes.names) <= set(workload or ()):
-        return None
-    return kernel.bytes.evaluate(workload or {})
+def declared_work(work: Expression | None, workload: Mapping[str, int] | None) -> float | None:
+    """Returns the bytes or the operations of one launch, or None if the ladder or the run does not say it."""
+    known = workload or {}
+    return work.evaluate(known) if work is not None and set(work.names) <= set(known) else None
 
 
 def find_useful_bytes(profile: Profile, kernel: Kernel | None) -> float | None:
     """Returns the bytes that one launch of the profiled kernel has to move, or None if several kernels move them together."""
     if len(profile.manifest.kernels) > 1 or is_part_of_step(profile):
         return None
-    return useful_bytes(kernel, profile.manifest.workload)
+    return declared_work(kernel.bytes if kernel else None, profile.manifest.workload)
 
 
 def with_work(profile: Profile, bytes: float | None) -> Profile:

@@ -161,10 +161,8 @@ def discoveries(p_values: Sequence[float], rate: float = 1 - CONFIDENCE) -> set[
     By Benjamini and Hochberg. If nothing differs at all, `rate` is also the probability of any discovery.
     """
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    last = max(
-        (rank for rank, index in enumerate(order, 1) if p_values[index] <= rank / len(order) * rate),
-        default=0,
-    )
+    ranked = [(rank, p_values[index]) for rank, index in enumerate(order, 1)]
+    last = max((rank for rank, p_value in ranked if p_value <= rank / len(order) * rate), default=0)
     return set(order[:last])
 
 

@@ -47,10 +47,8 @@ class Judgement(NamedTuple):
 def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str]) -> list[MetricDelta]:
     """Returns each metric's change, in the order given; `wanted` are the names of those asked for."""
     recorded = {before.metric.name: (before, after) for before, after in pairs}
-    alone = [
-        judge(before.metric, before.values, after.values, _whole(before.metric, recorded))
-        for before, after in pairs
-    ]
+    wholes = [_whole(before.metric, recorded) for before, _ in pairs]
+    alone = [judge(a.metric, a.values, b.values, whole) for (a, b), whole in zip(pairs, wholes, strict=True)]
     together = list(alone)
     questions: dict[str, list[int]] = {}
     for index, (before, _) in enumerate(pairs):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import tarfile
 import tomllib
-from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "data" / "causes"))
 import add_recordings
+import pytest
 
 PAIR = '[[pair]]  # {0}\nfile = "a.py"\nbefore = "{0}"\nafter = "{0}_better"\ncauses = ["barriers"]\n'
 

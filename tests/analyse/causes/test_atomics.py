@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import atomics, lanes, waiting
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 UPDATE = ("LDS R2, [R8]", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
 # The first thread asks for the lock, and tells the others through shared memory whether it has it.

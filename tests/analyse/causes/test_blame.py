@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from made_evidence import code_of, sites_of
 
 from profiler.analyse.causes.evidence.blame import charge
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import code_of, sites_of
 
 
 def charged_places(*lines, waits):

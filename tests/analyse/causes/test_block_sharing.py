@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import global_memory
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting import detect_dependent_chain
 from profiler.analyse.causes.evidence.carried import is_chased
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
 from profiler.analyse.recording.profile import Series
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 
 def test_without_samples_few_special_functions_do_not_cause_the_waiting_for_many_shuffles():

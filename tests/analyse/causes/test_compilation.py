@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
 from profiler.analyse.causes.detectors.compilation import detect_unoptimised
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 IDLE = "MOV R7, R7"
 # As nvcc -G writes `s += x[i]`.

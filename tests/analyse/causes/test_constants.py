@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import detect_divergent_constants
 from profiler.analyse.causes.detectors.narrow_accesses import detect_narrow
 from profiler.analyse.causes.evidence.constant_lookups import add_lookups
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 PIXEL = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]"]
 WAITING = "FADD R6, R6, R5"

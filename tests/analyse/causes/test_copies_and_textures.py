@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import narrow_accesses, shared_memory
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.dataflow import find_loads_kept_apart
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 COPY = "LDGSTS.E [R8], [R2.64]"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.block_sharing import find_block_independent
 from profiler.analyse.causes.evidence.carried import is_chased
@@ -12,9 +11,6 @@ from profiler.analyse.causes.evidence.dataflow import (
     find_repeated_loads,
     has_fixed_address,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 LIST = (("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), ("ISETP.NE.AND P0, PT, R2, RZ, PT", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
 ARRAY = (("MOV R2, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("IADD3 R2, R2, 0x4, RZ", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip

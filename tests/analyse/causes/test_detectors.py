@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from made_evidence import BUSY, evidence_of
 
 from profiler.analyse.causes.detectors import (
     atomics,
@@ -26,9 +25,6 @@ from profiler.analyse.causes.detectors import (
 from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import BUSY, evidence_of
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"

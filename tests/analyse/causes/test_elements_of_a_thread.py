@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import global_memory, narrow_accesses
 from profiler.analyse.causes.detectors.redundant_accesses import base_of
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 BYTES = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U8 R5, [R2.64+0x1]", "LDG.E.U8 R6, [R2.64+0x2]")
 

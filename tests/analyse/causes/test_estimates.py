@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import code_of, sites_of
 
 from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes, find_kinds_apart
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import code_of, sites_of
 
 LOAD, STORE = "LDG.E R4, [R2.64]", "STG.E [R8.64], R4"
 

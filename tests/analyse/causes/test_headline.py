@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings, where_is
 from profiler.analyse.causes.headline import (
@@ -19,9 +18,6 @@ from profiler.analyse.causes.headline import (
     saves_text,
     why_text,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 
 @pytest.mark.parametrize(("expected", "is_weak"), [(9.4, True), (9.6, False), (10.0, False)])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.lane_values import find_differing
 from profiler.analyse.recording.launch_shapes import LaunchShape
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 THREAD, BLOCK = "S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X"
 

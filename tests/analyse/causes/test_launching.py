@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import launch
 from profiler.analyse.causes.evidence.latency import Places
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import redundant_accesses, waiting
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import global_memory
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 INSIDE_A_SECTOR = {"sectors": 300.0, "ideal_sectors": 200.0, "acting": 32.0}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, Savings
@@ -13,9 +13,6 @@ from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.find import in_order
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
 SAID = "A fault of the code comes before waiting"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import (
     instructions,
@@ -25,9 +24,6 @@ from profiler.analyse.recording.profile import Series
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.causes import BY_NAME as CAUSES
 from profiler.catalog.metrics import BY_NAME
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
 ATOMIC = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"

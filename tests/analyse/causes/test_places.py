@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.places import find_places
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"

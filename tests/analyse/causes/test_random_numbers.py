@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.idioms import detect_dropped_numbers
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 _FACTORS = ("-0x2daee0ad", "-0x326172a9")
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.shared_memory import detect_redundant_shared
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 SUM, DIFFERENCE = "FADD R9, R7, R8", "FADD R10, -R7, R8"
 

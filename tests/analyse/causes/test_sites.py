@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import code_of, sites_of
 
 from profiler.analyse.causes.evidence.sites import kind_of
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import code_of, sites_of
 
 
 @pytest.mark.parametrize(

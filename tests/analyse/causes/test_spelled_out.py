@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.idioms import detect_spelled_out
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 LOAD, XOR = "LDG.E R2, [R8.64]", "LOP3.LUT R3, R2, R9, RZ, 0x3c, !PT"
 BY_MASKS = (

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.staging import feeds_shared_memory
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 USED = "LDS R20, [R21]"
 

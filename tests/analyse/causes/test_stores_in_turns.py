@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import redundant_accesses
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 TURN = ("LDG.E R6, [R2.64]", "FADD R4, R4, R6", "STG.E [R8.64], R4")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import shared_memory
 from profiler.analyse.causes.evidence.tensor_work import (
@@ -14,9 +12,6 @@ from profiler.analyse.causes.evidence.tensor_work import (
     count_uses,
     operand_bytes,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 COPY = "LDGSTS.E.BYPASS.128 [R4], [R2.64]"
 FRAGMENT = "LDSM.16.M88.4 R8, [R5]"

@@ -6,13 +6,15 @@ import hashlib
 import json
 import random
 import re
-import sys
 import tarfile
 import tomllib
 from pathlib import Path
 
+import cause_record
 import pyarrow as pa
 import pytest
+import track_record
+from pairs import read_pairs
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.diagnose import diagnose
@@ -22,11 +24,6 @@ from profiler.store.runs.run_store import Run, RunStore
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "causes"
-sys.path[:0] = [str(DATA), str(ROOT / "docs")]
-import cause_record  # noqa: E402
-import track_record  # noqa: E402
-from pairs import read_pairs  # noqa: E402
-
 LISTED = read_pairs()
 WAITING = tomllib.loads((DATA / "samples.toml").read_text()).get("pair", [])
 RECORD = json.loads(track_record.RECORD.read_text())

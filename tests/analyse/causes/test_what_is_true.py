@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import (
     atomics,
@@ -20,9 +18,6 @@ from profiler.analyse.causes.detectors import (
     waiting,
 )
 from profiler.analyse.causes.evidence.dataflow import is_gathered
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 LOAD = "LDG.E R4, [R2.64]"
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}

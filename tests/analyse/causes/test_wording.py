@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import pytest
+import track_record
+from made_evidence import evidence_of
 
 from profiler.analyse.causes import detectors
 from profiler.analyse.causes.detectors import atomics, ceilings, instructions, lanes, waiting
@@ -18,11 +19,6 @@ from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS, say_in_
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "data" / "causes"))
-import track_record
-from made_evidence import evidence_of
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
 # Besides: options of its compilers, functions and literals of floats, vectors, templates and pointers.

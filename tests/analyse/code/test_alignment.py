@@ -14,14 +14,18 @@ from profiler.analyse.code.loops import find_hot_loop
 from profiler.store.tables.instruction_text import opcode_of
 
 
-def listing(*lines, executed=1.0):
-    return [Instruction(16 * index, opcode_of(text), text, executed) for index, text in enumerate(lines)]
+def counted(*lines):
+    """Instructions of `(executed, text)`."""
+    return [Instruction(16 * at, opcode_of(text), text, count) for at, (count, text) in enumerate(lines)]
+
+
+def listing(*lines):
+    return counted(*((1.0, text) for text in lines))
 
 
 def counts(**opcodes):
-    return [
-        OpcodeCount(name.replace("_", "."), float(count), None, [], None) for name, count in opcodes.items()
-    ]
+    named = ((name.replace("_", "."), float(count)) for name, count in opcodes.items())
+    return [OpcodeCount(name, count, None, [], None) for name, count in named]
 
 
 def texts(pairs):
@@ -78,14 +82,8 @@ def test_very_long_listings_are_aligned_in_bounded_time_and_stay_complete():
 # Blocks
 
 
-def counted(*lines):
-    return [
-        Instruction(16 * at, opcode_of(text), text, executed) for at, (executed, text) in enumerate(lines)
-    ]
-
-
 def lengths(*lines):
-    return [len(block.instructions) for block in blocks_of(counted(*lines))]
+    return [len(block) for block in blocks_of(counted(*lines))]
 
 
 def test_a_barrier_ends_a_block():
@@ -120,19 +118,16 @@ def test_counts_that_differ_without_a_branch_are_noise():
 @given(st.lists(st.sampled_from(["NOP", "BAR.SYNC 0x0", "@P0 BRA 0x20", "@P0 BRA 0x9990", "EXIT"]), max_size=20),
        st.randoms())  # fmt: skip
 def test_blocks_hold_everything_that_was_executed_once_and_in_order(lines, random):
-    body = [
-        Instruction(16 * at, opcode_of(text), text, random.choice([0.0, 5.0]))
-        for at, text in enumerate(lines)
-    ]
+    body = counted(*((random.choice([0.0, 5.0]), text) for text in lines))
     blocks = blocks_of(body)
-    assert [one for block in blocks for one in block.instructions] == [one for one in body if one.executed]
-    assert all(block.instructions for block in blocks)
+    assert [one for block in blocks for one in block] == [one for one in body if one.executed]
+    assert all(block for block in blocks)
 
 
 def test_the_block_that_multiplies_stands_beside_the_one_that_multiplies():
     load, multiply = ["LDG.E R0, [R2]", "BAR.SYNC 0x0"], ["FFMA R6, R4, R5, R6"] * 9 + ["BAR.SYNC 0x0"]
     pairs = align_blocks(blocks_of(listing(*load, *multiply)), blocks_of(listing(*multiply)))
-    assert [(one and len(one.instructions), other and len(other.instructions)) for one, other in pairs] == [
+    assert [(one and len(one), other and len(other)) for one, other in pairs] == [
         (2, None),
         (10, 10),
     ]

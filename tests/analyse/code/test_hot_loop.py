@@ -87,12 +87,9 @@ def test_the_sheet_states_how_many_instructions_an_fma_costs(store, name, instru
 @pytest.mark.parametrize(("outside", "scope"), [(8, "loop"), (100, "function")])
 def test_a_loop_that_few_warps_go_round_is_not_hot(outside, scope):
     """As where a warp in thousands waits for a flag: almost all that runs is straight code."""
-    lines = [("FADD R1, R1, R2", 100.0)] * outside + [("LDG.E R4, [R2.64]", 50.0)]
-    lines += [(f"@P0 BRA {16 * outside:#x}", 50.0), ("EXIT", 100.0)]
-    body = tuple(
-        Instruction(16 * place, opcode_of(text), text, count) for place, (text, count) in enumerate(lines)
-    )
-    assert find_region(Code((body,), launches=1, like=1)).scope == scope
+    lines = [(100.0, "FADD R1, R1, R2")] * outside + [(50.0, "LDG.E R4, [R2.64]")]
+    lines += [(50.0, f"@P0 BRA {16 * outside:#x}"), (100.0, "EXIT")]
+    assert find_region(Code((made(*lines),), launches=1, like=1)).scope == scope
 
 
 # The ladder, against its counters and the published accounting
@@ -165,11 +162,9 @@ def test_the_source_agrees_about_which_operand_is_which(store, name):
 # Other shapes of code
 
 
-def made(*lines, gap=0):
+def made(*lines):
     """A function of `(executed, text)`."""
-    return tuple(
-        Instruction(16 * at, opcode_of(text), text, executed) for at, (executed, text) in enumerate(lines)
-    )
+    return tuple(Instruction(16 * at, opcode_of(text), text, count) for at, (count, text) in enumerate(lines))
 
 
 def sheet_of_code(store, *lines, whole=False):

@@ -12,10 +12,7 @@ from profiler.store.tables.instruction_text import opcode_of
 
 def function(*lines):
     """Makes a function of `(executed, text)`, 16 bytes each; None is a count that the report lacks."""
-    return tuple(
-        Instruction(16 * index, opcode_of(text), text, executed)
-        for index, (executed, text) in enumerate(lines)
-    )
+    return tuple(Instruction(16 * at, opcode_of(text), text, count) for at, (count, text) in enumerate(lines))
 
 
 def spans(*lines):
@@ -195,11 +192,8 @@ def test_a_kernel_that_only_calls_has_no_loop(store, kernel):
 def test_the_loop_found_by_structure_is_the_one_that_the_counts_show(shipped_runs):
     """So it is in every rung of the GEMM ladder; other kernels may have a loop that is rarely entered."""
     rungs = [f"gemm-{number}" for number in range(1, 15)]
-    runs = [
-        shipped_runs.find(name, "gemm")
-        for name in rungs
-        if any(one.name == name for one in shipped_runs.ids())
-    ]
+    stored = {one.name for one in shipped_runs.ids()}
+    runs = [shipped_runs.find(name, "gemm") for name in rungs if name in stored]
     assert len(runs) > 10
     for run in runs:
         code = read_code(run, run.manifest.kernels[0].name)

@@ -12,9 +12,7 @@ from profiler.analyse.code.hot_loop import derive_loop_sheet, read_counted_code
 from profiler.analyse.code.machine_code import (
     MachineCode,
     compare_hot_loops,
-    count_side_by_side,
     list_changes,
-    list_side_by_side,
     loads_text,
     view_machine_code,
 )
@@ -122,25 +120,25 @@ def test_a_comparison_of_what_has_no_counts_or_no_loop_carries_none(store, pair,
 
 def test_every_instruction_of_both_loops_is_listed_once_in_order(pair):
     view = view_machine_code(pair)
-    stretches = list_side_by_side(view.regions)
+    stretches = view.listing()
     for side, region in enumerate(view.regions):
-        shown = [row[side] for stretch in stretches for row in stretch.rows if row[side] is not None]
+        shown = [row[side] for stretch in stretches for row in stretch if row[side] is not None]
         assert shown == [one for one in region.body if one.executed]
 
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_counts_side_by_side_add_up_to_all_that_was_executed(pair, whole):
     view = view_machine_code(pair, whole=whole)
-    stretches = count_side_by_side(view.regions)
+    stretches = view.counts()
     for side, sheet in enumerate(view.finding.kernels):
-        shown = sum(row[side].count for stretch in stretches for row in stretch.rows if row[side])
+        shown = sum(row[side].count for stretch in stretches for row in stretch if row[side])
         assert shown == pytest.approx(sheet.instructions)
 
 
 def test_one_kernel_alone_has_rows_of_one(pair):
     view = view_machine_code(pair[:1])
-    for stretches in (count_side_by_side(view.regions), list_side_by_side(view.regions)):
-        assert {len(row) for stretch in stretches for row in stretch.rows} == {1}
+    for stretches in (view.counts(), view.listing()):
+        assert {len(row) for stretch in stretches for row in stretch} == {1}
 
 
 def test_a_side_of_a_pair_keeps_the_unit_of_the_pair(pair):
@@ -152,13 +150,8 @@ def test_a_side_of_a_pair_keeps_the_unit_of_the_pair(pair):
 
 def test_code_without_a_loop_is_one_stretch_however_many_barriers_it_has(store):
     view = view_machine_code([profile_of(store, "several", "calls")])
-    assert len(count_side_by_side(view.regions)) == 1
-    assert (
-        len(
-            count_side_by_side(view_machine_code([profile_of(store, "several", "calls")], whole=True).regions)
-        )
-        > 1
-    )
+    assert len(view.counts()) == 1
+    assert len(view_machine_code([profile_of(store, "several", "calls")], whole=True).counts()) > 1
 
 
 # As JSON
@@ -209,12 +202,10 @@ def test_a_function_that_ran_more_often_than_there_are_warps_was_called(make_run
 def test_loads_that_may_read_any_memory_are_not_called_no_shared_loads(pair):
     """Code for debuggers reads shared memory through them."""
     sheet = derive_loop_sheet(pair[1], read_counted_code(pair[1]))
-    without = msgspec.structs.replace(
-        sheet, operands=[], opcodes=[one for one in sheet.opcodes if "LDS" not in one.opcode]
-    )
+    others = [one for one in sheet.opcodes if "LDS" not in one.opcode]
     (load,) = [one for one in sheet.opcodes if one.opcode == "LDS.128"]
-    generic = msgspec.structs.replace(
-        without, opcodes=[*without.opcodes, msgspec.structs.replace(load, opcode="LD.E")]
-    )
+    without = msgspec.structs.replace(sheet, operands=[], opcodes=others)
+    generic_load = msgspec.structs.replace(load, opcode="LD.E")
+    generic = msgspec.structs.replace(without, opcodes=[*others, generic_load])
     assert list_changes(without, sheet, "iteration")[0].sentence.startswith("shared loads: none -> ")
     assert list_changes(generic, sheet, "iteration") == []

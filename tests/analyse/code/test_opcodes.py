@@ -110,9 +110,8 @@ def test_overhead_is_named_by_its_kind(kind, opcodes):
 
 
 def test_the_largest_change_leads_and_what_one_side_lacks_counts_as_zero():
-    changes = compare_opcodes(
-        {"LDS": 800.0, "FFMA": 64.0, "EXIT": 1.0}, {"LDS.128": 200.0, "FFMA": 64.0, "EXIT": 1.0}
-    )
+    both = {"FFMA": 64.0, "EXIT": 1.0}
+    changes = compare_opcodes({"LDS": 800.0, **both}, {"LDS.128": 200.0, **both})
     assert [(one.opcode, one.before, one.after) for one in changes] == [
         ("LDS", 800.0, 0.0),
         ("LDS.128", 0.0, 200.0),

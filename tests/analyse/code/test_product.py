@@ -17,9 +17,7 @@ A_BASE, B_BASE = "R2", "R3"
 
 
 def listing(lines):
-    return [
-        Instruction(16 * index, opcode_of(text), text, executed=100.0) for index, text in enumerate(lines)
-    ]
+    return [Instruction(16 * at, opcode_of(text), text, executed=100.0) for at, text in enumerate(lines)]
 
 
 def outer_product(rows, columns, steps=1, wide=(1, 1), accumulator=100, random=None):

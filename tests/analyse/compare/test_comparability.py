@@ -34,9 +34,8 @@ def pair(make_run):
         metrics = {"gpu__time_duration.sum": 100.0}
         plain = [{"kernel": "k", "process": process, "metrics": metrics} for process in range(launches)]
         one = make_run(*plain, ladder="made", kernel=1)
-        other = make_run(
-            *({**here, **(launch or {})} for here in plain), ladder="made", kernel=2, **(fields or {})
-        )
+        unlike = [{**here, **(launch or {})} for here in plain]
+        other = make_run(*unlike, ladder="made", kernel=2, **(fields or {}))
         return profile_kernel(one, "k"), profile_kernel(other, "k")
 
     return profiles
@@ -120,10 +119,8 @@ def test_two_that_did_not_record_the_same_are_compared_in_what_both_have(pair):
 
 def test_different_sections_are_refused_if_a_side_has_no_duration(make_run):
     launch = {"kernel": "k", "metrics": {"sm__cycles_elapsed.max": 5.0}}
-    sides = [
-        profile_kernel(make_run(launch, sections=sections), "k")
-        for sections in (["LaunchStats"], ["LaunchStats", "SpeedOfLight"])
-    ]
+    sections = (["LaunchStats"], ["LaunchStats", "SpeedOfLight"])
+    sides = [profile_kernel(make_run(launch, sections=one), "k") for one in sections]
     with pytest.raises(NotComparable) as refused:
         compare_profiles(*sides)
     (said,) = refused.value.details
@@ -254,9 +251,8 @@ def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_proces
 
 
 def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_run):
-    timed, again = (
-        _of_processes(make_run, [0, 1], timings=[90.0, 91.0], name=name) for name in ("timed", "again")
-    )
+    facts = {"timings": [90.0, 91.0]}
+    timed, again = (_of_processes(make_run, [0, 1], name=name, **facts) for name in ("timed", "again"))
     (warning,) = compare_profiles(timed, again).comparable.warnings
     assert warning == "both sides: timed in one process; intervals leave out how processes differ"
     assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []

@@ -50,11 +50,8 @@ def metric_values():
 
 @given(before=metric_values(), after=metric_values(), processes=st.integers(1, 3))
 def test_swapping_the_sides_inverts_every_sign_and_nothing_else(profile_of, before, after, processes):
-    one, other = (
-        profile_of(*launches, name=name, processes=processes)
-        for name, launches in (("one", before), ("other", after))
-    )
-    _assert_mirrored(one, other)
+    one = profile_of(*before, name="one", processes=processes)
+    _assert_mirrored(one, profile_of(*after, name="other", processes=processes))
 
 
 def test_swapping_the_recorded_kernels_inverts_every_sign_and_nothing_else(gemm):

@@ -50,12 +50,7 @@ def test_a_file_is_called_by_its_name_without_folders_unless_both_have_the_same(
 
 def why(*factors):
     """The why of a pair whose second side is twice as fast, by these factors: name, ratio, share, before, after."""
-    leaves = [Factor(*one, unit="") for one in factors]
-    attribution = Attribution("tensor", "", {}, 2.0, leaves, 0.0)
-    found = headline_of_pair(
-        ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), attribution, Instructions([]), [], ChangedCauses()
-    )
-    return found.why
+    return said_of(2.0, ChangedCauses(), factors).why
 
 
 def test_the_factor_that_explains_most_is_a_main_one_though_no_sentence_has_words_for_it():
@@ -135,9 +130,7 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
 def test_a_cause_that_went_away_explains_a_faster_side_and_is_only_mentioned_for_a_slower_one(ratio, said):
     narrow = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
     changed = ChangedCauses(gone=[narrow], less=[CauseChange("barriers", 20.0, 8.0)])
-    speedup = Speedup(ratio, None, "profiled")
-    found = headline_of_pair(("a", "b"), TIMES, speedup, None, Instructions([]), [], changed)
-    assert found.why == said
+    assert said_of(ratio, changed).why == said
 
 
 def ceiling(busy: float, sees: list[str]) -> Diagnosis:
@@ -245,12 +238,8 @@ def test_a_cause_without_counters_is_neither_gone_nor_new_nor_unchanged():
     for sides in ((seen, unseen), (unseen, seen), (unseen, unseen)):
         changed = compare_causes(*sides)
         assert (changed.gone, changed.new) == ([], [])
-        said = headline_of_pair(
-            ("a", "b"), TIMES, Speedup(2.0, None, "profiled"), None, Instructions([]), [], changed
-        )
-        assert (
-            said.why == "Which causes went or came is not known: one side, or both, lack the counters for it."
-        )
+        said = "Which causes went or came is not known: one side, or both, lack the counters for it."
+        assert said_of(2.0, changed).why == said
 
 
 def test_two_sides_that_no_compiler_optimised_are_not_said_to_have_the_same_causes():

@@ -408,11 +408,11 @@ def test_a_step_has_the_same_figures_as_a_comparison(recorded):
     """The same figures as `prof compare`, under the same names."""
     from profiler.analyse.compare.compare import compare_profiles
     from profiler.analyse.recording.profile import profile_kernel
-    from profiler.analyse.recording.work import useful_bytes, with_work
+    from profiler.analyse.recording.work import declared_work, with_work
 
     runs = [recorded.find(number, "gemm") for number in "56"]
     ladder = read_ladder(find_ladder("gemm", recorded.root))
-    moved = [useful_bytes(ladder.kernel(run.manifest.kernel), run.manifest.workload) for run in runs]
+    moved = [declared_work(ladder.kernel(run.manifest.kernel).bytes, run.manifest.workload) for run in runs]
     profiles = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
     compared = compare_profiles(*map(with_work, profiles, moved))
     groups = group_runs(run for run in find_runs(recorded, ladder) if run.manifest.is_profiled)

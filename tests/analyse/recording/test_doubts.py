@@ -106,20 +106,17 @@ def test_many_doubts_are_counted(make_run):
 
 def test_a_comparison_cautions_and_keeps_the_value(make_run):
     hit = BY_NAME["l2_hit_pct"].ncu[0]
-    before, after = (
-        profile_kernel(make_run(*[{"kernel": "k", "metrics": {hit: value}}] * 5), "k")
-        for value in (50.0, 150.0)
-    )
+    launches = ([{"kernel": "k", "metrics": {hit: value}}] * 5 for value in (50.0, 150.0))
+    before, after = (profile_kernel(make_run(*five), "k") for five in launches)
     comparison = compare_profiles(before, after)
     assert any("suspicious" in text and "l2_hit_pct 150 %" in text for text in comparison.comparable.warnings)
     assert [delta.after for delta in comparison.metrics] == [150.0]
 
 
 def test_a_negative_duration_gives_a_caution_and_no_speedup(make_run):
-    before, after = (
-        profile_kernel(make_run(*[{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}}] * 5), "k")
-        for ns in (5000.0, -5000.0)
-    )
+    times = ({"gpu__time_duration.sum": ns} for ns in (5000.0, -5000.0))
+    launches = ([{"kernel": "k", "metrics": metrics}] * 5 for metrics in times)
+    before, after = (profile_kernel(make_run(*five), "k") for five in launches)
     comparison = compare_profiles(before, after)
     assert comparison.speedup is None
     assert any("duration_ns -5,000 ns" in text for text in comparison.comparable.warnings)

@@ -7,7 +7,7 @@ import pytest
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.launch_shapes import LaunchShape, mixed_shapes, shape_text
+from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
@@ -16,10 +16,11 @@ from profiler.text import duration
 
 def test_a_kernel_whose_launches_are_equal_has_one_shape(recorded):
     run = recorded.find("5", "gemm")
-    (shape,) = profile_kernel(run, run.manifest.kernels[0].name).shapes
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    (shape,) = profile.shapes
     assert (shape.grid, shape.block) == ((32, 32, 1), (256, 1, 1))
     assert (shape.registers, shape.shared_bytes, shape.launches) == (112, 16896, 15)
-    assert mixed_shapes([shape]) is None
+    assert not any("shapes" in doubt for doubt in find_doubts(profile))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.analyse.recording.work import find_useful_bytes, useful_bytes, with_work
+from profiler.analyse.recording.work import declared_work, find_useful_bytes, with_work
 from profiler.catalog.metrics import BY_NAME
 
 _EXECUTED = BY_NAME["inst_executed"].ncu[0]
@@ -47,8 +48,13 @@ def test_one_kernel_of_several_in_a_step_has_no_bytes_of_its_own(profiled, make_
 
 
 def test_the_bytes_are_the_ladders_where_the_workload_is_known(made_ladder):
-    kernel = made_ladder.kernel(1)
-    assert useful_bytes(kernel, {"m": 1000}) == 8000
-    assert useful_bytes(kernel, {"n": 1000}) is None
-    assert useful_bytes(kernel, None) is None
-    assert useful_bytes(None, {"m": 1000}) is None
+    counted = made_ladder.kernel(1).bytes
+    assert declared_work(counted, {"m": 1000}) == 8000
+    assert declared_work(counted, {"n": 1000}) is None
+    assert declared_work(counted, None) is None
+    assert declared_work(None, {"m": 1000}) is None
+
+
+def test_times_are_summarised_without_the_work_where_the_ladder_has_gained_a_parameter(made_ladder):
+    found = summarise_rung(made_ladder.kernel(1), {"n": 1000}, [4.0])
+    assert (found.median_ns, found.gbytes_per_s) == (4.0, None)

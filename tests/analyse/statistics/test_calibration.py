@@ -108,12 +108,8 @@ def test_equal_kernels_in_every_design_and_kind_of_noise(design):
 
 def _assert_calibrated(design, kind, apart, trials, deviations=3):
     chance = random.Random(f"{design} {kind} {apart}")
-    pairs = [
-        tuple(
-            side(chance, sizes, kind, between) for sizes, between in zip(DESIGNS[design], apart, strict=True)
-        )
-        for _ in range(trials)
-    ]
+    sides = list(zip(DESIGNS[design], apart, strict=True))
+    pairs = [tuple(side(chance, sizes, kind, between) for sizes, between in sides) for _ in range(trials)]
     shares = share_sure(pairs)
     allowed = max(most_allowed(trials, deviations), TWO_VALUES.get((design, kind), 0.0))
     assert shares[0] <= allowed, (design, kind, apart, shares)
@@ -221,18 +217,13 @@ def _assert_few_false_discoveries(trials, changed=0.5):
     for _ in range(trials):
         changes = [20.0 * (chance.random() < changed) for _ in MEASURED]
         deltas = judge_metrics(comparison(chance, [5, 5, 5], changes, between=0.5), ())
-        told = [
-            (delta.name, change)
-            for delta, change in zip(deltas, changes, strict=True)
-            if delta.verdict in DIFFERENT
-        ]
+        known = zip(deltas, changes, strict=True)
+        told = [(delta.name, change) for delta, change in known if delta.verdict in DIFFERENT]
         for asked in ("duration_ns", "headline", "other"):
             answers = [change for name, change in told if question(name) == asked]
             false[asked] += answers.count(0.0) / max(len(answers), 1)
-        seen, there = (
-            seen + sum(change > 0 for _, change in told),
-            there + sum(change > 0 for change in changes),
-        )
+        seen += sum(change > 0 for _, change in told)
+        there += sum(change > 0 for change in changes)
     print(
         f"\n{100 * changed:.0f} % of metrics changed, {100 * seen / there:.0f} % of these seen; of those told, false:"
     )
@@ -334,11 +325,8 @@ def test_each_process_of_a_timed_kernel_against_its_others(timings):
 
 @pytest.fixture(scope="module")
 def profiles(recorded):
-    return [
-        profile_kernel(run, kernel.name)
-        for run in map(recorded.open, recorded.ids())
-        for kernel in run.manifest.kernels
-    ]
+    runs = list(map(recorded.open, recorded.ids()))
+    return [profile_kernel(run, kernel.name) for run in runs for kernel in run.manifest.kernels]
 
 
 def test_launches_of_each_recording_against_each_other(profiles):

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from profiler.analyse.code.machine_code import count_side_by_side, view_machine_code
+from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
@@ -46,7 +46,7 @@ def loads_text(view, window=PLAIN):
 
 
 def counts_text(view, window=PLAIN):
-    code = count_code(view.finding, count_side_by_side(view.regions))
+    code = count_code(view.finding, view.counts())
     return document_text(Document("", [[code]], Records((), ())), window)
 
 
@@ -183,7 +183,7 @@ def test_the_overhead_of_a_loop_is_listed_by_kind_with_its_opcodes(view):
 
 
 def test_a_stretch_of_plumbing_alone_is_no_stretch_of_its_own(view):
-    stretches = count_side_by_side(view.regions)
+    stretches = view.counts()
     rules = [line for line in counts_text(view).splitlines() if "┼" in line]
     assert (len(stretches), len(rules)) == (3, 1)
 
@@ -246,9 +246,9 @@ def test_the_listing_has_every_instruction_with_its_operands_and_line(view):
 
 
 def test_csv_has_a_row_for_each_row_and_values_in_full(view):
-    stretches = count_side_by_side(view.regions)
+    stretches = view.counts()
     rows = list(csv.DictReader(io.StringIO(records_csv(count_records(view.finding, stretches)))))
-    assert len(rows) == sum(len(stretch.rows) for stretch in stretches)
+    assert len(rows) == sum(len(stretch) for stretch in stretches)
     (lds,) = (row for row in rows if row["before_opcode"] == "LDS")
     assert (lds["before_count"], lds["before_per_step"], lds["before_bits"]) == ("128.0", "8.0", "32")
     assert lds["before_source"] == "05_tile_2d.cu:59"

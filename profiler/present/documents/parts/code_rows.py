@@ -67,12 +67,10 @@ def _with_plumbing_last(stretches: Sequence[Stretch[OpcodeCount]]) -> list[list[
     """
     shown: list[tuple[list[Counts], list[Counts]]] = []
     for stretch in stretches:
-        telling = [
-            row for row in stretch.rows if not all(one is None or is_plumbing(one.opcode) for one in row)
-        ]
+        telling = [row for row in stretch if not all(one is None or is_plumbing(one.opcode) for one in row)]
         if telling or not shown:
             shown.append((telling, []))
-        shown[-1][1].extend(row for row in stretch.rows if row not in telling)
+        shown[-1][1].extend(row for row in stretch if row not in telling)
     return [
         [*telling, *([tuple(_sum(side) for side in zip(*rest, strict=True))] if rest else [])]
         for telling, rest in shown
@@ -121,7 +119,7 @@ def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]
     rows = [
         [
             [_instruction_cells(one, sheet) for one, sheet in zip(row, code.kernels, strict=True)]
-            for row in stretch.rows
+            for row in stretch
         ]
         for stretch in stretches
     ]
@@ -180,7 +178,7 @@ def _records(
     empty: list[Plain] = [None] * len(names)
     rows: list[list[Plain]] = []
     for position, stretch in enumerate(stretches):
-        for row in stretch.rows:
+        for row in stretch:
             sides = [
                 empty if one is None else cells(one, sheet)
                 for one, sheet in zip(row, code.kernels, strict=True)
