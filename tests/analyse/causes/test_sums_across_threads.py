@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import loops
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 TURN = {

@@ -44,7 +44,7 @@ def count_values(evidence: Evidence, part: IndexPart) -> float:
         return float(grid[_DIMENSIONS.index(part.dimension)])
     divided = count_values(evidence, part.of)
     quotients = 1.0 + part.corrected * divided
-    return divided / quotients if part.is_rest else quotients
+    return max(1.0, divided / quotients) if part.is_rest else quotients
 
 
 def never_acts(evidence: Evidence, site: Site) -> bool:
