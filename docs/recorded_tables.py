@@ -20,7 +20,7 @@ from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.thresholds import find_declared
+from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound
 from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
 from profiler.present.documents.recording import width_text

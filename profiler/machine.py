@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from profiler.errors import ResourcesShort
 
@@ -32,6 +36,32 @@ def physical_memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+# Of a container, in both versions of control groups: the limit, what is used, and the part of that which files take.
+_OF_CONTAINERS = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+)  # fmt: skip
+
+
+def available_memory_bytes(system: Path = Path("/")) -> int:
+    """Returns the memory that the machine and its container have left, or all of the machine's where neither says that."""
+    left = [physical_memory_bytes()]
+    with suppress(OSError, KeyError, ValueError):
+        left.append(_figures(system / "proc/meminfo")["MemAvailable:"] << 10)
+    for limit, used, parts, of_files in _OF_CONTAINERS:
+        folder = system / "sys/fs/cgroup"
+        with suppress(OSError, KeyError, ValueError):  # a limit may be "max"
+            free = int((folder / limit).read_text()) - int((folder / used).read_text())
+            left.append(free + _figures(folder / parts)[of_files])
+    return max(0, min(left))
+
+
+def _figures(path: Path) -> dict[str, int]:
+    """Returns the figure of each line, by its first word."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {line[0]: int(line[1]) for line in lines if len(line) > 1}
+
+
 def available_cores() -> int:
     """Returns the cores that this process may use: as many as PYTHON_CPU_COUNT says, which Python itself obeys from 3.13 on, or all."""
     allowed = os.environ.get("PYTHON_CPU_COUNT", "")
@@ -51,6 +81,31 @@ def leave_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+@contextmanager
+def held(*numbers: signal.Signals) -> Iterator[None]:
+    """Delays these signals until the end, so that what is started here is known to whoever ends it.
+
+    They are not blocked: what is started would inherit that, and outlive what ends it. Only the main thread hears signals.
+    """
+    import threading  # late: every command imports this module
+
+    arrived: list[int] = []
+    answered = [
+        one for one in numbers if signal.getsignal(one) is not None
+    ]  # not only by code that is not Python's
+    if threading.current_thread() is not threading.main_thread() or len(answered) < len(numbers):
+        yield
+        return
+    before = {one: signal.signal(one, lambda number, _: arrived.append(number)) for one in numbers}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        for number in sorted(arrived, key=signal.SIGINT.__eq__):  # last what raises
+            signal.raise_signal(number)
 
 
 def find_shortage(error: BaseException) -> ResourcesShort | None:

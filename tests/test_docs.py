@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 import profiler
 from profiler import errors
 from profiler.analyse.ladder.ladder import choose_view
-from profiler.catalog.thresholds import find_thresholds
+from profiler.catalog.project import find_thresholds
 from profiler.cli import app
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_store import RunStore

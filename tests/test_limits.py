@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,7 +25,13 @@ from profiler.errors import (
     StoreLocked,
     ThresholdsInvalid,
 )
-from profiler.machine import available_cores, find_shortage
+from profiler.machine import (
+    available_cores,
+    available_memory_bytes,
+    find_shortage,
+    held,
+    physical_memory_bytes,
+)
 from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
@@ -178,6 +185,66 @@ def test_prof_uses_as_many_cores_as_python_was_told(monkeypatch):
     assert available_cores() == 3
     monkeypatch.setenv("PYTHON_CPU_COUNT", "default")
     assert available_cores() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("files", "mib"),
+    [
+        ({}, 1000),
+        ({"memory.max": "max\n", "memory.current": "5", "memory.stat": "inactive_file 3\n"}, 1000),
+        ({"memory.max": 800 << 20, "memory.current": 700 << 20, "memory.stat": f"anon 1\ninactive_file {50 << 20}\n"}, 150),
+        ({"memory.max": 800 << 20, "memory.current": 900 << 20, "memory.stat": "inactive_file 0\n"}, 0),
+        ({"memory/memory.limit_in_bytes": 900 << 20, "memory/memory.usage_in_bytes": 100 << 20,
+          "memory/memory.stat": "inactive_file 9\ntotal_inactive_file 0\n"}, 800),
+        ({"memory/memory.limit_in_bytes": 1 << 63, "memory/memory.usage_in_bytes": 1, "memory/memory.stat": "total_inactive_file 0\n"}, 1000),
+    ],
+    ids=["no container", "no limit", "a limit", "beyond it", "as older systems say it", "as they say that there is none"],
+)  # fmt: skip
+def test_memory_is_left_in_the_machine_and_in_its_container(tmp_path, files, mib):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "meminfo").write_text(f"MemTotal: {1 << 30} kB\nMemAvailable: {1000 << 10} kB\n")
+    for name, text in files.items():
+        path = tmp_path / "sys/fs/cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(text))
+    assert available_memory_bytes(tmp_path) == mib << 20
+
+
+def test_where_nothing_says_how_much_memory_is_left_all_counts(tmp_path):
+    assert available_memory_bytes(tmp_path) == physical_memory_bytes()
+
+
+def test_a_signal_is_heard_when_what_was_started_is_known():
+    """An interrupt in between would leave a process that nobody ends."""
+    heard = []
+
+    def start():
+        with held(signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+            heard.append("started")
+
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("heard"))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+        assert heard == ["started", "heard"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_thread_holds_no_signals_and_starts_its_processes_all_the_same():
+    started = []
+
+    def start():
+        with held(signal.SIGINT):
+            started.append(True)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert started == [True]
 
 
 # Paths and texts

@@ -26,7 +26,7 @@ from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
-from profiler.catalog.thresholds import Threshold
+from profiler.catalog.project import Threshold
 from profiler.errors import NotComparable
 from profiler.text import change_text, duration, number, relative, shortened
 

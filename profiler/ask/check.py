@@ -20,7 +20,7 @@ from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
 from profiler.catalog.accepted import accepted_path, append_accepted, read_accepted
-from profiler.catalog.thresholds import Threshold, find_thresholds
+from profiler.catalog.project import Threshold, find_thresholds
 from profiler.errors import (
     ComparisonError,
     MetricNotFound,

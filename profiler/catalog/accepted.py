@@ -59,8 +59,11 @@ def accepted_path(start: Path) -> Path:
 
 def read_accepted(path: Path) -> list[Accepted]:
     """Returns the accepted changes, oldest first; none where there is no file."""
+    data = b""
     try:
-        data = _read_start(path) if path.is_file() else b""
+        if path.is_file():
+            with path.open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ThresholdsInvalid(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > _MOST_BYTES:
@@ -74,11 +77,6 @@ def read_accepted(path: Path) -> list[Accepted]:
     return found
 
 
-def _read_start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_MOST_BYTES + 1)
-
-
 def append_accepted(path: Path, changes: Iterable[Accepted]) -> None:
     """Adds a line for each change to the end of the file."""
     lines = b"".join(msgspec.json.encode(one) + b"\n" for one in changes)
@@ -86,7 +84,8 @@ def append_accepted(path: Path, changes: Iterable[Accepted]) -> None:
         with open(path, "a+b", opener=_open_own) as file:
             file.write(_missing_line_end(file) + lines)
     except OSError as error:
-        raise OutputNotWritable(f"{path}: cannot be written: {_reason(error)}") from None
+        reason = "a link is there" if error.errno == errno.ELOOP else error.strerror or str(error)
+        raise OutputNotWritable(f"{path}: cannot be written: {reason}") from None
 
 
 def _open_own(path: str, flags: int) -> int:
@@ -100,7 +99,3 @@ def _missing_line_end(file: BinaryIO) -> bytes:
         return b""
     file.seek(-1, os.SEEK_END)
     return b"" if file.read(1) == b"\n" else b"\n"
-
-
-def _reason(error: OSError) -> str:
-    return "a link is there" if error.errno == errno.ELOOP else error.strerror or str(error)

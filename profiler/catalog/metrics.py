@@ -59,7 +59,6 @@ class FromOpcodes:
 
     what: Literal["share", "width", "count"]
     opcodes: frozenset[str]
-    source: str = OPCODES
 
 
 @dataclass(frozen=True)
@@ -94,15 +93,10 @@ SMALLEST_SHARE_OF_WHOLE = 0.001
 DRAM_BYTES = ("dram_bytes_read", "dram_bytes_written")
 
 
-def _stall(reason: str, ncu_reason: str, doc: str, better: Direction | None = "lower") -> Metric:
-    return Metric(
-        f"stall_{reason}",
-        (f"smsp__average_warps_issue_stalled_{ncu_reason}_per_issue_active.ratio",),
-        "cycle/issue",
-        "stalls",
-        doc,
-        better,
-    )
+def _stall(reason: str, doc: str, better: Direction | None = "lower") -> Metric:
+    in_ncu = "dispatch_stall" if reason == "dispatch" else reason
+    names = (f"smsp__average_warps_issue_stalled_{in_ncu}_per_issue_active.ratio",)
+    return Metric(f"stall_{reason}", names, "cycle/issue", "stalls", doc, better)
 
 
 _TIME = [
@@ -131,29 +125,25 @@ _PIPES = [
 ]  # fmt: skip
 
 _STALLS = [
-    _stall("mio_throttle", "mio_throttle",
-           "Waiting for room in the memory input/output queue: too many shared-memory or special instructions."),
-    _stall("short_scoreboard", "short_scoreboard",
-           "Waiting for a result of shared memory or another MIO operation."),
-    _stall("long_scoreboard", "long_scoreboard",
-           "Waiting for a result of global, local or texture memory."),
-    _stall("lg_throttle", "lg_throttle",
-           "Waiting for room in the queue of local and global memory operations."),
-    _stall("tex_throttle", "tex_throttle", "Waiting for room in the texture queue."),
-    _stall("math_pipe_throttle", "math_pipe_throttle", "Waiting for the execution pipe to be free."),
-    _stall("barrier", "barrier", "Waiting for the other warps at a barrier of the block."),
-    _stall("membar", "membar", "Waiting on a memory barrier."),
-    _stall("branch_resolving", "branch_resolving", "Waiting for a branch target to be known."),
-    _stall("dispatch", "dispatch_stall", "Waiting because the dispatcher held the warp back: of arithmetic, since operands share a register bank."),
-    _stall("drain", "drain", "Waiting after EXIT for stores to finish."),
-    _stall("imc_miss", "imc_miss", "Waiting for a miss in the immediate constant cache."),
-    _stall("no_instruction", "no_instruction", "Waiting for the instruction cache, or for a fetch."),
-    _stall("gmma", "gmma", "Waiting for a warpgroup matrix operation."),
-    _stall("misc", "misc", "Waiting for another reason of the hardware."),
-    _stall("sleeping", "sleeping", "All threads of the warp asleep or yielded."),
-    _stall("wait", "wait", "Waiting on a fixed latency of the previous instruction."),
-    _stall("not_selected", "not_selected", "Ready, but another warp was chosen: more warps than needed.", None),
-    _stall("selected", "selected", "Issuing: 1 by definition.", None),
+    _stall("mio_throttle", "Waiting for room in the memory input/output queue: too many shared-memory or special instructions."),
+    _stall("short_scoreboard", "Waiting for a result of shared memory or another MIO operation."),
+    _stall("long_scoreboard", "Waiting for a result of global, local or texture memory."),
+    _stall("lg_throttle", "Waiting for room in the queue of local and global memory operations."),
+    _stall("tex_throttle", "Waiting for room in the texture queue."),
+    _stall("math_pipe_throttle", "Waiting for the execution pipe to be free."),
+    _stall("barrier", "Waiting for the other warps at a barrier of the block."),
+    _stall("membar", "Waiting on a memory barrier."),
+    _stall("branch_resolving", "Waiting for a branch target to be known."),
+    _stall("dispatch", "Waiting because the dispatcher held the warp back: of arithmetic, since operands share a register bank."),
+    _stall("drain", "Waiting after EXIT for stores to finish."),
+    _stall("imc_miss", "Waiting for a miss in the immediate constant cache."),
+    _stall("no_instruction", "Waiting for the instruction cache, or for a fetch."),
+    _stall("gmma", "Waiting for a warpgroup matrix operation."),
+    _stall("misc", "Waiting for another reason of the hardware."),
+    _stall("sleeping", "All threads of the warp asleep or yielded."),
+    _stall("wait", "Waiting on a fixed latency of the previous instruction."),
+    _stall("not_selected", "Ready, but another warp was chosen: more warps than needed.", None),
+    _stall("selected", "Issuing: 1 by definition.", None),
     Metric("warp_latency", ("smsp__average_warp_latency_per_inst_issued.ratio",), "cycle/issue", "stalls",
            "Cycles between two instructions of a warp: the sum of all stall reasons."),
 ]  # fmt: skip
@@ -304,7 +294,7 @@ def find_metric(name: str) -> Metric:
 def derivation(metric: Metric) -> str:
     """Returns the source of a metric that ncu has no name for, as text."""
     if metric.from_opcodes:
-        return f"{metric.from_opcodes.what} of {metric.from_opcodes.source}"
+        return f"{metric.from_opcodes.what} of {OPCODES}"
     return f"{metric.per_useful_byte} and the `bytes` of a ladder" if metric.per_useful_byte else ""
 
 

@@ -18,6 +18,12 @@ from profiler.errors import MetricNotFound, PresetNotFound
 MEASURED_ON = "NVIDIA H200, ncu 2025.3.1"
 
 _SECTIONS = ("MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats")
+_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+_STALL_REASONS = (
+    "mio_throttle", "short_scoreboard", "long_scoreboard", "lg_throttle", "tex_throttle",
+    "math_pipe_throttle", "barrier", "membar", "branch_resolving", "dispatch_stall", "drain",
+    "imc_miss", "no_instruction", "gmma", "misc", "sleeping", "wait", "not_selected", "selected",
+)  # fmt: skip
 # Everything that a comparison reads. The sections bring most of it; the rest costs one pass.
 _COMPARED = (
     "gpu__time_duration.sum",
@@ -28,25 +34,7 @@ _COMPARED = (
     "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed",
     "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
-    "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_tex_throttle_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_membar_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_drain_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_misc_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_sleeping_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio",
+    *map(_STALL.format, _STALL_REASONS),
     "smsp__average_warp_latency_per_inst_issued.ratio",
     "dram__bytes.sum.per_second",
     "dram__bytes_read.sum",

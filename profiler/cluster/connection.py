@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,15 +32,9 @@ class Tls:
     def security(self) -> Security:
         from distributed.security import Security
 
-        given = {
-            "tls_ca_file": self.ca,
-            "tls_client_cert": self.cert,
-            "tls_client_key": self.key,
-            "tls_scheduler_cert": self.cert,
-            "tls_scheduler_key": self.key,
-            "tls_worker_cert": self.cert,
-            "tls_worker_key": self.key,
-        }
+        given = {"tls_ca_file": self.ca}
+        for role in ("client", "scheduler", "worker"):
+            given |= {f"tls_{role}_cert": self.cert, f"tls_{role}_key": self.key}
         words: dict[str, Any] = {name: str(path) for name, path in given.items() if path is not None}
         return Security(**words, require_encryption=True) if words else Security()
 
@@ -57,23 +51,20 @@ def connect(address: str, tls: Tls | None = None) -> WorkerPool:
     return WorkerPool(client)
 
 
-def start_local_workers(
-    environments: Sequence[Mapping[str, str]], gpus: bool, names: Sequence[str] | None = None
-) -> WorkerPool:
-    """Starts one worker process on this host for each environment, for as long as the pool is used.
+def start_local_workers(workers: Mapping[str, Mapping[str, str]]) -> WorkerPool:
+    """Starts workers on this host for as long as the pool is used; `workers` says by name what their environment has more.
 
     They listen on loopback and accept only a certificate made for this pool, which keeps other users of the
     host out.
     """
-    names = names or [f"worker-{number}" for number in range(len(environments))]
     client_of = prepare_dask()
     from distributed import Nanny, Scheduler, SpecCluster
     from distributed.security import Security
 
     security = Security.temporary()
-    workers = {
-        name: {"cls": Nanny, "options": {**nanny_options(environment, security, gpus), "host": "127.0.0.1"}}
-        for name, environment in zip(names, environments, strict=True)
+    specified = {
+        name: {"cls": Nanny, "options": {**nanny_options(environment, security), "host": "127.0.0.1"}}
+        for name, environment in workers.items()
     }
     scheduler = {
         "cls": Scheduler,
@@ -86,7 +77,7 @@ def start_local_workers(
         },
     }
     cluster = SpecCluster(
-        workers=workers, scheduler=scheduler, security=security, silence_logs=logging.CRITICAL
+        workers=specified, scheduler=scheduler, security=security, silence_logs=logging.CRITICAL
     )
 
     def close() -> None:
@@ -109,11 +100,11 @@ NO_DASHBOARD: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.
 CONNECT_ERRORS = (OSError, ValueError, RuntimeError, TypeError)  # what Dask raises when a connection fails
 
 
-def nanny_options(environment: Mapping[str, str], security: Security, gpus: bool) -> dict[str, Any]:
-    """Returns the options of a worker that answers one call at a time, and logs nothing."""
+def nanny_options(environment: Mapping[str, str], security: Security) -> dict[str, Any]:
+    """Returns the options of a worker that lends a GPU, answers one call at a time, and logs nothing."""
     return {
         "nthreads": 1,
-        "resources": {"GPU": 1} if gpus else {},
+        "resources": {"GPU": 1},
         "env": {"DASK_LOGGING__DISTRIBUTED": "critical", **environment},
         "memory_limit": 0,
         "security": security,

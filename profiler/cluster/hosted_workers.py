@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 _CLOSE_S = 2.0  # nobody needs what a worker is doing then
 
 
-@dataclass(frozen=True)
-class HostedWorker:
-    """A worker to start; `environment` is added to that of its process."""
-
-    name: str
-    environment: Mapping[str, str]
+Workers = Mapping[str, Mapping[str, str]]  # by name: what is added to the environment of its process
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class Listening:
 
 
 def host_workers(
-    address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
+    address: str, tls: Tls, workers: Workers, listening: Listening, begun: Callable[[], None]
 ) -> None:
     """Runs the workers until SIGINT or SIGTERM arrives; calls `begun` when all of them are connected."""
     prepare_dask()
@@ -72,13 +67,13 @@ def host_workers(
 
 
 async def _host(
-    address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
+    address: str, tls: Tls, workers: Workers, listening: Listening, begun: Callable[[], None]
 ) -> None:
     asked_to_end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
     host = listening.host_of(await _probe(address, tls))
-    nannies = [_nanny(address, tls, worker, host) for worker in workers]
+    nannies = [_nanny(address, tls, name, added, host) for name, added in workers.items()]
     ending: asyncio.Future[Any] = asyncio.ensure_future(asked_to_end.wait())
     try:
         starting: asyncio.Future[Any] = asyncio.gather(*(_start(nanny, address) for nanny in nannies))
@@ -126,7 +121,7 @@ async def _start(nanny: Nanny, address: str) -> None:
         raise ClusterUnreachable(f"{address}: worker {nanny.name} was refused: {cause}") from None
 
 
-def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:
+def _nanny(address: str, tls: Tls, name: str, environment: Mapping[str, str], host: str) -> Nanny:
     """Makes a worker that answers one call at a time and may start processes of its own.
 
     Dask's own profiler would wake it a hundred times a second, also while a kernel is timed: 2 % of a core.
@@ -135,9 +130,9 @@ def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:
 
     return Nanny(
         address,
-        name=worker.name,
+        name=name,
         host=host,
         config={"distributed.worker.daemon": False, "distributed.worker.profile.enabled": False},
         death_timeout=START_S,
-        **nanny_options(worker.environment, tls.security(), gpus=True),
+        **nanny_options(environment, tls.security()),
     )

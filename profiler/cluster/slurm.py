@@ -40,13 +40,12 @@ def start_slurm_workers(
     workers: int,
     *,
     gpus: bool = True,
-    wait_s: float = WAIT_S,
     say: Callable[[str], None] = lambda _: None,
 ) -> WorkerPool:
     """Submits `workers` jobs of one worker each, with `options` as one would type them after sbatch.
 
     With `gpus`, each worker advertises the GPU that its job was given. Returns when the first worker is
-    connected; SlurmFailed when none is within `wait_s`. `say` gets lines for the user, also from another
+    connected; SlurmFailed when none is within an hour. `say` gets lines for the user, also from another
     thread.
     """
     words = _words(options)
@@ -57,8 +56,9 @@ def start_slurm_workers(
     client_of = prepare_dask()
     try:
         with _keeping_interrupt():
-            from profiler.cluster.slurm_jobs import Submitter, sbatch_command, start_cluster
-        submitter = Submitter(sbatch_command(words, default_log("%j")))
+            from profiler.cluster.slurm_jobs import Submitter, start_cluster
+        # The user's options come last, so they decide.
+        submitter = Submitter(["sbatch", "--parsable", "--output", str(default_log("%j")), *words])
         cluster = start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
     except ImportError as error:
         raise ClusterNotInstalled(f"what Slurm needs is not installed: {error}") from None
@@ -70,7 +70,7 @@ def start_slurm_workers(
     queue = _Queue(cluster, submitter, workers, say)
     try:
         cluster.scale(jobs=workers)
-        queue.wait_for_one(wait_s)
+        queue.wait_for_one()
         pool = WorkerPool(client_of(cluster, set_as_default=False), queue.close, queue.coming)
     except BaseException:
         queue.close()
@@ -93,8 +93,8 @@ class _Queue:
     _ended: Event = field(default_factory=Event)
     _thread: Thread | None = None
 
-    def wait_for_one(self, timeout_s: float) -> None:
-        deadline = time.monotonic() + timeout_s
+    def wait_for_one(self) -> None:
+        deadline = time.monotonic() + WAIT_S
         pause_s = _FIRST_POLL_S
         while not self._has_worker():
             if len(self.submitter.jobs) == self.workers:  # all are submitted
@@ -105,7 +105,7 @@ class _Queue:
                     self._say_how_many_wait(states)
             if time.monotonic() > deadline:
                 raise SlurmFailed(
-                    f"Slurm started no job within {timeout_s:g} s{self._last_said and ': '}{self._last_said}",
+                    f"Slurm started no job within {WAIT_S:g} s{self._last_said and ': '}{self._last_said}",
                     remedy="See `squeue --me` and `sinfo`: ask for less, or for another partition.",
                 )
             time.sleep(pause_s)
@@ -135,7 +135,7 @@ class _Queue:
     def _cancel_rest(self, numbers: Sequence[str]) -> None:
         states = read_states() if numbers else {}
         left = [number for number in numbers if states is None or number in states]
-        if left and not cancel(left):
+        if left and _ask("scancel", *left) is None:
             self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
 
     def _run(self) -> None:
@@ -165,7 +165,7 @@ class _Queue:
         if not all(_is_over(job, states) for job in jobs):
             return
         job = next(job for job in jobs if job.refusal is None)
-        path = log_of(job.number)
+        path = Path(_facts_of(job.number).get("StdErr", default_log(job.number)))
         all_of_them = f"all {len(jobs)} jobs ended; " if len(jobs) > 1 else ""
         raise SlurmFailed(
             f"no worker came: {all_of_them}{ending_of(job.number).text}",
@@ -197,9 +197,9 @@ class _Queue:
         waiting = [
             states[job.number]
             for job in list(self.submitter.jobs.values())
-            if job.number in states and states[job.number].state == "PENDING"
+            if job.number in states and states[job.number][0] == "PENDING"
         ]
-        reasons = sorted({one.reason for one in waiting} - {"None"})
+        reasons = sorted({reason for _, reason in waiting} - {"None"})
         said = ""
         if reasons:
             said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({', '.join(reasons)})"
@@ -246,10 +246,7 @@ _SAID = {
 _OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
 
 
-@dataclass(frozen=True)
-class JobState:
-    state: str
-    reason: str
+JobState = tuple[str, str]  # PENDING, for example, and why
 
 
 @dataclass(frozen=True)
@@ -267,7 +264,7 @@ def read_states() -> dict[str, JobState] | None:
     for line in answer.splitlines():
         number, state, reason = (*line.split(None, 2), "", "")[:3]
         if state not in _OVER:
-            found[number] = JobState(state, reason)
+            found[number] = state, reason
     return found
 
 
@@ -283,10 +280,6 @@ def ending_of(number: str) -> JobEnding:
     return JobEnding(state == "CANCELLED", f"job {number} {said}")
 
 
-def log_of(number: str) -> Path:
-    return Path(_facts_of(number).get("StdErr", default_log(number)))
-
-
 def _facts_of(number: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(\S*)", _ask("scontrol", "--oneliner", "show", "job", number) or ""))
 
@@ -300,10 +293,6 @@ def _ask(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
-
-
-def cancel(numbers: list[str]) -> bool:
-    return _ask("scancel", *numbers) is not None
 
 
 def default_log(number: str) -> Path:

@@ -10,7 +10,6 @@ anything.
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 import sys
 import tempfile
@@ -18,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -128,11 +126,6 @@ def start_cluster(
         worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard", "--dashboard-address", NO_DASHBOARD["dashboard_address"]],
         scheduler_options={**NO_DASHBOARD, **listen},
     )  # fmt: skip
-
-
-def sbatch_command(options: Sequence[str], log: Path) -> list[str]:
-    """Returns the command that submits a job. The user's options come last, so they decide."""
-    return ["sbatch", "--parsable", "--output", os.fspath(log), *options]
 
 
 def _prologue(security: Security, lines_of_site: Sequence[str]) -> list[str]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from profiler.measure.functions.activity import demangled
+from profiler.measure.functions.ahead import Ahead
 from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
-from profiler.measure.functions.measure import measure_function
+from profiler.measure.functions.measure import measure_function, processes_ahead
 from profiler.measure.functions.plan import FunctionPlan, function_name
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
@@ -55,9 +56,10 @@ def measure_one(
     namespace: Mapping[str, Any],
     *,
     name: str | None,
+    ahead: Ahead | None = None,
     **options: Any,
 ) -> Measurement:
-    """Measures the function once and returns its run."""
+    """Measures the function once and returns its run; `ahead` has the processes of several measurements."""
     if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
         raise TypeError(
             f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
@@ -71,7 +73,7 @@ def measure_one(
     store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
     with status(plan.name) as say:
-        found = measure_function(function, arguments, reference, plan, store, namespace, say)
+        found = measure_function(function, arguments, reference, plan, store, namespace, say, ahead)
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
     run = store.open(run_id)
@@ -106,12 +108,15 @@ def measure_sweep(
         )
     points: list[Measurement] = []
     combinations = list(product(*axes.values()))
-    for chosen in combinations:
-        values = {name: int(one) for name, one in zip(axes, chosen, strict=True)}
-        made = [one(**values) if isfunction(one) else one for one in arguments]
-        at = {key: one(**values) if callable(one) else one for key, one in options.items()}
-        with status(f"{len(points) + 1} of {len(combinations)}"):
-            points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
+    with processes_ahead(len(combinations)) as ahead:
+        for chosen in combinations:
+            values = {name: int(one) for name, one in zip(axes, chosen, strict=True)}
+            made = [one(**values) if isfunction(one) else one for one in arguments]
+            at = {key: one(**values) if callable(one) else one for key, one in options.items()}
+            with status(f"{len(points) + 1} of {len(combinations)}"):
+                points.append(
+                    measure_one(function, made, reference, runs, namespace, values=values, ahead=ahead, **at)
+                )
     return Sweep(tuple(points))
 
 

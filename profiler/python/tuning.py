@@ -23,6 +23,7 @@ from profiler.errors import (
     ProgramTimedOut,
     ResultWrong,
 )
+from profiler.measure.functions.measure import processes_ahead
 from profiler.measure.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
@@ -157,20 +158,22 @@ def tune_function(
         return replace(point, measurement=found)
 
     once: list[TunedPoint] = []
-    for one in combinations:
-        with status(f"{len(once) + 1} of {len(combinations)}"):
-            once.append(measure(one, profile=False, processes=1))
-    options = {"profile": False, **options}
-    rest = sorted(once, key=lambda one: one.ns)
     decided: list[TunedPoint] = []
     failed: list[TunedPoint] = []
-    while not decided and rest and rest[0].measurement:
-        near = [one for one in rest if one.ns <= rest[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
-        rest = rest[len(near) :]
-        with status("again"):
-            again = [replace(measure(one.settings), decides=True) for one in near]
-        decided = sorted((one for one in again if one.measurement), key=lambda one: one.ns)
-        failed += [replace(one, decides=False) for one in again if not one.measurement]
+    with processes_ahead(len(combinations)) as ahead:
+        for one in combinations:
+            with status(f"{len(once) + 1} of {len(combinations)}"):
+                once.append(measure(one, profile=False, processes=1, ahead=ahead))
+        options = {"profile": False, **options}
+        rest = sorted(once, key=lambda one: one.ns)
+        while not decided and rest and rest[0].measurement:
+            near = [one for one in rest if one.ns <= rest[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
+            rest = rest[len(near) :]
+            ahead.expect(len(near))
+            with status("again"):
+                again = [replace(measure(one.settings, ahead=ahead), decides=True) for one in near]
+            decided = sorted((one for one in again if one.measurement), key=lambda one: one.ns)
+            failed += [replace(one, decides=False) for one in again if not one.measurement]
     if not decided:
         raise NoPointWorks(
             f"{name}: none of {counted(len(once), 'combination', 'combinations')} can be measured",

@@ -31,8 +31,8 @@ from profiler.store.remote.places import FolderPlace, Place, reading_from, unrea
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
-from profiler.store.runs.files import FolderFiles, RunFiles
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, StoredReport, decode_manifest
+from profiler.store.runs.index import FoundRun, find_in_folder, find_in_pack
+from profiler.store.runs.manifest import MANIFEST_FILE, StoredReport
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore, sweeps_folder
@@ -41,7 +41,7 @@ from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
-FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
+FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch"]
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
@@ -50,8 +50,8 @@ UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload u
 class Fault:
     """A thing in the store that `prof fsck` lists, and why; `done` says what a repair did about it.
 
-    A `note` is no fault of the store, nor is `scratch`, which a killed process of whichever store left among temporary
-    files. An `unread` thing may be whole: the system does not let prof read it.
+    `scratch` is no fault of the store: a killed process of whichever store left it among temporary files. An `unread`
+    thing may be whole: the system does not let prof read it.
     """
 
     kind: FaultKind
@@ -62,7 +62,7 @@ class Fault:
     @property
     def is_wrong(self) -> bool:
         """Returns whether this store is not as it should be, and nothing was done about it."""
-        return self.kind not in ("scratch", "note") and not self.done
+        return self.kind != "scratch" and not self.done
 
 
 @dataclass
@@ -72,7 +72,6 @@ class Examined:
     runs: int = 0
     packs: int = 0
     sweeps: int = 0
-    unsealed: int = 0
 
 
 def examine_store(
@@ -83,66 +82,27 @@ def examine_store(
     for name in place.names():
         if RunId.parse(name):
             counts.runs += 1
-            found = faults_of_folder(place, name, counts)
-            yield from _fault("run", name, found)
+            yield from _fault("run", name, faults_of_folder(place, name))
         elif layout.is_pack(name):
             counts.packs += 1
             yield from _faults_of_pack(place, name, counts)
         advance()
     yield from _faults_of_sweeps(store, counts, advance)
     yield from _left_behind(store)
-    if counts.unsealed:
-        yield Fault(
-            "note",
-            f"{counts.unsealed} runs",
-            "no checksum: an older prof wrote them, so a change in run.json could not be noticed",
-        )
 
 
-def examine_briefly(store: RunStore) -> Iterator[Fault]:
-    """Yields the runs and packs that cannot be opened, and what killed processes left in the store.
-
-    Reads no table and no report.
-    """
-    for name in store.place.names():
-        if RunId.parse(name):
-            yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
-        elif layout.is_pack(name):
-            yield from _fault("pack", name, _unopened(store.place, name))
-    yield from _staging_left(store)
-
-
-def _unopened(place: Place, name: str) -> list[ProfError]:
-    """Returns what keeps a pack, or a run in it, from being opened."""
-    found = _checked(place, name, layout.Pack.read, place, name)
-    try:
-        for run_id, read, *_ in () if found else runs_of_pack(open_pack(place, name)):
-            if isinstance(read, ProfError):
-                found.append(read.changed(f"{run_id}: {read.message}"))
-    except RunUnusable as error:
-        found.append(_noted(error, place, name))
-    return found
-
-
-def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
+def faults_of_folder(place: Place, name: str) -> list[ProfError]:
     """Returns the faults of a run in a folder of its own."""
-    manifest, found = _open_folder(place, name, counts)
-    return faults_of_run(manifest, FolderFiles(place, name, manifest.tables)) if manifest else found
-
-
-def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[ProfError]]:
-    """Returns the manifest of a run in a folder of its own, or what is wrong with it."""
-    file = f"{name}/{MANIFEST_FILE}"
     try:
-        manifest = decode_manifest(place.read(file), place.shown(file))
+        found = find_in_folder(place, name)
     except (ProfError, OSError) as error:
-        return None, [_noted(error, place, name)]
-    counts.unsealed += not manifest.is_sealed
-    return manifest, []
+        return [_noted(error, place, name)]
+    return faults_of_run(found)
 
 
-def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
+def faults_of_run(one: FoundRun) -> list[ProfError]:
     """Returns the faults of a run whose manifest is whole."""
+    manifest, files = one.manifest, one.files
     if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
         return [RunDamaged("the folder and its manifest do not belong together")]
     run = Run(files.where, manifest, _files=files)
@@ -173,8 +133,8 @@ def open_pack(place: Place, name: str) -> layout.Pack:
         return layout.Pack(place, name, layout.PackIndex(layout.VERSION, {}, {}))
 
 
-def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
-    """Yields each run's id, its manifest, the manifest as written, and its files; or what is wrong instead of the manifest.
+def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, FoundRun | ProfError]]:
+    """Yields the id of each run with the run, or with what is wrong with its line.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
     """
@@ -187,19 +147,19 @@ def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Manifest | ProfError,
     for run_id, data in lines.items():
         stated = pack.index.runs.get(run_id)
         if stated is not None and hashlib.sha256(data).hexdigest() != stated.sha256:
-            changed = RunDamaged(
-                f"its line in {layout.MANIFESTS_FILE} is not the one written (its SHA-256 differs)"
+            yield (
+                run_id,
+                RunDamaged(
+                    f"its line in {layout.MANIFESTS_FILE} is not the one written (its SHA-256 differs)"
+                ),
             )
-            yield run_id, changed, b"", None
             continue
         try:
-            line = layout.read_line(data, pack.shown(layout.MANIFESTS_FILE))
-            manifest = decode_manifest(bytes(line.manifest), pack.shown(layout.MANIFESTS_FILE))
+            found = find_in_pack(pack, data)
         except RunDamaged as error:
-            yield run_id, _noted(error, pack.place, pack.name), b"", None
+            yield run_id, _noted(error, pack.place, pack.name)
         else:
-            files = layout.PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, line)
-            yield manifest.run_id, manifest, bytes(line.manifest), files
+            yield found.manifest.run_id, found
 
 
 def orphans(place: Place) -> dict[str, list[str]]:
@@ -228,13 +188,9 @@ def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault
             found += _checked(place, name, _check_manifests, pack)
             for table in TABLES:
                 found += _checked(place, name, pack.verified_table, table)
-        for run_id, manifest, _, files in runs_of_pack(pack):
+        for run_id, one in runs_of_pack(pack):
             counts.runs += 1
-            if isinstance(manifest, ProfError) or files is None:
-                of_run = [manifest] if isinstance(manifest, ProfError) else []
-            else:
-                counts.unsealed += not manifest.is_sealed
-                of_run = faults_of_run(manifest, files)
+            of_run = [one] if isinstance(one, ProfError) else faults_of_run(one)
             found += [error.changed(f"{run_id}: {error.message}") for error in of_run]
     except RunUnusable as error:
         found.append(_noted(error, place, name))
@@ -256,7 +212,8 @@ def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], N
         advance()
 
 
-def _staging_left(store: RunStore) -> Iterator[Fault]:
+def left_staging(store: RunStore) -> Iterator[Fault]:
+    """Yields the folders in which killed processes prepared runs and sweeps."""
     roots = [store.local]
     if isinstance(store.root, Path):
         with suppress(RunUnreadable):  # a link: nothing beyond it is of this store
@@ -278,14 +235,14 @@ def left_claims(place: Place) -> list[str]:
         return []
     oldest = datetime.now(UTC) - timedelta(seconds=CLAIM_S)
     found = []
-    for file in place.listing(f"{CLAIMS_FOLDER}/"):
+    for file in place.files(f"{CLAIMS_FOLDER}/"):
         with suppress(FileNotFoundError):  # its client has removed it just now
             found += [file] if place.modified(file) < oldest else []
     return found
 
 
 def _left_behind(store: RunStore) -> Iterator[Fault]:
-    yield from _staging_left(store)
+    yield from left_staging(store)
     yield from _left_in(find_left_scratch(), "scratch")
     for name, files in orphans(store.place).items():
         yield Fault(

@@ -26,15 +26,24 @@ def try_lock(path: Path) -> int | None:
         descriptor = _open_lock(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
+    is_ours = False
     try:
         is_ours = _taken(descriptor)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    if not is_ours:
-        os.close(descriptor)
-        return None
-    return descriptor
+    finally:
+        if not is_ours:
+            os.close(descriptor)
+    return descriptor if is_ours else None
+
+
+@contextmanager
+def held_if_free(path: Path) -> Iterator[bool]:
+    """Holds the lock, and yields True; yields False where `try_lock` returns None."""
+    lock = try_lock(path)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -28,7 +29,8 @@ from pyarrow.fs import LocalFileSystem
 from profiler.catalog.metrics import BY_NAME
 from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.machine import require_memory
-from profiler.store.runs.files import FolderFiles, read_ahead
+from profiler.store.packs.layout import PackedFiles
+from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
@@ -155,7 +157,7 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         for table in TABLES.values()
         for column in table.columns
     ]
-    rows += (("runs", name, "", _MEANINGS[name]) for name in _MANIFEST_SCHEMA.names)
+    rows += (("runs", name, "", meaning) for name, (_, meaning) in _RUNS.items())
     return ("table", "column", "unit", "meaning"), rows
 
 
@@ -240,17 +242,11 @@ def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Datas
         part if isinstance(part, pa.Table) else format.make_fragment(str(part[0]), files, row_groups=part[1])
         for part in parts
     ]
-    if not any(isinstance(one, pa.Table) for one in held):
-        return ds.FileSystemDataset(held, schema, format, files)
-    return ds.UnionDataset(
-        schema,
-        [
-            ds.dataset(one)
-            if isinstance(one, pa.Table)
-            else ds.FileSystemDataset([one], schema, format, files)
-            for one in held
-        ],
-    )
+    children = [
+        ds.dataset(list(some)) if are_tables else ds.FileSystemDataset(list(some), schema, format, files)
+        for are_tables, some in groupby(held, lambda one: isinstance(one, pa.Table))
+    ]
+    return ds.UnionDataset(schema, children)
 
 
 def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
@@ -261,7 +257,7 @@ def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
     opened: dict[Path, _Opened] = {}  # the last file, which many runs share in a pack
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
-        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, FolderFiles)], name)
+        read_ahead([run.files for run in some if run.is_far and not isinstance(run.files, PackedFiles)], name)
         for run in some:
             try:
                 yield _part(run, name, opened)
@@ -274,7 +270,7 @@ def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
     try:
         path, groups = run.parquet(name)
     except RunUnusable:
-        if isinstance(run.files, FolderFiles):
+        if not isinstance(run.files, PackedFiles):
             raise
         return run.table(name)
     where, rows = run.files.shown_table(name), run.manifest.tables[name].rows
@@ -329,42 +325,31 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
     rows = [
-        {name: getattr(manifest, name, None) for name in _MANIFEST_SCHEMA.names}
+        {name: getattr(manifest, name, None) for name in _RUNS}
         | {
-            "workload": _workload_text(manifest),
+            "workload": None
+            if manifest.workload is None
+            else " ".join(f"{name}={size}" for name, size in manifest.workload.items()),
             "gpu": ", ".join(manifest.gpus),
             "report_sha256": manifest.sha256 if manifest.reports else None,
         }
         for manifest in manifests
     ]
-    return pa.Table.from_pylist(rows, schema=_MANIFEST_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, kind) for name, (kind, _) in _RUNS.items()]))
 
 
-def _workload_text(manifest: Manifest) -> str | None:
-    workload = manifest.workload
-    return None if workload is None else " ".join(f"{name}={size}" for name, size in workload.items())
-
-
-_MANIFEST_SCHEMA = pa.schema(
-    {
-        **dict.fromkeys(("run_id", "name", "ladder"), pa.string()),
-        "kernel": pa.int64(),
-        **dict.fromkeys(("workload", "origin", "recorded"), pa.string()),
-        "launches": pa.int64(),
-        **dict.fromkeys(("gpu", "ncu_version", "clock_control", "report_sha256"), pa.string()),
-    }
-)
-_MEANINGS = {
-    "run_id": "the run's time, name and start of its hash",
-    "name": "the name under which the run is stored: that of the report, or of the rung",
-    "ladder": "the ladder that the run is a rung of; null for any other program",
-    "kernel": "the rung's number: the name of a kernel stands in launches",
-    "workload": "the size of the problem, such as m=4096 n=4096; null where it is not recorded",
-    "origin": "how the run came here: ingested, collected or timed",
-    "recorded": "when the report was made, in UTC",
-    "launches": "how many launches it holds",
-    "gpu": "the names of its GPUs",
-    "ncu_version": "the version of Nsight Compute that recorded it",
-    "clock_control": "whether ncu fixed the clocks: none or base",
-    "report_sha256": "of the report; null for a run of times alone",
+# The columns of the table `runs`, with their meaning.
+_RUNS: dict[str, tuple[pa.DataType, str]] = {
+    "run_id": (pa.string(), "the run's time, name and start of its hash"),
+    "name": (pa.string(), "the name under which the run is stored: that of the report, or of the rung"),
+    "ladder": (pa.string(), "the ladder that the run is a rung of; null for any other program"),
+    "kernel": (pa.int64(), "the rung's number: the name of a kernel stands in launches"),
+    "workload": (pa.string(), "the problem's size, such as m=4096 n=4096; null where it is not recorded"),
+    "origin": (pa.string(), "how the run came here: ingested, collected or timed"),
+    "recorded": (pa.string(), "when the report was made, in UTC"),
+    "launches": (pa.int64(), "how many launches it holds"),
+    "gpu": (pa.string(), "the names of its GPUs"),
+    "ncu_version": (pa.string(), "the version of Nsight Compute that recorded it"),
+    "clock_control": (pa.string(), "whether ncu fixed the clocks: none or base"),
+    "report_sha256": (pa.string(), "of the report; null for a run of times alone"),
 }

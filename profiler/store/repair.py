@@ -87,15 +87,15 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
     """Moves a run or a pack out of the way, and returns where it is now."""
     if not isinstance(store.place, ObjectPlace):
         return str(staging.set_aside(name, why))
-    place, files = store.place, store.place.listing(f"{name}/")
+    place, files = store.place, store.place.files(f"{name}/")
     taken = {
-        file.rpartition(f"/{name}/")[0] for file in place.listing(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
+        file.rpartition(f"/{name}/")[0] for file in place.files(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
     }
     aside = next(one for one in damaged_folders() if one not in taken)
     place.put(f"{aside}/{name}.txt", f"{why}\n".encode())
     for file in files:
         place.copy(file, f"{aside}/{file}")
-    if set(place.listing(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
+    if set(place.files(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
         raise StoreNotWritable(f"{place.shown(aside)}: not all files of {name} arrived")
     place.remove([f"{name}/{PACK_FILE if is_pack(name) else MANIFEST_FILE}"])
     place.remove(files)
@@ -107,19 +107,19 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     publisher = publisher_for(store.place, staging)
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
-    for run_id, manifest, written, files in fsck.runs_of_pack(fsck.open_pack(store.place, name)):
-        if run_id in elsewhere or files is None or isinstance(manifest, ProfError):
+    for run_id, found in fsck.runs_of_pack(fsck.open_pack(store.place, name)):
+        if run_id in elsewhere or isinstance(found, ProfError):
             continue
-        if found := fsck.faults_of_run(manifest, files):
-            for error in found:
+        if faults := fsck.faults_of_run(found):
+            for error in faults:
                 if not fsck.is_damage(error):  # this run may be whole, and the pack must not go without it
                     raise RunUnreadable(error.message) from error
             continue
         elsewhere.add(run_id)
-        run = Run(files.where, manifest, _files=files)
-        if not any(writer.add(run, written) for writer in writers):
+        run = Run(found.files.where, found.manifest, _files=found.files)
+        if not any(writer.add(run, found.written) for writer in writers):
             writers.append(PackWriter(staging.folder()))
-            writers[-1].add(run, written)
+            writers[-1].add(run, found.written)
     while id_time(datetime.now(UTC)) == name.split("-")[1]:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
@@ -130,10 +130,10 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
 
 def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
     """Returns the runs of the pack that are whole in a folder of their own, or in another pack."""
-    ids = {run_id for run_id, *_ in fsck.runs_of_pack(fsck.open_pack(store.place, name))}
+    ids = {run_id for run_id, _ in fsck.runs_of_pack(fsck.open_pack(store.place, name))}
     found: set[str] = set()
     for other in store.place.names():
-        if other in ids and not fsck.faults_of_folder(store.place, other, fsck.Examined()):
+        if other in ids and not fsck.faults_of_folder(store.place, other):
             found.add(other)
         elif is_pack(other) and other != name:
             with suppress(RunUnreadable):
@@ -144,9 +144,6 @@ def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
 def _whole_in(pack: Pack, ids: set[str]) -> set[str]:
     return {
         run_id
-        for run_id, manifest, _, files in fsck.runs_of_pack(pack)
-        if run_id in ids
-        and files is not None
-        and not isinstance(manifest, ProfError)
-        and not fsck.faults_of_run(manifest, files)
+        for run_id, found in fsck.runs_of_pack(pack)
+        if run_id in ids and not isinstance(found, ProfError) and not fsck.faults_of_run(found)
     }

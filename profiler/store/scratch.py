@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from profiler.store.locks import try_lock
+from profiler.store.locks import held_if_free, try_lock
 
 _PREFIX, _LOCKED = "prof-", "-locked"
 _NEW_S = 10  # whoever makes a folder may not have its lock yet
@@ -74,7 +74,5 @@ def _is_left(folder: Path) -> bool:
     age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
     if age_s < _NEW_S:
         return False
-    lock = try_lock(folder)
-    if lock is not None:
-        os.close(lock)
-    return lock is not None
+    with held_if_free(folder) as is_free:
+        return is_free

@@ -40,17 +40,11 @@ POINTS = TableSchema(
         ColumnSchema("settings", "settings", "every parameter's value"),
         ColumnSchema("status", "label", "correct, excluded, uncompiled, refused, wrong, failed or hung"),
         ColumnSchema("reason", "label", "why it is not correct; empty where it is"),
-        ColumnSchema(
-            "registers", "int64", "registers per thread, null where it was not compiled", "register", True
-        ),
+        ColumnSchema("registers", "int64", "per thread, null where it was not compiled", "register", True),
         ColumnSchema("shared_bytes", "int64", "static shared memory per block", "byte", True),
-        ColumnSchema(
-            "spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True
-        ),
+        ColumnSchema("spill_bytes", "int64", "of registers in local memory, stores and loads", "byte", True),
         ColumnSchema("relative_error", "float64", "relative error of its result", "", True),
-        ColumnSchema(
-            "repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"
-        ),
+        ColumnSchema("repeats", "repeats", "every repeat without the profiler: its stage and process", "ns"),
     ),
 )
 Stage = Literal["screen", "full", "final"]

@@ -11,7 +11,7 @@ from profiler.analyse.check import check_pair
 from profiler.analyse.check_summary import derive_finding
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
-from profiler.catalog.thresholds import Threshold
+from profiler.catalog.project import Threshold
 from profiler.errors import MetricNotFound
 
 DURATION, SPILLS, L2 = (BY_NAME[name].ncu[0] for name in ("duration_ns", "local_spill_inst", "l2_hit_pct"))

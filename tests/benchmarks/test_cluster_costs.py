@@ -47,7 +47,8 @@ def many(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Report
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
     """Two workers, both of which have read before."""
-    with start_local_workers([{"PYTHONPATH": str(Path(work.__file__).parent)}] * 2, gpus=False) as made:
+    environment = {"PYTHONPATH": str(Path(work.__file__).parent)}
+    with start_local_workers({"first": environment, "second": environment}) as made:
         yield made
 
 
@@ -169,7 +170,9 @@ def test_a_result_is_committed_within_a_second_beside_many_runs(many, tmp_path, 
             folder = store.root / str(run_id)
             files = {path.name: path.read_bytes() for path in folder.iterdir()}
             sizes.append(sum(map(len, files.values())))
-            request = request_for(many[0], settling.folder(), IngestOptions(), frozenset(), copied=True)
+            request = request_for(
+                many[0], settling.staging.folder(), IngestOptions(), frozenset(), copied=True
+            )
             started = time.perf_counter()
             write_files(files, request.folder)
             written = time.perf_counter()

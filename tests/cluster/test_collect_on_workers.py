@@ -16,7 +16,6 @@ from threading import Thread
 import pytest
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
 
-from profiler.measure.devices.assign import Patience
 from profiler.store.runs.run_store import RunStore
 
 Eventually = Callable[[Callable[[], object]], None]
@@ -41,7 +40,7 @@ def collect(farm: Farm, prof_here, reader_without_code, monkeypatch, tmp_path: P
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, runs: Path = tmp_path / "runs"):
@@ -86,7 +85,7 @@ def prof_on(farm: Farm, hosts, cluster, prof_here, reader_without_code, monkeypa
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object):

@@ -295,11 +295,12 @@ def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
     assert leftovers(empty) == set()
 
 
-def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty) -> None:
+def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty, monkeypatch) -> None:
+    monkeypatch.setattr("profiler.store.ingest.on_workers.ALONE_S", 0.5)
     own_cluster.start()
 
     with connect(own_cluster.address) as pool, pytest.raises(NoWorkerLeft, match="3 reports are left"):
-        list(ingest_on_workers(find_reports([str(folder)]), empty, IngestOptions(), pool, alone_s=0.5))
+        list(ingest_on_workers(find_reports([str(folder)]), empty, IngestOptions(), pool))
 
 
 def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty) -> None:

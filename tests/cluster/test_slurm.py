@@ -168,9 +168,9 @@ def test_workers_end_by_themselves_when_this_process_is_killed(
 # What cannot work
 
 
-def refused(options: str, **words: float) -> SlurmFailed:
+def refused(options: str) -> SlurmFailed:
     with pytest.raises(SlurmFailed) as caught:
-        start_slurm_workers(options, 2, **words)
+        start_slurm_workers(options, 2)
     return caught.value
 
 
@@ -211,8 +211,9 @@ def test_jobs_that_end_at_once_show_the_end_of_their_log(
     nothing_left()
 
 
-def test_jobs_that_only_wait_are_given_up(nothing_left) -> None:
-    error = refused(f"{GPU} --begin now+1hour", wait_s=2.0)
+def test_jobs_that_only_wait_are_given_up(monkeypatch: pytest.MonkeyPatch, nothing_left) -> None:
+    monkeypatch.setattr(module, "WAIT_S", 2.0)
+    error = refused(f"{GPU} --begin now+1hour")
     assert error.message.startswith("Slurm started no job within 2 s: 2 of 2 jobs wait")
     assert "BeginTime" in error.message
     nothing_left()

@@ -295,7 +295,7 @@ def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(
 
 
 def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
-    with start_local_workers([{"WHO": "one", **WORK}, {"WHO": "two", **WORK}], gpus=True) as local:
+    with start_local_workers({"one": {"WHO": "one", **WORK}, "two": {"WHO": "two", **WORK}}) as local:
         workers = local.available()
         assert [(worker.gpus, worker.threads) for worker in workers] == [(1, 1), (1, 1)]
         seen = {local.call(worker, os.getenv, "WHO", timeout_s=10, gpu=True) for worker in workers}
@@ -314,7 +314,7 @@ def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate() -> None:
         await comm.close()
         return True
 
-    with start_local_workers([WORK], gpus=False) as local:
+    with start_local_workers({"one": WORK}) as local:
         (worker,) = local.available()
         # private: a pool of one's own has no need to publish its address and its certificate
         scheduler, own = local._client.scheduler.address, local._client.security

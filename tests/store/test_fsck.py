@@ -153,20 +153,6 @@ def test_a_run_that_contradicts_itself_is_found_although_every_hash_fits(loose):
     assert "launch 0 contradicts itself: sass__inst_executed_per_opcode" in fault.found
 
 
-def test_a_run_without_a_seal_is_a_note_and_nothing_wrong(loose, prof_here):
-    path = loose.root / str(loose.ids()[0]) / MANIFEST_FILE
-    manifest = json.loads(path.read_text())
-    del manifest["checksum"]
-    path.write_text(json.dumps(manifest | {"schema_version": 2}))
-
-    done = prof_here("--runs", loose.root, "fsck", "--format", "json")
-
-    assert done.returncode == 0, done.stderr
-    (note,) = json.loads(done.stdout)
-    assert (note["kind"], note["name"]) == ("note", "1 runs")
-    assert "no checksum" in note["found"]
-
-
 @pytest.mark.parametrize("file", [PACK_FILE, MANIFESTS_FILE, "metrics.parquet", "reports/*"])
 def test_a_changed_pack_is_found(packed, file):
     flip(min(pack_in(packed).glob(file)))
@@ -324,7 +310,7 @@ def test_the_claim_of_a_killed_upload_is_set_aside_and_that_of_a_living_one_is_n
 
     assert (fault.kind, fault.name) == ("left", claim)
     assert fault.done == f"set aside as {store.root}/damaged/{claim}"
-    assert store.place.listing("") == [f"damaged/{claim}"]
+    assert list(store.place.files("")) == [f"damaged/{claim}"]
     assert list(examine_store(store, Examined())) == []
 
 

@@ -26,7 +26,7 @@ from hypothesis import given, strategies as st
 from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.measure.doctor.folders import check_unfinished
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack_name, read_line
-from profiler.store.packs.plan import Limits, compact, plan_packs
+from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest, encode_manifest, sealed
@@ -309,7 +309,7 @@ def pack(once, make_run, tmp_path: Path) -> Path:
         for number in range(8):
             make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
         store = RunStore(root)
-        compact(store, plan_packs(store), limits=Limits())
+        compact(store, plan_packs(store))
 
     root = shutil.copytree(once("packed-by-name", fill), tmp_path / "packed")
     (folder,) = (path for path in root.iterdir() if is_pack(path.name))

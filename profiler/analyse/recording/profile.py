@@ -242,7 +242,7 @@ def _catalogued(
                 counted += [derive_from_opcodes(how, executed)] * launches
             known = [one for one in zip(counted, processes, strict=True) if one[0] is not None]
             if known:
-                found[metric.name] = Series(metric, how.source, Readings(*zip(*known, strict=True)))
+                found[metric.name] = Series(metric, OPCODES, Readings(*zip(*known, strict=True)))
             continue
         name = next((name for name in metric.ncu if name in raw), None)
         if name is not None:

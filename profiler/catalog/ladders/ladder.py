@@ -25,6 +25,7 @@ LARGEST_SIZE = 2**63 - 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 CHOOSE_LADDER = "Give one of these, or a file: --ladder path/to/ladder.toml."
 Mode = Literal["profile", "time", "check"]
+COMMAND_KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 Claim = Literal["faster", "same", "slower"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
 # A command may mention these and the workload's parameters.

@@ -19,6 +19,7 @@ from typing import cast
 from profiler.catalog.ladders.expressions import Expression, parse_expression
 from profiler.catalog.ladders.ladder import (
     CLAIMS,
+    COMMAND_KEYS,
     LARGEST_SIZE,
     PLACEHOLDERS,
     Claim,
@@ -37,8 +38,7 @@ from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
 LIBRARIES = ("cublas",)
-_COMMAND_KEYS: dict[str, Mode] = {"command": "profile", "time": "time", "check": "check"}
-_SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
+_SHARED_KEYS = {*COMMAND_KEYS.values(), "flags", "uses", "flops", "bytes"}
 _LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
 _KERNEL_KEYS = {
     "number", "name", "idea", "source", "sources", "regex", "profile", "window", "skip", "targets",
@@ -188,7 +188,7 @@ class _LadderReader:
         commands: dict[Mode, tuple[str, ...]] = {}
         absent = {"binary"} if source is None or not source.endswith(".cu") else set()
         absent |= {"source"} if source is None else set()
-        for key, mode in _COMMAND_KEYS.items():
+        for mode, key in COMMAND_KEYS.items():
             owner = self._owner(row, key)
             if key not in owner or (mode == "profile" and not is_profiled):
                 continue

@@ -219,9 +219,9 @@ class CollectDevices:
             yield self.fleet
             return
         used = dict(list(self.gpus.items())[:groups])
-        environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in used.values()]
+        workers = {name: {"CUDA_VISIBLE_DEVICES": gpu.uuid} for name, gpu in used.items()}
         with (
-            start_local_workers(environments, True, list(used)) as pool,
+            start_local_workers(workers) as pool,
             ClusterFleet(pool, self.note) as fleet,
         ):
             fleet.expect(self.first)

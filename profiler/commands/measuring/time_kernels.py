@@ -8,6 +8,7 @@ import typer
 
 from profiler.ask.collect import summarise_just_timed
 from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.catalog.presets import find_preset
 from profiler.commands.shared import options
 from profiler.commands.shared.ladders import (
     build_errors,
@@ -18,7 +19,12 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.measure.rungs.timing import TimingPlan, time_ladder
+from profiler.measure.collect.collection import CollectPlan
+from profiler.measure.collect.target import timed_target
+from profiler.measure.collect.turns import time_here
+from profiler.measure.devices.device import LocalDevice
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.tools.ncu import NO_NCU, NcuOptions
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
 
@@ -52,31 +58,33 @@ def time_kernels(
     settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
-    plan = TimingPlan(
-        ladder=opened,
-        shapes=workloads(opened, size, set_param),
-        gpu=find_gpu(),
+    shapes, gpu = workloads(opened, size, set_param), find_gpu()
+    plan = CollectPlan(
+        LocalDevice(gpu, NO_NCU),
+        NcuOptions(find_preset("default")),  # which timing does not need
+        processes=processes,
         repeats=repeats,
         warmup=warmup,
-        processes=processes,
         seed=seed,
+        verify=False,
         timeout_s=timeout,
+        force=True,
     )
-    built = build_rungs(opened, kernels, plan.gpu.arch, settings, jobs)
+    built = build_rungs(opened, kernels, gpu.arch, settings, jobs)
     errors, missing = build_errors(built, "failed"), build_errors(built, "unavailable")
     usable = usable_kernels(kernels, built)
-    rows = []
-    with Progress("timing", len(plan.shapes) * len(usable) * processes, settings) as progress:
-        for outcome in time_ladder(
-            plan, usable, built, settings.open_store(settings.runs_folder), progress.advance
-        ):
-            if outcome.error is not None:
-                errors.append(outcome.error)
-            else:
-                summary = summarise_just_timed(outcome.kernel, outcome.values, outcome.timings)
-                rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
+    rows, store = [], settings.open_store(settings.runs_folder)
+    with Progress("timing", len(shapes) * len(usable) * processes, settings) as progress:
+        for values in shapes:
+            targets = [timed_target(RungJob(opened, one, values), built.get(one.number)) for one in usable]
+            for outcome in time_here(plan, targets, store, progress.advance):
+                if outcome.error is not None:
+                    errors.append(outcome.error)
+                elif (job := outcome.target.job) is not None:
+                    summary = summarise_just_timed(job.kernel, values, outcome.timings)
+                    rows.append(time_row(job.kernel, values, summary, outcome.run_id))
     if rows:
         print_document(timed_document(rows), format=settings.format)
     if not errors and missing and (kernel or not rows):
         errors = missing
-    raise_failures(errors, len(plan.shapes) * len(kernels), "kernels were not timed")
+    raise_failures(errors, len(shapes) * len(kernels), "kernels were not timed")

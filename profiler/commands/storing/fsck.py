@@ -51,7 +51,7 @@ def fsck(
     counts = Examined()
     with Progress("reading", len(store.place.names()), settings) as progress:
         faults = list(examine_store(store, counts, progress.advance))
-    if mend and any(fault.kind != "note" for fault in faults):
+    if mend and faults:
         faults = list(repair(store, faults))
     wrong = [fault for fault in faults if fault.is_wrong]
     if faults or settings.format is not options.Format.table:

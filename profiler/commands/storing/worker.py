@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.cluster.hosted_workers import HostedWorker, Listening, host_workers
+from profiler.cluster.hosted_workers import Listening, host_workers
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
 from profiler.commands.shared.misuse import Misuse
@@ -61,18 +61,16 @@ def worker(
     tls = ClusterChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
-    hosted = [
-        HostedWorker(
-            f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid}
-        )
+    hosted = {
+        f"{name or socket.gethostname()}-gpu{visible.index(gpu)}": {"CUDA_VISIBLE_DEVICES": gpu.uuid}
         for gpu in chosen
-    ]
+    }
 
     def begun() -> None:
         if settings.quiet:
             return
         for one, gpu in zip(hosted, chosen, strict=True):
-            print(f"worker      {one.name}: {gpu.name}, {gpu.uuid}, ncu {ncu.version}", file=sys.stderr)
+            print(f"worker      {one}: {gpu.name}, {gpu.uuid}, ncu {ncu.version}", file=sys.stderr)
         print(f"working for {address}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
     host_workers(address, tls, hosted, Listening(host, interface), begun)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -32,22 +32,24 @@ from profiler.errors import (
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
 from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
-from profiler.measure.rungs.program import RungJob, fresh_seed
+from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
-from profiler.measure.rungs.timing import timed_run, with_facts
-from profiler.measure.tools.ncu import Ncu, NcuOptions
+from profiler.measure.rungs.timing import with_facts
+from profiler.measure.tools.ncu import NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
 from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
-from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
 from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
+
+if TYPE_CHECKING:
+    from profiler.store.reports.sandbox import Extracted, Sandbox
 
 # Errors that every other kernel would meet too.
 FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
@@ -62,20 +64,13 @@ class CollectPlan:
     processes: int = 3
     repeats: int = 20  # timed repeats in each process; 0: no timing
     warmup: int = 5
+    seed: int | None = None  # the user's; None: a random one
     verify: bool = True
     timeout_s: float = 600.0
     cwd: Path | None = None
     force: bool = False
     resume: bool = False  # trust that programs which prof did not compile are unchanged
     keep: bool = False  # go on with what this very call kept, whatever `force` and `resume` say
-
-    @property
-    def gpu(self) -> Gpu:
-        return self.device.gpu
-
-    @property
-    def ncu(self) -> Ncu:
-        return self.device.ncu
 
 
 @dataclass(frozen=True)
@@ -131,7 +126,13 @@ class Collection:
         self.provenance = _find_provenance(plan, target, self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
         self.key = collection_key(
-            target, plan.recording, self.provenance, plan.gpu.name, plan.ncu, plan.processes, timed
+            target,
+            plan.recording,
+            self.provenance,
+            plan.device.gpu.name,
+            plan.device.ncu,
+            plan.processes,
+            timed,
         )
 
     @property
@@ -161,7 +162,8 @@ class Collection:
         """Takes the seed of the kept results, or discards them and begins anew."""
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
+        seed = fresh_seed() if self.plan.seed is None else self.plan.seed
+        plan = self.pending.plan(CollectionPlan(self.run_name, seed, self.plan.device.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
@@ -259,13 +261,15 @@ class Collection:
             run_id = stage_timings(staging, self._timed_run())
             self.pending.discard()
             return run_id
+        from profiler.store.reports.sandbox import outcome  # which takes long to import
+
         assert self.extracting is not None
         request, future = self.extracting
         try:
             extracted = outcome(future, request.report)
         except (MetricsMissing, ReportDamaged) as error:
             self.pending.discard()  # the next call would fail with these reports too
-            command = typed_command(self.target, self.plan.ncu, self.plan.recording)
+            command = typed_command(self.target, self.plan.device.ncu, self.plan.recording)
             raise error.changed(details=[*error.details, *command_details(command)]) from None
         assert isinstance(extracted, Manifest)  # the request names no hash that is stored already
         staging.commit(request.folder, extracted.run_id)
@@ -287,8 +291,19 @@ class Collection:
     def _timed_run(self) -> TimedRun:
         job = self.target.job
         assert job is not None  # only a ladder can declare that a kernel is not profiled
-        job, origin = self._timing_job(job), self._measured()
-        return timed_run(job, self.plan.gpu, self.began, origin, self.timings, self.key)
+        folder = job.ladder.folder.resolve()
+        return TimedRun(
+            ladder=job.ladder.name,
+            kernel=job.kernel.number,
+            workload=job.values,
+            recorded=self.began,
+            gpu=self.plan.device.gpu.name,
+            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
+            provenance=self._measured(),
+            timings=self.timings,
+            collection=self.key,
+            function="" if job.ladder.name else job.kernel.name,
+        )
 
 
 @dataclass
@@ -327,9 +342,9 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
 def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
     job = target.rung
     if job is None:
-        return find_program_provenance(target, plan.gpu, plan.cwd or Path.cwd(), store)
-    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.gpu.arch))
-    return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)
+        return find_program_provenance(target, plan.device.gpu, plan.cwd or Path.cwd(), store)
+    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.device.gpu.arch))
+    return derive_provenance(job.ladder, job.kernel, target.built, plan.device.gpu, commit)
 
 
 def find_program_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> Provenance:

@@ -15,7 +15,7 @@ from profiler.measure.collect.target import Target, typed_command
 from profiler.measure.devices.device import LocalDevice
 from profiler.measure.rungs.build import build_command
 from profiler.measure.rungs.program import program_command
-from profiler.measure.tools.ncu import Ncu, find_ncu
+from profiler.measure.tools.ncu import NO_NCU, Ncu, find_ncu
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Gpu, Toolchain, choose_gpus, find_gpu, find_gpus, find_toolchain
 
@@ -25,10 +25,12 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
     jobs = [target.job for target in targets if target.job is not None]
     compiled = [(job.kernel, job.binary) for job in jobs if job.binary is not None]
     toolchain = _toolchain() if compiled else None
-    for line in _missing_tools(plan.ncu, plan.gpu, toolchain):
+    for line in _missing_tools(plan.device.ncu, plan.device.gpu, toolchain):
         yield f"# {line}"
     if toolchain is not None:
-        builds = [build_command(kernel, plan.gpu.arch, toolchain, binary) for kernel, binary in compiled]
+        builds = [
+            build_command(kernel, plan.device.gpu.arch, toolchain, binary) for kernel, binary in compiled
+        ]
         yield from dict.fromkeys(map(shown, builds))
     for target in targets:
         if not target.is_profiled:
@@ -44,14 +46,13 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
 def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
     job = target.job
     if job is None or step.what == "profile":
-        return typed_command(target, plan.ncu, plan.recording)
+        return typed_command(target, plan.device.ncu, plan.recording)
     if step.what == "verify":
         return program_command(job, "check")
     return program_command(replace(job, repeats=plan.repeats, warmup=plan.warmup), "time")
 
 
 # Words that stand in the commands for tools and a GPU that are not there; `_missing_tools` says which do.
-_NO_NCU = Ncu(Path("ncu"), "")
 _NO_NVCC = Toolchain(Path("nvcc"), "", Path())
 _NO_GPU = Gpu("", "sm_XX", "", "")
 
@@ -61,7 +62,7 @@ def dry_run_device(gpus: str | None) -> LocalDevice:
     try:
         ncu = find_ncu()
     except ToolNotFound:
-        ncu = _NO_NCU
+        ncu = NO_NCU
     try:
         visible = [find_gpu()] if gpus is None else find_gpus()
     except GpuNotFound:
@@ -78,7 +79,7 @@ def _toolchain() -> Toolchain:
 
 def _missing_tools(ncu: Ncu, gpu: Gpu, toolchain: Toolchain | None) -> Iterator[str]:
     """Yields one line for each stand-in that a command names. `toolchain` is None if no command names nvcc."""
-    if ncu is _NO_NCU:
+    if ncu is NO_NCU:
         yield "no ncu was found here: `ncu` stands for its path"
     if toolchain is _NO_NVCC:
         yield "no nvcc was found here: `nvcc` stands for its path, and cuBLAS is left out"

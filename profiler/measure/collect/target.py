@@ -26,7 +26,7 @@ from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import rung_name, timed_name
 
-_REPORT = "report.ncu-rep"
+REPORT_FILE = "report.ncu-rep"
 _LARGEST_HASHED_BYTES = 1 << 30
 
 
@@ -73,20 +73,11 @@ class Target:
         return self.built is not None and self.built.record is not None
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """ncu's command, the folder that it starts in, and the path of the report to come."""
-
-    words: list[str]
-    folder: Path
-    report: Path
-
-
 def rung_target(job: RungJob, built: Built | None, launches: int, recording: NcuOptions) -> Target:
     """Returns the target for a rung. With ranges, the program's own marks decide what is recorded."""
     kernel = job.kernel
     if not kernel.is_profiled:
-        return Target(timed_name(job.ladder.name, kernel.number), Selection(), None, job, built)
+        return timed_target(job, built)
     if recording.of_ranges:
         selection, required = Selection(), 1
     else:
@@ -95,8 +86,18 @@ def rung_target(job: RungJob, built: Built | None, launches: int, recording: Ncu
     return Target(name, selection, required, replace(job, launches=launches), built)
 
 
-def prepare(target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd: Path | None) -> Prepared:
-    """Returns the command that records the target.
+def timed_target(job: RungJob, built: Built | None) -> Target:
+    """Returns the target for a rung that is timed and not profiled."""
+    name = timed_name(job.ladder.name, job.kernel.number)
+    binary = built.binary if built is not None else job.binary
+    job = replace(job, kernel=replace(job.kernel, is_profiled=False), binary=binary)
+    return Target(name, Selection(), None, job, built)
+
+
+def prepare(
+    target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd: Path | None
+) -> tuple[list[str], Path]:
+    """Returns the command that records the target to REPORT_FILE in `scratch`, and the folder that it starts in.
 
     Copies the program to `scratch` if possible and runs it there, so that its report names no private path.
     """
@@ -104,12 +105,11 @@ def prepare(target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd:
     moved = _moved(job, scratch) if job is not None and cwd is None else None
     if moved is not None:
         program = relative_words(program_command(moved, "profile"), scratch)
-        folder, export = scratch, _REPORT
+        folder, export = scratch, REPORT_FILE
     else:
         program = program_command(job, "profile") if job is not None else list(target.program)
-        folder, export = cwd or target.folder, str(scratch / _REPORT)
-    words = ncu_command(ncu.path, recording, target.selection, export, program)
-    return Prepared(words, folder, scratch / _REPORT)
+        folder, export = cwd or target.folder, str(scratch / REPORT_FILE)
+    return ncu_command(ncu.path, recording, target.selection, export, program), folder
 
 
 def _moved(job: RungJob, scratch: Path) -> RungJob | None:

@@ -6,16 +6,23 @@ So a drift of clocks or heat affects all of them alike. A kernel that fails is r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from profiler.errors import ProfError
-from profiler.measure.collect.collection import FATAL, Collection, CollectObserver, CollectPlan, steps_of
+from profiler.errors import ProfError, ShapeRefused
+from profiler.measure.collect.collection import (
+    FATAL,
+    Collection,
+    CollectObserver,
+    CollectPlan,
+    CollectStep,
+    steps_of,
+)
 from profiler.measure.collect.target import Target
-from profiler.store.reports.sandbox import Sandbox
+from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import (
@@ -25,15 +32,19 @@ from profiler.store.runs.unfinished import (
     planned_gpu,
 )
 
+if TYPE_CHECKING:
+    from profiler.store.reports.sandbox import Sandbox
+
 
 @dataclass(frozen=True)
 class CollectOutcome:
-    """The result for one target. `known` means that the same was collected before."""
+    """The result for one target. `known` means that the same was collected before; `timings` are those of this call."""
 
     target: Target
     status: Literal["collected", "known", "failed"]
     run_id: str = ""
     error: ProfError | None = None
+    timings: Sequence[Timing] = ()
 
 
 class Turns:
@@ -84,7 +95,7 @@ class Turns:
     def _finish(self, one: Collection, staging: Staging) -> CollectOutcome:
         if one.error is None:
             try:
-                return CollectOutcome(one.target, "collected", one.commit(staging))
+                return CollectOutcome(one.target, "collected", one.commit(staging), timings=one.timings)
             except FATAL:
                 raise
             except ProfError as error:
@@ -110,6 +121,8 @@ def collect_here(
     observer: CollectObserver,
 ) -> Iterator[CollectOutcome]:
     """Collects the targets on the plan's own device, in this thread."""
+    from profiler.store.reports.sandbox import Sandbox  # which takes long to import
+
     if not targets:
         return
     with (
@@ -120,6 +133,24 @@ def collect_here(
         yield from turns.known()
         turns.measure(sandbox, staging)
         yield from turns.finish(staging)
+
+
+def time_here(
+    plan: CollectPlan,
+    targets: Sequence[Target],
+    store: RunStore,
+    advance: Callable[[str, ProfError | None], None],
+) -> Iterator[CollectOutcome]:
+    """Times the targets as `collect_here` does. Calls `advance` once for each process, also for one that is left out."""
+
+    def end(step: CollectStep, _line: str, error: ProfError | None) -> None:
+        status = "refused" if isinstance(error, ShapeRefused) else "failed"
+        advance(status if error else "", error)
+        for _ in range(step.process + 1, plan.processes if error else 0):
+            advance("", None)
+
+    observer = CollectObserver(begin=lambda _: None, at=lambda *_: None, end=end)
+    return collect_here(plan, targets, store, observer)
 
 
 def recorded_on(plan: CollectPlan, targets: Sequence[Target], store: RunStore) -> str | None:

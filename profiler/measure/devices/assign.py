@@ -37,6 +37,10 @@ from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 
+RETURN_S, ALONE_S = (
+    10.0,
+    60.0,
+)  # how long a group waits for its GPU to come back, and a collection for any worker
 _LOOK_S = 0.5
 _ENDING_S = 0.05
 _OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another host may well be able to measure
@@ -53,21 +57,12 @@ class FleetObserver:
     left: Callable[[str], None]  # this worker reports nothing more
 
 
-@dataclass(frozen=True)
-class Patience:
-    """The seconds that a group waits for its GPU to come back, and the collection for any worker."""
-
-    return_s: float = 10.0
-    alone_s: float = 60.0
-
-
 def collect_on_fleet(
     plan: CollectPlan,
     groups: Sequence[TargetGroup],
     fleet: ClusterFleet,
     store: RunStore,
     observer: FleetObserver,
-    patience: Patience = Patience(),
 ) -> Iterator[CollectOutcome]:
     """Collects every target once, on any worker; raises errors that would meet all of them."""
     if not groups:
@@ -77,10 +72,8 @@ def collect_on_fleet(
         finishing = ThreadPoolExecutor(available_cores(), thread_name_prefix="finish")
         stack.callback(finishing.shutdown, cancel_futures=True)
         sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
-        queue, left = GroupQueue(groups, patience.return_s), sum(len(group.targets) for group in groups)
-        collection = _FleetCollection(
-            plan, queue, left, fleet, store, observer, patience, staging, sandbox, finishing
-        )
+        queue, left = GroupQueue(groups, RETURN_S), sum(len(group.targets) for group in groups)
+        collection = _FleetCollection(plan, queue, left, fleet, store, observer, staging, sandbox, finishing)
         try:
             yield from collection.outcomes()
         finally:
@@ -97,7 +90,6 @@ class _FleetCollection:
     _fleet: ClusterFleet
     _store: RunStore
     _observer: FleetObserver
-    _patience: Patience
     _staging: Staging
     _sandbox: Sandbox
     _finishing: ThreadPoolExecutor
@@ -125,7 +117,7 @@ class _FleetCollection:
                 alone_since = None
             else:
                 alone_since = alone_since or monotonic()
-                if monotonic() - alone_since > self._patience.alone_s:
+                if monotonic() - alone_since > ALONE_S:
                     raise self._no_worker_left()
 
     def stop(self) -> None:
@@ -138,8 +130,7 @@ class _FleetCollection:
     def _no_worker_left(self) -> NoWorkerLeft:
         details = [f"    {self._last_loss.message}"] if self._last_loss is not None else []
         return NoWorkerLeft(
-            f"no worker is left, and none came for {self._patience.alone_s:g} s: "
-            f"{self._left} kernels are not collected",
+            f"no worker is left, and none came for {ALONE_S:g} s: {self._left} kernels are not collected",
             details=details,
         )
 
@@ -163,7 +154,7 @@ class _FleetCollection:
         except WorkerLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
-                wait = f"its unfinished kernels wait {self._patience.return_s:g} s for its GPU to come back"
+                wait = f"its unfinished kernels wait {RETURN_S:g} s for its GPU to come back"
                 self._observer.note(f"lost        {error.message}; {wait}")
         except _Unfit as unfit:
             self._observer.note(f"left out    worker {worker.name}: {unfit.error.message}")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from profiler.errors import ProgramTimedOut
-from profiler.measure.collect.target import Target, prepare, typed_command
+from profiler.measure.collect.target import REPORT_FILE, Target, prepare, typed_command
 from profiler.measure.rungs.program import ENVIRONMENT, RungJob
 from profiler.measure.rungs.timing import Timed, time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.ncu import Ncu, NcuOptions
-from profiler.measure.tools.process import command_details, end_all, run
+from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript, recording_error
 from profiler.store.reports.identity import identify_report
@@ -81,11 +81,11 @@ class LocalDevice:
         return checked.relative_error
 
     def time(self, job: RungJob, timeout_s: float) -> Timed:
-        return time_kernel(self._here(job), timeout_s)
+        return time_kernel(self._here(job), timeout_s, self.run_command)
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
-        target = order.target
-        prepared = prepare(target, self.ncu, order.recording, scratch, order.cwd)
+        target, report = order.target, scratch / REPORT_FILE
+        words, folder = prepare(target, self.ncu, order.recording, scratch, order.cwd)
         # Errors show this command: the scratch folder no longer exists when somebody tries it by hand.
         typed = tuple(typed_command(target, self.ncu, order.recording))
         transcript = Transcript()
@@ -95,10 +95,10 @@ class LocalDevice:
             at(transcript)
 
         try:
-            finished = run(
-                prepared.words,
+            finished = self.run_command(
+                words,
                 timeout_s=order.timeout_s,
-                folder=prepared.folder,
+                folder=folder,
                 environment={**ENVIRONMENT, **self.environment},
                 leash=True,
                 hear=hear,
@@ -109,15 +109,19 @@ class LocalDevice:
             details = [*command_details(typed), *error.details[1:]]
             raise ProgramTimedOut(message, details=details, remedy=remedy) from None
         launches = None
-        if prepared.report.exists() and not finished.exit_code:
-            launches = identify_report(prepared.report, scratch).envelope.results
+        if report.exists() and not finished.exit_code:
+            launches = identify_report(report, scratch).envelope.results
         said = replace(finished, command=typed)
         failure = recording_error(
             target.label, said, launches, target.required_launches, is_rung=target.job is not None
         )
         if failure is not None:
             raise failure
-        return Recorded(prepared.report, launches, transcript.passes)
+        return Recorded(report, launches, transcript.passes)
+
+    def run_command(self, command: Sequence[str], **options: Any) -> Finished:
+        """Runs a program of a target to its end; the options are those of `tools/process.py`."""
+        return run(command, **options)
 
     def stop(self) -> None:
         end_all()

@@ -13,6 +13,7 @@ from typing import Self
 
 from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
+from profiler.measure.collect.target import REPORT_FILE
 from profiler.measure.devices.device import Device, Order, Recorded
 from profiler.measure.devices.worker_tasks import (
     FilesMissing,
@@ -40,7 +41,6 @@ _LATE_S = 10.0  # time for the other workers to answer, after the first one
 _MOST_AT_A_TIME = 64
 _OCCUPIED_S = 0.2
 _LOOK_S = 0.5
-_REPORT = "report.ncu-rep"
 
 
 @dataclass
@@ -75,7 +75,7 @@ class WorkerDevice:
             "record", order.target.job, order.timeout_s, order, lambda text: at(decode_transcript(text))
         )
         assert isinstance(answer, ReportBytes)
-        report = scratch / _REPORT
+        report = scratch / REPORT_FILE
         report.write_bytes(answer.report)
         return Recorded(report, answer.launches, answer.passes)
 
@@ -130,6 +130,7 @@ class ClusterFleet:
 
     def __init__(self, pool: WorkerPool, note: Callable[[str], None]) -> None:
         self._pool = pool
+        self.coming = pool.coming
         self.note = note
         self._asked: dict[Worker, Future[WorkerFacts]] = {}
         self._asking = ThreadPoolExecutor(_MOST_AT_A_TIME, thread_name_prefix="ask")
@@ -142,7 +143,7 @@ class ClusterFleet:
 
     def choose_model(self) -> Device:
         """Chooses the GPU and the ncu that most of the present workers have, and returns one such device."""
-        found = self._first_facts(FIRST_ANSWER_S)
+        found = self._first_facts()
         models = Counter(_model_of(facts) for _, facts in found)
         self._model = max(models, key=models.__getitem__)
         worker, facts = next(one for one in found if _model_of(one[1]) == self._model)
@@ -174,10 +175,6 @@ class ClusterFleet:
         device = self._devices[worker] = WorkerDevice(self._pool, worker, facts)
         return device
 
-    def coming(self) -> bool:
-        """Returns whether more workers are on their way, however long that takes."""
-        return self._pool.coming()
-
     def interrupt(self) -> None:
         """Ends what the devices are doing; the threads that wait for them go on."""
         for device in list(self._devices.values()):
@@ -191,9 +188,9 @@ class ClusterFleet:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
-    def _first_facts(self, timeout_s: float) -> list[tuple[Worker, WorkerFacts]]:
+    def _first_facts(self) -> list[tuple[Worker, WorkerFacts]]:
         """Waits for the first worker that answers, and a little for the others; raises if none can measure."""
-        deadline = monotonic() + timeout_s
+        deadline = monotonic() + FIRST_ANSWER_S
         failed: dict[str, BaseException] = {}
         while True:
             asked = {self._ask(worker): worker for worker in self.workers()}
@@ -210,17 +207,20 @@ class ClusterFleet:
                 if one.done() and (error := one.exception()) is not None
             }
             if monotonic() > deadline or (asked and all(map(_is_unfit, asked))):
-                raise self._no_worker(timeout_s, failed)
+                raise self._no_worker(failed)
         found = [(worker, one.result()) for one, worker in asked.items() if _is_good(one)]
         for worker, facts in found:
             if facts.prof_version != prof_version():
                 raise _wrong_version(worker, facts)
         return found
 
-    def _no_worker(self, timeout_s: float, failed: dict[str, BaseException]) -> ProfError:
+    def _no_worker(self, failed: dict[str, BaseException]) -> ProfError:
         errors = list(failed.values())
         if errors:
-            details = [f"    worker {name}: {_first_line(error)}" for name, error in failed.items()]
+            details = [
+                f"    worker {name}: {error.message if isinstance(error, ProfError) else error}"
+                for name, error in failed.items()
+            ]
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
                 return errors[0].changed("no worker can measure", details)
             return NoWorkerLeft("no worker can measure", details=details)
@@ -230,7 +230,7 @@ class ClusterFleet:
                 f"none of the {others} workers has a GPU to offer",
                 remedy="Start them with `prof worker ADDRESS`, or with `dask worker ADDRESS --nthreads 1 --resources GPU=1`.",
             )
-        return NoWorkerLeft(f"no worker came within {timeout_s:g} s")
+        return NoWorkerLeft(f"no worker came within {FIRST_ANSWER_S:g} s")
 
     def _ask(self, worker: Worker) -> Future[WorkerFacts]:
         if worker not in self._asked:
@@ -258,10 +258,6 @@ def _is_good(asked: Future[WorkerFacts]) -> bool:
 def _is_unfit(asked: Future[WorkerFacts]) -> bool:
     """Returns whether the worker answered that it cannot measure. One that is lost may come back."""
     return asked.done() and not isinstance(asked.exception(), WorkerLost)
-
-
-def _first_line(error: BaseException) -> str:
-    return error.message if isinstance(error, ProfError) else str(error)
 
 
 def _wrong_version(worker: Worker, facts: WorkerFacts) -> WorkerUnlike:

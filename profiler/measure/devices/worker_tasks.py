@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,7 +24,7 @@ from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.measure.tools.transcript import Transcript
-from profiler.store.locks import try_lock
+from profiler.store.locks import held_if_free
 from profiler.store.runs.manifest import prof_version
 
 _PROGRESS_S = 0.25
@@ -91,7 +90,8 @@ def run_task(
     """Measures on `device`, by default the worker's own; `files` are the job's files, if they were sent."""
     _check_folders(task)
     device = device or _worker_device()
-    with _occupying(device.gpu) as is_ours:
+    # Two workers, or two clusters, may use the same GPU.
+    with held_if_free(lock_folder(device.gpu) / _LOCK_FILE) as is_ours:
         if not is_ours:
             return GpuOccupied()
         if task.files is None:
@@ -197,14 +197,3 @@ def _folder() -> Path:
     folder = Path(get_worker().local_directory) / "prof"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-@contextmanager
-def _occupying(gpu: Gpu) -> Iterator[bool]:
-    """Yields whether this process has the GPU to itself: two workers, or two clusters, may use the same one."""
-    lock = try_lock(lock_folder(gpu) / _LOCK_FILE)
-    try:
-        yield lock is not None
-    finally:
-        if lock is not None:
-            os.close(lock)

@@ -33,7 +33,7 @@ from profiler.store.runs.commit import storage_error
 
 LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDIR, of older and newer versions
 _PROBE_METRIC = "sm__cycles_elapsed.max"
-_PROBE_TIMEOUT_S = 60.0
+PROBE_TIMEOUT_S = 60.0
 _PROBE_LABEL = "profiling an empty kernel"
 _MOST_LINES = 2  # of the program's and ncu's error messages
 _CAP_SYS_ADMIN = 21
@@ -59,14 +59,14 @@ def check_counters(ncu: Ncu | None, machine: Machine) -> list[HealthCheck]:
     return [counters, lock, _check_dcgm(names, free=counters.state == "ok"), _check_mps(names, machine)]
 
 
-def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEOUT_S) -> HealthCheck:
+def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
     """Profiles an empty kernel, which takes a second and a half."""
     setting = describe_setting(machine.proc)
     try:
         with neutral_folder() as folder:
             report = folder / "probe.ncu-rep"
             command = probe_command(ncu, report.name)
-            done = run(command, timeout_s=timeout_s, folder=folder, environment=machine.environment)
+            done = run(command, timeout_s=PROBE_TIMEOUT_S, folder=folder, environment=machine.environment)
             error = recording_error(_PROBE_LABEL, done, _results_in(report), wanted=1)
     except ProfError as failure:
         error = failure

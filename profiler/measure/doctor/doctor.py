@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -94,17 +95,17 @@ def check_containment() -> HealthCheck:
 
 def judge_containment(*, files: bool, calls: bool) -> HealthCheck:
     """Returns the check for a system that offers Landlock (`files`), seccomp (`calls`), both or neither."""
+    found = {
+        (True, True): "may read its report and answer, nothing else",
+        (True, False): "may use the network and run programs: this system does not offer seccomp",
+        (False, True): "may read all your files: this system does not offer Landlock",
+        (False, False): "has all your rights: this system offers neither Landlock nor seccomp",
+    }[files, calls]
+    check = partial(HealthCheck, "containment", "reading", found=f"NVIDIA's reader {found}")
     if files and calls:
-        found = "NVIDIA's reader may read its report and answer, nothing else"
-        return HealthCheck("containment", "reading", "ok", found)
-    if files:
-        found = "NVIDIA's reader may use the network and run programs: this system does not offer seccomp"
-    elif calls:
-        found = "NVIDIA's reader may read all your files: this system does not offer Landlock"
-    else:
-        found = "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp"
+        return check("ok")
     remedy = "Read reports of strangers on Linux 5.13 or newer, where the container's runtime allows both."
-    return HealthCheck("containment", "reading", "warn", found, remedy)
+    return check("warn", remedy=remedy)
 
 
 def check_building(machine: Machine) -> list[HealthCheck]:

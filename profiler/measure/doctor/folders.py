@@ -11,7 +11,7 @@ from pathlib import Path
 
 from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
-from profiler.store.fsck import examine_briefly
+from profiler.store.fsck import Fault, is_damage, left_staging
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
 from profiler.store.reports.near import REPORT_SUFFIXES
@@ -23,7 +23,7 @@ from profiler.text import counted, first_of, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
 _NEWEST_RUNS = 200
-_SEARCHED_BYTES = 8 << 20  # takes well under a second
+SEARCHED_BYTES = 8 << 20  # takes well under a second
 _MOST_LISTED = 3
 _NOT_THERE_YET = (
     "The first recording creates it. If runs should be there, check --runs, or PROF_RUNS if that is set."
@@ -68,14 +68,15 @@ def check_stored_runs(root: Location) -> HealthCheck:
     remedy = "`prof fsck` lists what is wrong; `prof fsck --repair` sets it aside."
     if not isinstance(root, Path):
         return check("ok", "not read at a URL: `prof fsck` reads them")
-    faults = []
+    store, unfinished = RunStore(root), list[Fault]()
     with suppress(StoreError):  # the check of the runs folder says so
-        faults = list(examine_briefly(RunStore(root)))
-    if damaged := [fault.name for fault in faults if fault.kind not in ("left", "unread")]:
+        store.open_all(store.ids())
+        unfinished += left_staging(store)
+    if damaged := [name for name, error in store.left_out.items() if is_damage(error)]:
         return check("failed", f"damaged: {first_of(damaged, _MOST_LISTED)}", remedy)
-    if unread := [fault.name for fault in faults if fault.kind == "unread"]:
+    if unread := [*store.left_out, *(one.name for one in unfinished if one.kind == "unread")]:
         return check("failed", f"cannot be read: {first_of(unread, _MOST_LISTED)}", RunUnreadable.remedy)
-    if left := [fault.name for fault in faults]:
+    if left := [one.name for one in unfinished]:
         return check("warn", f"killed processes left {first_of(left, _MOST_LISTED)}", remedy)
     return check("ok", "all of them can be opened")
 
@@ -85,7 +86,8 @@ def check_unfinished(root: Path) -> HealthCheck:
     folders = _entries(root / UNFINISHED_FOLDER)
     if not folders:
         return HealthCheck("unfinished", "storing", "ok", "no interrupted collection")
-    found = [f"{_planned_name(folder)} ({size(_bytes_below(folder))})" for folder in folders]
+    plans = ((folder, read_plan(folder)) for folder in folders)
+    found = [f"{plan.name if plan else folder.name} ({size(_bytes_below(folder))})" for folder, plan in plans]
     return HealthCheck(
         "unfinished", "storing", "warn", f"not complete: {first_of(found, _MOST_LISTED)}",
         "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
@@ -93,10 +95,10 @@ def check_unfinished(root: Path) -> HealthCheck:
     )  # fmt: skip
 
 
-def check_private_paths(root: Path, most_bytes: int = _SEARCHED_BYTES) -> HealthCheck:
-    """Searches the newest reports for home directories, in at most `most_bytes` of compressed reports."""
+def check_private_paths(root: Path) -> HealthCheck:
+    """Searches the newest reports for home directories, in a few megabytes of compressed reports."""
     reports = _named_reports(root)
-    searched, left = 0, most_bytes
+    searched, left = 0, SEARCHED_BYTES
     homes: set[str] = set()
     private: list[str] = []
     for report, name in reports:
@@ -167,11 +169,6 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
             name, ability, "warn", f"{what}, only {size(free)} free", f"Free some space. {remedy}"
         )
     return HealthCheck(name, ability, "ok", f"{what}, {size(free)} free")
-
-
-def _planned_name(folder: Path) -> str:
-    plan = read_plan(folder)
-    return plan.name if plan else folder.name
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -33,11 +33,11 @@ class LaunchedKernel:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The kernel to profile: a pattern or further words for ncu, and how many launches of one call fit."""
+    """The kernel to profile: a pattern or further words for ncu, and how many launches of one call fit, if that is known."""
 
     regex: str | None
     words: tuple[str, ...]
-    launches: int
+    launches: int | None
 
 
 def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) -> Chosen:

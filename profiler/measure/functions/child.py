@@ -4,20 +4,23 @@
 
 `survey` prints the kernels that one call launches once compilation and autotuning are done, times the call as `time`
 does, and then verifies. The other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on
-stderr says what went wrong.
+stderr says what went wrong. If `ahead.py` starts it before its turn, it imports libraries and waits to be told more.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import pickle
+import select
 import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,6 +31,9 @@ from profiler.measure.functions.driver import READER, Driver, DriverFailed
 from profiler.measure.functions.shipping import unpack
 
 FILE, CALLS = "call.pickle", "calls"
+GATE = "PROF_GATE"  # names the pipe from which a process that was started before its turn hears of it
+# Importing these takes seconds, and touches no GPU. A user's own module may do so.
+LIBRARIES = ("torch", "triton", "cupy", "numba", "jax")
 SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
 SHAPE = (
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_static_bytes", "shared_dynamic_bytes", "registers",
@@ -145,7 +151,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
     ]
     whole = round(median(busy_ns(work) for work in last))
     facts = {"calls": calls, "ns": whole, "left_out": session.kept.left_out, "runtime": _runtime()}
-    yield {"survey": True, "kernels": kernels, **facts}
+    yield {"survey": True, "kernels": kernels, "modules": loaded_libraries(), **facts}
     yield from time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)
@@ -248,7 +254,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     started = time.monotonic()
     try:
         call = call or load_call(given.folder.resolve())
-        lines = list(_lines(given, call))
+        lines = list(_saying_first(_lines(given, call), out))
     except Refused as error:
         return _fail(str(error))
     except CuptiMissing as error:
@@ -261,6 +267,15 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     for line in lines:
         print(json.dumps(line), file=out)
     return _WRONG if any(line.get("ok") is False for line in lines) else 0
+
+
+def _saying_first(lines: Iterator[ProtocolLine], out: TextIO) -> Iterator[ProtocolLine]:
+    """Writes a survey's first line at once, and yields the others, which no writing disturbs."""
+    for line in lines:
+        if line.get("survey"):
+            print(json.dumps(line), file=out, flush=True)
+        else:
+            yield line
 
 
 def _lines(given: argparse.Namespace, call: Call) -> Iterator[ProtocolLine]:
@@ -277,18 +292,69 @@ def _fail(message: str) -> int:
     return _FAILED
 
 
+class _Gate:
+    """Where a process that was started before its turn hears from prof, line by line; it ends if prof is gone."""
+
+    def __init__(self, path: str) -> None:
+        self._pipe = os.open(
+            path, os.O_RDONLY | os.O_NONBLOCK
+        )  # waits for no writer: there may be none any more
+        os.set_blocking(self._pipe, True)
+        self._text = b""
+
+    @property
+    def is_more_said(self) -> bool:
+        return bool(self._text) or bool(select.select([self._pipe], [], [], 0)[0])
+
+    def hear(self) -> dict[str, Any]:
+        """Waits for the next line."""
+        while b"\n" not in self._text:
+            piece = os.read(self._pipe, 1 << 16)
+            if not piece:
+                os._exit(_FAILED)
+            self._text += piece
+        line, _, self._text = self._text.partition(b"\n")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def close(self) -> None:
+        os.close(self._pipe)
+
+
+def await_turn() -> list[str]:
+    """Returns this process's words: at once, or at its turn, with its imports behind it, if it was started before that."""
+    path = os.environ.pop(GATE, None)
+    if path is None:
+        return sys.argv[1:]
+    gate = _Gate(path)
+    while "modules" in (said := gate.hear()):
+        for name in json.loads(Path(said["modules"]).read_text()):
+            if gate.is_more_said:  # of what is left, it imports what it needs in its turn
+                break
+            with suppress(Exception, SystemExit):  # where it is needed, the same failure tells more
+                importlib.import_module(name)
+    gate.close()
+    os.chdir(said["folder"])
+    return said["words"] or sys.argv[1:]
+
+
+def loaded_libraries() -> list[str]:
+    """Returns the modules of the slow libraries that this process has imported, in their order."""
+    return [name for name in list(sys.modules) if name.partition(".")[0] in LIBRARIES]
+
+
 def run() -> NoReturn:
     # JAX would take three quarters of the memory, of which the sending process may hold most already.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
-    profiled = "profile" in sys.argv  # ncu writes its report as the process ends
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # what the function prints is no line of the protocol
-        code = main(sys.argv[1:], out)
+        words = await_turn()
+        code = main(words, out)
     sys.stdout.flush()
     sys.stderr.flush()
-    if profiled:
-        sys.exit(code)
+    if "profile" in words:
+        sys.exit(code)  # ncu writes its report as the process ends
     os._exit(code)  # frameworks may crash or hang as they are torn down, and everything is said
 
 

@@ -71,11 +71,13 @@ class Collecting:
                 one.open()
                 one.target = replace(target, job=replace(target.job, seed=seed))
                 one.pending.keep_timings(0, ProcessTimings(timed.facts, timed.rows(0)))
+                if target.is_profiled:
+                    self.sandbox.start()  # while the first process is profiled
                 for process in range(self.plan.processes):
                     one.time(process, observer)
                     one.profile(process, observer)
-                    if one.reports and not process:
-                        self.sandbox.warm_up(one.reports[0])  # while the next process imports and compiles
+                    if one.reports and not process and process + 1 < self.plan.processes:
+                        self.sandbox.warm_up(one.reports[0])  # while the next process is timed
                 self.cautions.extend(unlike_configurations("timed", [facts.kernels for facts in one.facts]))
                 cautions = [shortened(caution, _WIDTH) for caution in self.cautions]
                 one.provenance = msgspec.structs.replace(one.provenance, cautions=cautions)

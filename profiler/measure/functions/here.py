@@ -4,32 +4,70 @@ from __future__ import annotations
 
 import io
 import signal
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 from profiler.catalog.ladders.ladder import Mode
-from profiler.measure.devices.device import LocalDevice
+from profiler.measure.collect.target import prepare
+from profiler.measure.devices.device import LocalDevice, Order, Recorded
 from profiler.measure.functions import child
 from profiler.measure.functions.activity import CuptiMissing, listener
+from profiler.measure.functions.ahead import Ahead
 from profiler.measure.rungs.program import RungJob, program_command, require_success, run_program
 from profiler.measure.rungs.timing import Timed, parse_timings
 from profiler.measure.tools.process import Finished
+from profiler.measure.tools.transcript import Transcript
 
 
 @dataclass(frozen=True)
 class FunctionDevice(LocalDevice):
-    """A GPU whose programs are calls of a function: in fresh processes, or in this one if there is a `call`."""
+    """A GPU whose programs are calls of a function: in fresh processes of `ahead`, or in this one if there is a `call`."""
 
+    _: KW_ONLY
+    ahead: Ahead
     call: child.Call | None = None
+    _begun: list[tuple[Order, Path]] = field(default_factory=list)  # ahead of their turn
 
-    def run(self, job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
+    def plan_ahead(
+        self, processes: int, order: Order | None, scratch: Path, *, is_surveyed: bool = False
+    ) -> None:
+        """Says what will be run, instead of what was said before; the order is recorded once in each process."""
+        self._begun.clear()
+        if order is not None:
+            self._begun.extend((order, Path(tempfile.mkdtemp(dir=scratch))) for _ in range(processes))
+        words = [
+            prepare(one.target, self.ncu, one.recording, folder, None).words for one, folder in self._begun
+        ]
+        folder = order.target.folder if order is not None else scratch
+        self.ahead.plan(processes, words, folder, is_surveyed=is_surveyed)
+
+    def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
+        if self._begun:
+            begun, scratch = self._begun.pop(0)
+            target = replace(begun.target, required_launches=order.target.required_launches)
+            order = replace(begun, target=target)
+        return super().record(order, scratch, at)
+
+    def run_command(self, command: Sequence[str], **options: Any) -> Finished:
+        return self.ahead.run(command, **options)
+
+    def run(
+        self,
+        job: RungJob,
+        mode: Mode,
+        timeout_s: float,
+        accept: tuple[int, ...] = (0,),
+        hear: Callable[[str], None] | None = None,
+    ) -> Finished:
         """Runs one step to its end; raises the error that its exit code stands for, unless `accept` has the code."""
         if self.call is None:
-            return run_program(job, mode, timeout_s, accept)
+            return run_program(job, mode, timeout_s, accept, self.run_command, hear)
         words = program_command(job, mode)[3:]
         out, error, started = io.StringIO(), io.StringIO(), time.monotonic()
         with redirect_stdout(error), redirect_stderr(error), _interrupted_after(timeout_s):

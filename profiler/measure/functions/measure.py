@@ -19,8 +19,9 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
 from profiler.measure.collect.target import Target
-from profiler.measure.devices.device import lock_folder
+from profiler.measure.devices.device import Order, lock_folder
 from profiler.measure.functions.activity import Chosen, LaunchedKernel, choose
+from profiler.measure.functions.ahead import Ahead
 from profiler.measure.functions.child import CALLS, FILE, Call
 from profiler.measure.functions.collecting import Collecting, without_profile
 from profiler.measure.functions.here import FunctionDevice
@@ -62,10 +63,11 @@ def measure_function(
     store: RunStore,
     namespace: Mapping[str, Any],
     say: Callable[[str], None],
+    ahead: Ahead | None = None,
 ) -> MeasuredFunction:
     """Measures the function and commits its run. `namespace` holds the names of the module that asks for it.
 
-    `say` receives what is done now.
+    `say` receives what is done now, and `ahead` has processes that wait for several measurements.
     """
     if SENT_MAIN in sys.modules:
         raise ProgramFailed(
@@ -74,7 +76,12 @@ def measure_function(
         )
     gpu = find_gpu()
     cautions = [] if reference is not None else ["the result was not verified: there is no reference"]
-    with neutral_folder() as scratch, _alone_on(gpu), Sandbox(workers=1) as sandbox:
+    with (
+        neutral_folder() as scratch,
+        _alone_on(gpu),
+        Sandbox(workers=1) as sandbox,
+        _processes(ahead) as started,
+    ):
         folder = scratch / "call"
         folder.mkdir()
         call = Call(function, tuple(arguments), reference, plan.tolerance)
@@ -82,24 +89,58 @@ def measure_function(
             cautions.append(f"measured in this process alone, without counters, because {lacking}")
             plan = replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
         device = FunctionDevice(
-            gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call if lacking else None
+            gpu, _ncu(plan, cautions), _environment(), ahead=started, call=call if lacking else None
         )
         job = replace(_job(plan, folder), environment=device.environment)
+        words = _program(function, plan.name)
+
+        def ordered(chosen: Chosen) -> Order:
+            recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
+            return Order(_target(plan, job, chosen, words), recording, plan.timeout_s)
+
+        def surveyed(kernels: Sequence[LaunchedKernel], modules: Sequence[str]) -> None:
+            started.learn(modules)
+            if plan.kernel_name is None and len(kernels) > 1 and device.ncu.version:
+                chosen = choose(job.label, kernels, None)
+                device.plan_ahead(plan.processes, ordered(chosen), scratch, is_surveyed=True)
+
+        if not lacking:
+            # Most functions launch one kernel: nobody needs to know its name to profile all that the window has.
+            guess = ordered(Chosen(plan.kernel_name, (), None)) if device.ncu.version else None
+            device.plan_ahead(plan.processes, guess, scratch)
         with _explained():
             say("calls it until it is compiled and tuned, times and verifies it")
-            found = survey_function(device, job, plan)
+            found = survey_function(device, job, plan, surveyed)
             if found.left_out:
                 cautions.append(
                     f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
                     "be written: a function that changes them meets in each call what the call before has left"
                 )
             (folder / CALLS).write_text(str(found.calls))
-            chosen = choose(job.label, found.kernels, plan.kernel_name)
-            target = _target(plan, job, chosen, _program(function, plan.name))
-            recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            collecting = Collecting(plan, call, device, recording, found, cautions, store, sandbox, say)
-            run_id = collecting.collect(target if device.ncu.version else without_profile(target))
+            order = ordered(choose(job.label, found.kernels, plan.kernel_name))
+            collecting = Collecting(plan, call, device, order.recording, found, cautions, store, sandbox, say)
+            run_id = collecting.collect(order.target if device.ncu.version else without_profile(order.target))
     return MeasuredFunction(run_id, found.kernels)
+
+
+def processes_ahead(measurements: int = 0) -> Ahead:
+    """Returns the processes of that many measurements, which import ahead of their turn."""
+    ahead = Ahead(_environment())
+    ahead.expect(measurements)
+    return ahead
+
+
+@contextmanager
+def _processes(ahead: Ahead | None) -> Iterator[Ahead]:
+    """Yields the processes of several measurements, or of this one."""
+    if ahead is None:
+        with processes_ahead() as own:
+            yield own
+        return
+    try:
+        yield ahead
+    finally:
+        ahead.forget_profiles()
 
 
 def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
@@ -158,7 +199,7 @@ def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
 
 def _target(plan: FunctionPlan, job: program.RungJob, chosen: Chosen, words: tuple[str, ...]) -> Target:
     """Returns what is profiled: the launches of the kernel that was chosen, in the window that `child.py` opens."""
-    launches = plan.launches * chosen.launches
+    launches = None if chosen.launches is None else plan.launches * chosen.launches
     return Target(
         name=path_name(plan.name),
         selection=Selection(chosen.regex, 0, launches, of_window=True),
@@ -186,9 +227,10 @@ def _program(function: object, name: str) -> tuple[str, ...]:
     return ("python3", *words, name)
 
 
-def _python_path() -> str:
+def _environment() -> dict[str, str]:
     root = str(Path(__file__).parents[3])
-    return os.pathsep.join(dict.fromkeys([*(entry or str(Path.cwd()) for entry in sys.path), root]))
+    path = os.pathsep.join(dict.fromkeys([*(entry or str(Path.cwd()) for entry in sys.path), root]))
+    return {**program.ENVIRONMENT, "PYTHONPATH": path}
 
 
 @contextmanager
@@ -218,6 +260,8 @@ def _explained() -> Iterator[None]:
         why = said[-1].removeprefix(_PREFIX) if said else f"its process died: {how}"
         raise ProgramFailed(
             f"{label} cannot be measured: {why}",
-            details=[line for line in error.details[1:] if line.strip() not in said],
+            details=[
+                line for line in error.details[1:] if line.strip() not in said and '{"survey"' not in line
+            ],
             remedy="Call the function by hand with the same arguments: it must launch its kernels and return.",
         ) from None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from profiler.errors import ResultWrong
 from profiler.measure.functions.activity import LaunchedKernel
@@ -26,10 +29,22 @@ class Survey:
     left_out: int
 
 
-def survey_function(device: FunctionDevice, job: program.RungJob, plan: FunctionPlan) -> Survey:
-    """Lets compilation and autotuning end, times the function, and refuses a wrong result."""
+Surveyed = Callable[[tuple[LaunchedKernel, ...], list[str]], None]
+
+
+def survey_function(
+    device: FunctionDevice, job: program.RungJob, plan: FunctionPlan, surveyed: Surveyed
+) -> Survey:
+    """Lets compilation and autotuning end, times the function, and refuses a wrong result.
+
+    `surveyed` receives the kernels, and the modules that calls need, as soon as they are known.
+    """
+
+    def hear(line: dict[str, Any]) -> None:
+        surveyed(_kernels(line), line["modules"])
+
     with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
-        finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
+        finished = device.run(job, "check", plan.timeout_s, (0, EXIT_WRONG), _FirstLine(hear).feed)
     line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
     if line is None:
         raise program.output_invalid(job, finished, "no line about its kernels")
@@ -42,7 +57,24 @@ def survey_function(device: FunctionDevice, job: program.RungJob, plan: Function
             else f"{job.label} computes a wrong result, seed {job.seed}",
             remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
         )
-    kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
-    return Survey(
-        line["calls"], kernels, checked.relative_error, parse_timings(job, finished, clocks), line["left_out"]
-    )
+    timed = parse_timings(job, finished, clocks)
+    return Survey(line["calls"], _kernels(line), checked.relative_error, timed, line["left_out"])
+
+
+def _kernels(line: dict[str, Any]) -> tuple[LaunchedKernel, ...]:
+    return tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
+
+
+@dataclass
+class _FirstLine:
+    """Hears the pieces of a program's output until its first line is whole, which is that of the survey."""
+
+    then: Callable[[dict[str, Any]], None]
+    text: str = ""
+    is_over: bool = False
+
+    def feed(self, piece: str) -> None:
+        self.text += piece
+        if not self.is_over and "\n" in self.text:
+            self.is_over = True
+            self.then(json.loads(self.text.partition("\n")[0]))

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -41,18 +40,18 @@ BuildStatus = Literal["built", "unchanged", "unavailable", "failed"]
 
 @decodable
 class BuildRecord(msgspec.Struct, frozen=True):
-    kernel: int
-    name: str
     arch: str
     command: list[str]
     nvcc_version: str
-    fast_math: bool
     without: list[str]  # optional libraries that were not found
     sources: dict[str, str]  # SHA-256 of each file read, without the toolkit's own headers
     binary_sha256: str
-    built: str
     seconds: float
     resources: list[Resources]
+
+    @property
+    def fast_math(self) -> bool:
+        return _FAST_MATH.search(" ".join(self.command)) is not None
 
 
 @dataclass(frozen=True)
@@ -198,40 +197,27 @@ def _make_record(
 ) -> BuildRecord:
     sources = [kernel.source, *_files_read(made, _dependencies_path(made), toolchain)]
     return BuildRecord(
-        kernel=kernel.number,
-        name=kernel.name,
         arch=arch,
         command=command,
         nvcc_version=toolchain.version,
-        fast_math=_uses_fast_math(command),
         without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
         sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
         binary_sha256=sha256_of(made),
-        built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         seconds=round(finished.seconds, 2),
         resources=parse_resources(finished.stderr),
     )
 
 
 def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord | None:
-    known, command = read_record(binary), build_command(kernel, arch, toolchain, binary)
-    return known if known and _is_fresh(known, command, toolchain, binary) else None
-
-
-def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, binary: Path) -> bool:
-    if record.command != command or record.nvcc_version != toolchain.version:
-        return False
-    if record.fast_math != _uses_fast_math(command):
-        return False  # the record is from a prof that knew fewer options for fast math
-    files = {**record.sources, str(binary): record.binary_sha256}
-    try:
-        return all(sha256_of(Path(path)) == recorded for path, recorded in files.items())
-    except OSError:
-        return False
-
-
-def _uses_fast_math(command: Sequence[str]) -> bool:
-    return _FAST_MATH.search(" ".join(command)) is not None
+    """Returns the record of a binary that is as it would be built now."""
+    known, asked = read_record(binary), (build_command(kernel, arch, toolchain, binary), toolchain.version)
+    if known is None or (known.command, known.nvcc_version) != asked:
+        return None
+    files = {**known.sources, str(binary): known.binary_sha256}
+    with suppress(OSError):
+        if all(sha256_of(Path(path)) == recorded for path, recorded in files.items()):
+            return known
+    return None
 
 
 def _files_read(made: Path, dependencies: Path, toolchain: Toolchain) -> list[Path]:

@@ -6,20 +6,20 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiler.catalog.ladders.ladder import Kernel, Ladder, Mode, fill_command, size_text
+from profiler.catalog.ladders.ladder import COMMAND_KEYS, Kernel, Ladder, Mode, fill_command, size_text
 from profiler.errors import LadderInvalid, OutputInvalid, ProgramTimedOut
 from profiler.measure.tools.exit_codes import program_failure
 from profiler.measure.tools.process import Finished, run
 
-_KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
 ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+Runner = Callable[..., Finished]  # with the arguments of `run`
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,10 @@ def program_command(job: RungJob, mode: Mode, *, relative_to: Path | None = None
     """Returns the command to run in the ladder's folder; with `relative_to`, without any absolute path."""
     kernel = job.kernel
     if mode not in kernel.commands:
+        key = COMMAND_KEYS[mode]
         raise LadderInvalid(
-            f"{job.ladder.path}: {kernel} has no '{_KEYS[mode]}' command, so it cannot do that",
-            remedy=f"Add `{_KEYS[mode]} = [...]` to the ladder file; `kernels/README.md` says what it must print.",
+            f"{job.ladder.path}: {kernel} has no '{key}' command, so it cannot do that",
+            remedy=f"Add `{key} = [...]` to the ladder file; `kernels/README.md` says what it must print.",
         )
     folder = job.ladder.folder.resolve()
     paths = {"binary": job.binary, "source": kernel.source and kernel.source.resolve(), "folder": folder}
@@ -75,16 +76,24 @@ def program_command(job: RungJob, mode: Mode, *, relative_to: Path | None = None
     return fill_command(kernel.commands[mode], values)
 
 
-def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
+def run_program(
+    job: RungJob,
+    mode: Mode,
+    timeout_s: float,
+    accept: tuple[int, ...] = (0,),
+    runner: Runner = run,
+    hear: Callable[[str], None] | None = None,
+) -> Finished:
     """Runs the program to its end; raises the error that its exit code stands for, unless `accept` has the code."""
     command, folder = program_command(job, mode), job.ladder.folder.resolve()
     try:
-        finished = run(
+        finished = runner(
             command,
             timeout_s=timeout_s,
             folder=folder,
             environment={**ENVIRONMENT, **job.environment},
             leash=True,
+            hear=hear,
         )
     except ProgramTimedOut as error:
         remedy = "Give it longer with --timeout SECONDS, or a smaller workload."

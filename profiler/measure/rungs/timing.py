@@ -10,55 +10,38 @@ a version of PyTorch, when the repeats `began` and `ended`, and the errors of wh
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import msgspec
 
-from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.errors import GpuNotFound, ProfError, ShapeRefused
 from profiler.measure.rungs import program
-from profiler.measure.rungs.build import Built, build_folder
-from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.tools.clocks import sampled_clocks
-from profiler.measure.tools.process import Finished, shown
-from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.process import Finished, run
 from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
-from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 _DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 
 
 @dataclass(frozen=True)
-class TimedRepeat:
-    kernel_ns: float
-    reference_ns: float | None
-    best_ns: float | None = None
-
-
-@dataclass(frozen=True)
 class Timed:
-    repeats: tuple[TimedRepeat, ...]
+    """The repeats and the facts of one process."""
+
+    repeats: tuple[Timing, ...]
     facts: ProcessFacts
 
     def rows(self, process: int) -> list[Timing]:
-        """Returns the repeats as rows of the run's table."""
-        return [
-            Timing(process, repeat, one.kernel_ns, one.reference_ns, one.best_ns)
-            for repeat, one in enumerate(self.repeats)
-        ]
+        """Returns the repeats of the process with this number."""
+        return [msgspec.structs.replace(one, process=process) for one in self.repeats]
 
 
-def time_kernel(job: program.RungJob, timeout_s: float) -> Timed:
+def time_kernel(job: program.RungJob, timeout_s: float, runner: program.Runner = run) -> Timed:
     """Returns the repeats that one process of the program timed."""
     with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
-        finished = program.run_program(job, "time", timeout_s)
+        finished = program.run_program(job, "time", timeout_s, runner=runner)
     return parse_timings(job, finished, clocks)
 
 
@@ -92,33 +75,9 @@ def _summarised(samples: Sequence[ClockSample]) -> Clocks | None:
     )
 
 
-def timed_run(
-    job: program.RungJob,
-    gpu: Gpu,
-    recorded: datetime,
-    provenance: Provenance,
-    timings: Sequence[Timing],
-    collection: str | None = None,
-) -> TimedRun:
-    """Returns the run of a rung that was timed and not profiled."""
-    command = program.program_command(job, "time", relative_to=job.ladder.folder.resolve())
-    return TimedRun(
-        ladder=job.ladder.name,
-        kernel=job.kernel.number,
-        workload=job.values,
-        recorded=recorded,
-        gpu=gpu.name,
-        command_line=shown(command),
-        provenance=provenance,
-        timings=tuple(timings),
-        collection=collection,
-        function="" if job.ladder.name else job.kernel.name,
-    )
-
-
 def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
     """Returns the repeats that a program printed; raises OutputInvalid if there are none, or impossible ones."""
-    repeats: list[TimedRepeat] = []
+    repeats: list[Timing] = []
     summary: dict[str, object] = {}
     for line in program.json_lines(job, finished):
         if line.get("summary") is True:
@@ -132,7 +91,7 @@ def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[Clo
             ]
             if not kernel_ns or impossible:
                 raise program.output_invalid(job, finished, "a duration that is not a positive number")
-            repeats.append(TimedRepeat(kernel_ns, *others))
+            repeats.append(Timing(0, len(repeats), kernel_ns, *others))
     if not repeats:
         raise program.output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({(repeat.reference_ns is None, repeat.best_ns is None) for repeat in repeats}) > 1:
@@ -164,99 +123,3 @@ def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFac
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-@dataclass(frozen=True)
-class TimingPlan:
-    ladder: Ladder
-    shapes: Sequence[dict[str, int]]
-    gpu: Gpu
-    repeats: int = 20
-    warmup: int = 5
-    processes: int = 3
-    seed: int | None = None
-    timeout_s: float = 600.0
-
-
-@dataclass(frozen=True)
-class TimingOutcome:
-    """The result for one kernel at one size. `timings` and `run_id` are set unless `error` is."""
-
-    kernel: Kernel
-    values: dict[str, int]
-    timings: tuple[Timing, ...] = ()
-    run_id: str = ""
-    error: ProfError | None = None
-
-
-def time_ladder(
-    plan: TimingPlan,
-    kernels: Sequence[Kernel],
-    built: Mapping[int, Built],
-    store: RunStore,
-    advance: Callable[[str, ProfError | None], None],
-) -> Iterator[TimingOutcome]:
-    """Yields one outcome for every kernel and size, as soon as all kernels of that size are timed."""
-    # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
-    commit = read_commit(plan.ladder.folder, store.local, build_folder(plan.ladder, plan.gpu.arch))
-    for values in plan.shapes:
-        recorded = datetime.now(UTC)
-        turns = [_Turns(_job(plan, kernel, values, built.get(kernel.number))) for kernel in kernels]
-        for _ in range(plan.processes):
-            for one in turns:
-                one.take(plan.timeout_s, advance)
-        for one in turns:
-            kernel = one.job.kernel
-            if one.error is not None:
-                yield TimingOutcome(kernel, values, error=one.error)
-                continue
-            origin = derive_provenance(plan.ladder, kernel, built.get(kernel.number), plan.gpu, commit)
-            run = timed_run(one.job, plan.gpu, recorded, one.measured(origin), one.rows())
-            (run_id,) = commit_timings(store, [run])
-            yield TimingOutcome(kernel, values, tuple(run.timings), run_id)
-
-
-@dataclass
-class _Turns:
-    """The processes of one kernel at one size, until one of them fails."""
-
-    job: program.RungJob
-    timed: list[Timed] = field(default_factory=list)
-    seconds: float = 0.0
-    error: ProfError | None = None
-
-    def take(self, timeout_s: float, advance: Callable[[str, ProfError | None], None]) -> None:
-        """Times one process, unless an earlier one failed; raises GpuNotFound, which every kernel would meet."""
-        if self.error is not None:
-            advance("", None)
-            return
-        started = time.monotonic()
-        try:
-            self.timed.append(time_kernel(self.job, timeout_s))
-        except GpuNotFound:
-            raise
-        except ProfError as error:
-            self.error = error
-        self.seconds += time.monotonic() - started
-        status = "refused" if isinstance(self.error, ShapeRefused) else "failed"
-        advance(status if self.error is not None else "", self.error)
-
-    def rows(self) -> list[Timing]:
-        return [row for process, timed in enumerate(self.timed) for row in timed.rows(process)]
-
-    def measured(self, origin: Provenance) -> Provenance:
-        """Returns the origin with what only the measurement shows."""
-        facts = with_facts(origin, [timed.facts for timed in self.timed])
-        return msgspec.structs.replace(facts, seed=self.job.seed, seconds=round(self.seconds, 3))
-
-
-def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> program.RungJob:
-    return program.RungJob(
-        ladder=plan.ladder,
-        kernel=kernel,
-        values=values,
-        binary=built.binary if built is not None else None,
-        seed=program.fresh_seed() if plan.seed is None else plan.seed,
-        repeats=plan.repeats,
-        warmup=plan.warmup,
-    )

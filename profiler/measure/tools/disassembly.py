@@ -39,12 +39,12 @@ def is_code_path(reference: str) -> bool:
     path = Path(reference)
     if path.is_dir():
         return not (path / "run.json").exists() and next(path.rglob("*.cubin"), None) is not None
-    return path.suffix in SUFFIXES or (path.is_file() and _starts_with(path, _ELF))
-
-
-def _starts_with(path: Path, magic: bytes) -> bool:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(magic)) == magic
+    if path.suffix in SUFFIXES:
+        return True
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(len(_ELF)) == _ELF
     return False
 
 

@@ -33,6 +33,9 @@ class Ncu:
     version: str  # 2025.3.1.0
 
 
+NO_NCU = Ncu(Path("ncu"), "")  # stands for one that is not here, or not needed
+
+
 @dataclass(frozen=True)
 class NcuOptions:
     """The options of ncu that do not depend on the kernel."""

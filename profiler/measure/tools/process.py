@@ -60,6 +60,51 @@ class Finished:
         return command_details(self.command, self.stdout, self.stderr)
 
 
+class Running:
+    """A program that was started: `finish` waits for its end, and `end` brings it about."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        leash: bool = False,
+    ) -> None:
+        """Starts the program, which ends also when prof is killed if it is on the `leash`."""
+        self.command, self._leash = tuple(command), leash
+        self._process = _start(command, folder, environment, leash)
+        self._is_ended = False
+
+    @property
+    def has_exited(self) -> bool:
+        return _has_exited(self._process.pid)
+
+    def finish(self, timeout_s: float, hear: Callable[[str], None] | None = None) -> Finished:
+        """Waits for the program's end, which must come within that time from now."""
+        started = time.monotonic()
+        try:
+            stdout, stderr = _read(self._process, self.command, started + timeout_s, timeout_s, hear)
+        finally:
+            self.end()
+        return Finished(self.command, self._process.returncode, stdout, stderr, time.monotonic() - started)
+
+    def end(self) -> None:
+        """Ends the program and all that it has started; does nothing if that is done."""
+        if self._is_ended:
+            return
+        self._is_ended = True
+        with _running_lock:
+            _running.discard(self._process.pid)
+        _end_group(self._process.pid)
+        if self._leash:
+            release(self._process.pid)  # before the number can be used again
+        self._process.wait()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+
 def run(
     command: Sequence[str],
     *,
@@ -74,18 +119,7 @@ def run(
     A program on the `leash` ends also when prof is killed: use it for all that may run long. `hear` receives
     standard output piece by piece, as it is written.
     """
-    started = time.monotonic()
-    process = _start(command, folder, environment, leash)
-    try:
-        stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
-    finally:
-        with _running_lock:
-            _running.discard(process.pid)
-        _end_group(process.pid)
-        if leash:
-            release(process.pid)  # before the number can be used again
-        process.wait()
-    return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+    return Running(command, folder=folder, environment=environment, leash=leash).finish(timeout_s, hear)
 
 
 def _start(
@@ -169,7 +203,8 @@ def _read(
         for descriptor in pieces:
             selector.register(descriptor, selectors.EVENT_READ)
         while True:
-            gone = _has_exited(process.pid)
+            # Does not reap it, so that its group's number stays its own until it is killed.
+            gone = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
             ready = selector.select(0.0 if gone else _WAKE_S) if selector.get_map() else []
             if gone and not ready:
                 break  # a process that still holds the pipes open does not matter
@@ -195,11 +230,6 @@ def _read(
                 time.sleep(_CLOSED_WAKE_S)  # the program closed both pipes and still runs
     stdout, stderr = (_text(piece) for piece in pieces.values())
     return stdout, stderr
-
-
-def _has_exited(pid: int) -> bool:
-    """Returns whether the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _text(pieces: list[bytes]) -> str:

@@ -45,7 +45,6 @@ class BuiltPoint:
 
     point: int
     settings: SweepPoint
-    kernel: Kernel
     built: Built
 
 
@@ -162,7 +161,7 @@ def code_hash(candidate: BuiltPoint, sources: Mapping[str, str]) -> str:
     assert record is not None
     facts = [
         record.nvcc_version,
-        build_flags(candidate.kernel, record.arch),
+        build_flags(candidate.built.kernel, record.arch),
         record.without,
         sorted(sources.items()),
     ]

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.catalog.ladders.sweep import SweepPoint
+from profiler.catalog.ladders.sweep import SweepPoint, SweepSpace
 from profiler.errors import GpuNotFound, ProfError, ProgramTimedOut, ResultWrong, ShapeRefused
 from profiler.measure.rungs.build import Built, build_flags
 from profiler.measure.rungs.program import RungJob, program_command
@@ -54,32 +54,33 @@ class TunePlan:
     processes: int = 3  # for each finalist
     timeout_s: float = 120.0
 
+    @property
+    def sweep(self) -> SweepSpace:
+        return sweep_of(self.kernel, self.ladder)
+
     def check(self) -> None:
         """Raises LadderInvalid if the ladder lacks a sweep or a command that tuning needs."""
         sweep_of(self.kernel, self.ladder)
-        job = self.job(self.kernel, 0)
         for mode in ("check", "time"):
-            program_command(job, mode)
+            program_command(self.job(self.kernel, 0), mode)
 
     def job(self, kernel: Kernel, seed: int) -> RungJob:
         return RungJob(self.ladder, kernel, self.values, seed=seed)
 
     def key(self) -> str:
         """Returns the hash of everything that was asked for. The sources are compared point by point."""
-        sweep = sweep_of(self.kernel, self.ladder)
         facts = [
             self.ladder.name, self.kernel.number, self.values, self.gpu.name, self.gpu.driver_version, self.nvcc_version,
             build_flags(self.kernel, self.gpu.arch), self.kernel.commands["check"], self.kernel.commands["time"],
-            self.facts(None, {}), [(name, one.text) for name, one in sweep.derived.items()], self.seed,
+            self.facts(None, {}), [(name, one.text) for name, one in self.sweep.derived.items()], self.seed,
             self.screen_warmup, self.warmup,
         ]  # fmt: skip
         return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
 
     def facts(self, choice: Choice | None, sources: Mapping[str, str]) -> SweepFacts:
-        sweep = sweep_of(self.kernel, self.ladder)
         return SweepFacts(
-            parameters={name: list(values) for name, values in sweep.parameters.items()},
-            constraints=[constraint.text for constraint in sweep.constraints],
+            parameters={name: list(values) for name, values in self.sweep.parameters.items()},
+            constraints=[constraint.text for constraint in self.sweep.constraints],
             combinations=choice.combinations if choice else 0,
             excluded=choice.excluded if choice else {},
             limit=self.limit,
@@ -164,7 +165,7 @@ class SweepStages:
         plan, code = self.plan, self.codes[candidate.point]
         brief = stage == "screen"
         job = replace(
-            plan.job(candidate.kernel, (self.seed + process) % 2**64),
+            plan.job(candidate.built.kernel, (self.seed + process) % 2**64),
             binary=candidate.built.binary,
             repeats=plan.screen_repeats if brief else plan.repeats,
             warmup=plan.screen_warmup if brief else plan.warmup,

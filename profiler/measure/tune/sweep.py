@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -27,7 +28,6 @@ from profiler.measure.tune.points import (
     code_hash,
     judge_built,
     source_hashes,
-    sweep_of,
     variant,
 )
 from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
@@ -65,7 +65,6 @@ class SweepMeasurement:
     def measure(self, observer: TuneObserver) -> sweeps.StoredSweep:
         """Measures, commits and returns the sweep. Goes on with the results of an interrupted call."""
         plan = self.plan
-        sweep = sweep_of(plan.kernel, plan.ladder)
         with self.store.unfinished(plan.key()) as pending:
             fresh = CollectionPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
             seed = pending.plan(fresh).seed
@@ -74,8 +73,9 @@ class SweepMeasurement:
             commit, recorded = read_commit(plan.ladder.folder, *written), datetime.now(UTC)
             choice = self._choose(seed, pending)
             observer.chosen(choice)
-            candidates = self._candidates(choice, observer)
-            points = [judge_built(sweep, plan.values, one) for one in candidates]
+            built = self.build(choice.points, observer)
+            candidates = list(map(BuiltPoint, count(), choice.points, built))
+            points = [judge_built(plan.sweep, plan.values, one) for one in candidates]
             usable = [one for one, point in zip(candidates, points, strict=True) if point.status == "correct"]
             sources = self._sources(usable)
             codes = {one.point: code_hash(one, sources) for one in usable}
@@ -95,8 +95,7 @@ class SweepMeasurement:
 
     def _choose(self, seed: int, pending: sweeps.UnfinishedSweep) -> Choice:
         plan = self.plan
-        sweep = sweep_of(plan.kernel, plan.ladder)
-        choice = choose_points(sweep, plan.values, self.current, plan.limit, seed)
+        choice = choose_points(plan.sweep, plan.values, self.current, plan.limit, seed)
         if not choice.points:
             pending.discard()
             raise LadderInvalid(
@@ -106,13 +105,6 @@ class SweepMeasurement:
                 remedy="Loosen the constraints of its [kernel.tune], or give more values.",
             )
         return choice
-
-    def _candidates(self, choice: Choice, observer: TuneObserver) -> list[BuiltPoint]:
-        built = self.build(choice.points, observer)
-        return [
-            BuiltPoint(place, settings, one.kernel, one)
-            for place, (settings, one) in enumerate(zip(choice.points, built, strict=True))
-        ]
 
     def build(self, points: Sequence[SweepPoint], observer: TuneObserver | None = None) -> list[Built]:
         """Returns the result of each build, in the order of the points."""
@@ -133,8 +125,7 @@ class SweepMeasurement:
         return self._hashes(map(Path, dict.fromkeys(files)))
 
     def _hashes(self, files: Iterable[Path]) -> dict[str, str]:
-        plan = self.plan
-        return source_hashes(plan.ladder, plan.kernel, sweep_of(plan.kernel, plan.ladder), files)
+        return source_hashes(self.plan.ladder, self.plan.kernel, self.plan.sweep, files)
 
     def _measured(
         self,

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_co
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.machine import available_cores
@@ -62,9 +62,9 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
         stack.callback(stopped.set)  # runs first, so that whoever still fetches gives up
         reading: dict[Future[Extracted], tuple[Report, Request]] = {}
         for report in reports:
-            request = request_for(report, committer.folder(), options, committer.hashes)
+            request = request_for(report, committer.staging.folder(), options, committer.hashes)
             if isinstance(report, RemoteReport):
-                scratch = committer.folder()
+                scratch = committer.staging.folder()
                 future = fetchers.submit(_fetch_and_read, report, request, scratch, sandbox, stopped)
             else:
                 future = sandbox.submit(request)
@@ -74,14 +74,14 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
             try:
                 extracted = outcome(future, report)
                 if isinstance(extracted, AlreadyStored):
-                    committer.discard(request.folder)
+                    committer.staging.discard(request.folder)
                     yield committer.known(report, request, extracted.sha256, verify=True)
                 else:
                     yield committer.commit(report, request, extracted)
             except (DiskFull, StoreLocked, StoreNotWritable):
                 raise
             except ProfError as error:
-                committer.discard(request.folder)
+                committer.staging.discard(request.folder)
                 yield Ingested(report, "failed", error=error)
 
 
@@ -119,19 +119,10 @@ class RunCommitter:
         self._store = store
         self._known = {run_id.hash: run_id for run_id in store.ids()}
         self.hashes = frozenset(self._known)
-        self._staging = store.staging()
-        self._lock = Lock()
-
-    def folder(self) -> Path:
-        """Returns the path of a new folder for one run; whoever fills it creates it."""
-        with self._lock:
-            return self._staging.folder()
-
-    def discard(self, folder: Path) -> None:
-        self._staging.discard(folder)
+        self.staging = store.staging()
 
     def commit(self, report: Report, request: Request, extracted: Manifest) -> Ingested:
-        if self._staging.commit(request.folder, extracted.run_id) is None:
+        if self.staging.commit(request.folder, extracted.run_id) is None:
             return self.known(report, request, extracted.sha256)
         return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
@@ -152,11 +143,11 @@ class RunCommitter:
         return Ingested(report, "known", manifest.run_id, manifest.launches, unread=manifest.unread)
 
     def __enter__(self) -> RunCommitter:
-        self._staging.__enter__()
+        self.staging.__enter__()
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._staging.__exit__(*raised)
+        self.staging.__exit__(*raised)
 
 
 def _fetch_and_read(

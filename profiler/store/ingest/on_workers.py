@@ -72,17 +72,16 @@ def ingest_on_workers(
     options: IngestOptions,
     pool: WorkerPool,
     observer: IngestObserver | None = None,
-    alone_s: float = ALONE_S,
 ) -> Iterator[Ingested]:
     """Stores every report, like `ingest_reports`, and yields the outcomes.
 
     Raises errors that concern all reports: the scheduler is gone, runs cannot be written, or there has been
-    no worker for `alone_s` seconds.
+    no worker for a minute.
     """
     with RunCommitter(store) as committer:
         ingestion = _Ingestion(reports, committer, options, pool, observer or IngestObserver())
         try:
-            yield from ingestion.outcomes(alone_s)
+            yield from ingestion.outcomes()
         finally:
             ingestion.stop()
 
@@ -112,7 +111,7 @@ class _Ingestion:
         self._idle = Condition()
         self._committing = 0
 
-    def outcomes(self, alone_s: float) -> Iterator[Ingested]:
+    def outcomes(self) -> Iterator[Ingested]:
         alone_since, looked = time.monotonic(), float("-inf")
         while self._left:
             if time.monotonic() - looked > _POLL_S:
@@ -122,7 +121,7 @@ class _Ingestion:
             try:
                 outcome = self._outcomes.get(timeout=_POLL_S)
             except Empty:
-                self._check_alone(time.monotonic() - alone_since, alone_s)
+                self._check_alone(time.monotonic() - alone_since)
                 continue
             if isinstance(outcome, ProfError):
                 raise outcome
@@ -152,12 +151,12 @@ class _Ingestion:
             thread.start()
         return len(self._drivers)
 
-    def _check_alone(self, alone_s: float, most_s: float) -> None:
+    def _check_alone(self, alone_s: float) -> None:
         left = f"{self._left} reports are left"
         if self._unfit and alone_s > _POLL_S and not {*self._pool.available()} - self._unfit.keys():
             worker, error = next(iter(self._unfit.items()))
             raise NoWorkerLeft(f"no worker can read: {left}", details=[f"{worker.name}: {error}"])
-        if alone_s > most_s:
+        if alone_s > ALONE_S:
             raise NoWorkerLeft(f"no worker has been there for {alone_s:.0f} s: {left}")
 
     def _work(self, worker: Worker) -> None:
@@ -277,7 +276,7 @@ class _Ingestion:
             assert read.extracted is not None
             if isinstance(read.extracted, AlreadyStored):
                 return self._committer.known(report, request, read.extracted.sha256)
-            folder = self._committer.folder()
+            folder = self._committer.staging.folder()
             write_files(read.files or {}, folder)
             return self._committer.commit(report, replace(request, folder=folder), read.extracted)
         except (DiskFull, StoreNotWritable):

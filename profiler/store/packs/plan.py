@@ -9,7 +9,6 @@ disappears by one rename.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,28 +16,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged, RunUnusable
-from profiler.store.locks import try_lock
+from profiler.store.locks import held_if_free
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.runs.commit import Staging, writing_to
 from profiler.store.runs.files import read_ahead
-from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
+from profiler.store.runs.index import find_in_folder
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId, id_time
 from profiler.store.runs.run_store import RunStore
 
 _LOCK_FILE = ".compact"
 FEWEST_RUNS = 8  # fewer runs are not worth a pack
+# A full pack: one that has reached either of these gets no more runs and is never rewritten.
+MOST_RUNS, MOST_TABLE_BYTES = 2000, 256 << 20
 _AT_ONCE = 16  # how many runs' tables are requested at once from a URL
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The size of a full pack: one that has reached either limit gets no more runs and is never rewritten."""
-
-    table_bytes: int = 256 << 20
-    runs: int = 2000
 
 
 @dataclass(frozen=True)
@@ -59,12 +52,11 @@ class Compacted:
     damaged: list[RunUnusable] = field(default_factory=list)  # these runs stay as they are
 
 
-def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
+def plan_packs(store: RunStore, older_than_days: float = 0) -> PackPlan:
     """Chooses the runs to pack.
 
     A small pack is rewritten only with at least as many other runs, so that few are copied often.
     """
-    limits = limits or Limits()
     newest = id_time(datetime.now(UTC) - timedelta(days=older_than_days))
     visible = {str(run_id): run_id for run_id in store.ids()}
     index = store.index
@@ -75,7 +67,7 @@ def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | Non
         return PackPlan([], [], redundant)
     absorbed, count = [], len(runs)
     for pack in sorted(index.packs, key=lambda pack: len(pack.index.runs)):
-        is_small = len(pack.index.runs) < limits.runs // 2 and pack.size_bytes < limits.table_bytes // 2
+        is_small = len(pack.index.runs) < MOST_RUNS // 2 and pack.size_bytes < MOST_TABLE_BYTES // 2
         if is_small and len(pack.index.runs) <= count:
             absorbed.append(pack)
             count += len(pack.index.runs)
@@ -83,9 +75,7 @@ def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | Non
     return PackPlan(sorted({*runs, *held}, key=str), absorbed, redundant)
 
 
-def compact(
-    store: RunStore, plan: PackPlan, advance: Callable[[], None] = lambda: None, limits: Limits | None = None
-) -> Compacted:
+def compact(store: RunStore, plan: PackPlan, advance: Callable[[], None] = lambda: None) -> Compacted:
     """Carries out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
     store.ids()  # list the runs as they are now
@@ -93,16 +83,16 @@ def compact(
         publisher = publisher_for(store.place, staging)
         publisher.tidy(name for pack in store.packs for name in pack.index.runs)
         publisher.remove(_safe_to_remove(store, plan.redundant, done))
-        _pack(store, plan, staging, publisher, limits or Limits(), done, advance)
+        _pack(store, plan, staging, publisher, done, advance)
     return done
 
 
 def _pack(
-    store: RunStore, plan: PackPlan, staging: Staging, publisher: PackPublisher, limits: Limits, done: Compacted,
+    store: RunStore, plan: PackPlan, staging: Staging, publisher: PackPublisher, done: Compacted,
     advance: Callable[[], None],
 ) -> None:  # fmt: skip
     visible, loose, absorbed = set(map(str, store.ids())), set(store.index.folders), list(plan.absorbed)
-    for writer in _written(store, plan.runs, staging, publisher, limits, done, advance):
+    for writer in _written(store, plan.runs, staging, publisher, done, advance):
         done.packs.append(publisher.publish(writer))
         done.packed += len(writer.runs)
         publisher.remove([name for name in writer.runs if name in loose])
@@ -113,8 +103,8 @@ def _pack(
 
 
 def _written(
-    store: RunStore, run_ids: Sequence[RunId], staging: Staging, publisher: PackPublisher, limits: Limits,
-    done: Compacted, advance: Callable[[], None],
+    store: RunStore, run_ids: Sequence[RunId], staging: Staging, publisher: PackPublisher, done: Compacted,
+    advance: Callable[[], None],
 ) -> Iterator[PackWriter]:  # fmt: skip
     """Yields each pack when it is full or gets no more runs.
 
@@ -132,7 +122,7 @@ def _written(
         except RunUnusable as error:
             done.damaged.append(error)
         advance()
-        if len(writer.runs) >= limits.runs or writer.size_bytes >= limits.table_bytes:
+        if len(writer.runs) >= MOST_RUNS or writer.size_bytes >= MOST_TABLE_BYTES:
             under_way.remove(writer)
             yield writer
     yield from (writer for writer in under_way if writer.runs)
@@ -175,11 +165,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
         try:
             kept = store.open(visible[run_id.time, run_id.hash])
             kept.verify()
-            file = f"{name}/{MANIFEST_FILE}"
-            if (
-                decode_manifest(store.place.read(file), store.place.shown(file)).sha256
-                == kept.manifest.sha256
-            ):
+            if find_in_folder(store.place, name).manifest.sha256 == kept.manifest.sha256:
                 safe.append(name)
             else:
                 done.damaged.append(RunDamaged(f"{store.place.shown(name)}: another run has the same id"))
@@ -194,10 +180,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
 def alone(folder: Path) -> Iterator[None]:
     """Lets one call at a time on this machine compact these runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = try_lock(folder / _LOCK_FILE)
-    if lock is None:
-        raise CompactBusy(f"{folder}: another prof is compacting these runs")
-    try:
+    with held_if_free(folder / _LOCK_FILE) as is_ours:
+        if not is_ours:
+            raise CompactBusy(f"{folder}: another prof is compacting these runs")
         yield
-    finally:
-        os.close(lock)

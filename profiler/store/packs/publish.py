@@ -85,10 +85,10 @@ class ObjectPublisher:
         name = writer.close()
         files = [path for path in writer.folder.iterdir() if path.name != PACK_FILE]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            list(threads.map(lambda path: self._place.put_file(f"{name}/{path.name}", path), files))
+            list(threads.map(lambda path: self._place.put(f"{name}/{path.name}", path), files))
             copies = writer.reports.items()
             list(threads.map(lambda copy: self._place.copy(copy[1], f"{name}/{copy[0]}"), copies))
-        self._place.put(f"{name}/{PACK_FILE}", (writer.folder / PACK_FILE).read_bytes())
+        self._place.put(f"{name}/{PACK_FILE}", writer.folder / PACK_FILE)
         there = self._place.files(f"{name}/")
         wanted = {f"{name}/{path.name}": path.stat().st_size for path in files}
         wanted |= {f"{name}/{report}": self._files[source] for report, source in copies}

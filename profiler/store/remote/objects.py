@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -26,8 +26,7 @@ from profiler.store.remote.files import (
     public_url,
     remote_errors,
 )
-from profiler.store.remote.listing import is_web, list_files
-from profiler.store.remote.pages import is_s3
+from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
@@ -55,10 +54,6 @@ class ObjectPlace:
             for parts in split
             if len(parts) == 2 and parts[1] in self._last_files and not parts[0].startswith(".")
         )
-
-    def listing(self, start: str) -> list[str]:
-        """Returns the names of all files that begin with `start`."""
-        return list(self.files(start))
 
     def files(self, start: str = "", deepest: int = _DEEPEST) -> dict[str, int]:
         """Returns the names of all files that begin with `start`, with their sizes in bytes.
@@ -130,28 +125,22 @@ class ObjectPlace:
 
     # Writing
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, content: bytes | Path) -> None:
+        """Writes a file: these bytes, or those of a file of this machine, which may be large."""
         with self._explained():
-            self._system.pipe_file(self._path(name), data)
+            self._write(self._path(name), content)
 
-    def put_new(self, name: str, data: bytes) -> bool:
-        """Writes a file unless the name is taken; returns False when it is. S3 decides that itself, in one
+    def put_new(self, name: str, content: bytes | Path) -> bool:
+        """Does as `put` does, unless the name is taken; returns False when it is. S3 decides that itself, in one
         request.
 
         On a store without such a request, another client's file may slip in between the check and the write.
         """
-        return self._create(name, lambda path, **mode: self._system.pipe_file(path, data, **mode))
-
-    def put_new_file(self, name: str, source: Path) -> bool:
-        """Does as `put_new` does, for a file of this machine, which may be large."""
-        return self._create(name, lambda path, **mode: self._system.put_file(str(source), path, **mode))
-
-    def _create(self, name: str, write: Callable[..., object]) -> bool:
         path = self._path(name)
         with self._explained():
             if is_s3(self._system):
                 try:
-                    write(path, mode="create")
+                    self._write(path, content, mode="create")
                 except FileExistsError:
                     return False
                 except OSError as error:
@@ -164,12 +153,14 @@ class ObjectPlace:
                     return True
             if self._system.exists(path):
                 return False
-            write(path)
+            self._write(path, content)
         return True
 
-    def put_file(self, name: str, source: Path) -> None:
-        with self._explained():
-            self._system.put_file(str(source), self._path(name))
+    def _write(self, path: str, content: bytes | Path, **mode: str) -> None:
+        if isinstance(content, Path):
+            self._system.put_file(str(content), path, **mode)
+        else:
+            self._system.pipe_file(path, content, **mode)
 
     def copy(self, source: str, target: str) -> None:
         with self._explained():

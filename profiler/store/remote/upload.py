@@ -132,7 +132,7 @@ def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
 
     Lists only names that begin with the run's time.
     """
-    names = [name.removesuffix(f"/{MANIFEST_FILE}") for name in place.listing(f"{run.time}-")]
+    names = [name.removesuffix(f"/{MANIFEST_FILE}") for name in place.files(f"{run.time}-")]
     alike = [name for name in names if (one := RunId.parse(name)) and one.hash == run.hash]
     files = [f"{name}/{MANIFEST_FILE}" for name in alike]
     for file, data in zip(files, place.read_all([(file, None, None) for file in files]), strict=True):
@@ -143,13 +143,13 @@ def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
 
 def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
     """Uploads a file and returns its name, which is made from its content when its own is taken by something else."""
-    if place.put_new_file(f"{run}/{path.name}", path):
+    if place.put_new(f"{run}/{path.name}", path):
         return path.name
     ours, theirs = (sha256_of(one) for one in (path, place.file(f"{run}/{path.name}")))
     if ours == theirs:
         return path.name
     name = own_name(path.name, ours)
-    if not place.put_new_file(f"{run}/{name}", path) and sha256_of(place.file(f"{run}/{name}")) != ours:
+    if not place.put_new(f"{run}/{name}", path) and sha256_of(place.file(f"{run}/{name}")) != ours:
         raise StoreNotWritable(f"{place.shown(f'{run}/{name}')}: is there already with other content")
     return name
 

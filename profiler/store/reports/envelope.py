@@ -13,6 +13,7 @@ out of order, show damage too.
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,8 +23,9 @@ from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
 MAGIC = b"NVR\x00"
 _POINTER = b"version https://git-lfs"  # what Git checks out in place of a large file that it did not fetch
 
-# BlockHeader fields: how many results of each kind its payload holds.
-_RESULT_COUNTS = {2: "kernels", 7: "ranges", 8: "command lists", 9: "graphs"}
+# BlockHeader fields: how many results its payload holds that have a number, which are kernels, ranges and graphs; and how
+# many command lists.
+_NUMBERED, _COMMAND_LISTS = (2, 7, 9), 8
 _SOURCES, _SESSION, _PAYLOAD_SIZE, _PROCESS = 1, 3, 5, 6
 # SessionDetails fields.
 _CREATED, _DEVICE, _SOFTWARE, _COMMAND_LINE = 2, 6, 8, 11
@@ -32,7 +34,6 @@ _NCU, _CUDA, _WINDOW = "Nsight Compute Target", "CUDA Version", "Nsight Compute 
 _COMMAND_LINE_SINCE = "2022"
 # The fields of a result that say which process launched it, and its number among the calls of that process.
 _RESULT_PROCESS, _RESULT_LAUNCH = 1, 2
-_NUMBERED = {2, 7, 9}  # results with these fields: kernels, ranges and graphs
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U32 = struct.Struct("<I")
@@ -52,20 +53,39 @@ class Envelope:
     processes: int = 0
 
 
+_Value = int | memoryview | None  # of a field: an integer, bytes, or None for a number of fixed size
+
+
+class _Message(defaultdict[int, list[_Value]]):
+    """The values of a protobuf message by field."""
+
+    def __init__(self, *parts: memoryview) -> None:
+        super().__init__(list)
+        for data in parts:
+            self.add(data)
+
+    def add(self, data: memoryview) -> None:
+        for number, value in _fields(data):
+            self[number].append(value)
+
+    def numbers(self, field: int) -> list[int]:
+        return [value for value in self[field] if isinstance(value, int)]
+
+    def inner(self, field: int) -> list[memoryview]:
+        return [value for value in self[field] if isinstance(value, memoryview)]
+
+    def texts(self, field: int) -> list[str]:
+        return [bytes(value).decode("utf-8", "replace") for value in self.inner(field)]
+
+
 @dataclass
 class _Walk:
-    """The facts that were read from the blocks so far."""
+    """What was read from the blocks so far."""
 
     results: int = 0
     pending_sources: int = 0
-    created: int | None = None
-    program: str = ""  # of the first process
-    process_ids: set[int] = field(default_factory=set)
-    software: dict[str, str] = field(default_factory=dict)
-    command_line: str = ""
-    devices: list[str] = field(default_factory=list)
-    format_version: int = 0
-    stated: set[int] = field(default_factory=set)  # of _ONCE
+    session: _Message = field(default_factory=_Message)
+    processes: list[_Message] = field(default_factory=list)
     last_launches: dict[int, int] = field(default_factory=dict)  # by process
 
 
@@ -80,22 +100,21 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
     _check_magic(view, name)
     walk = _Walk()
     try:
-        position = _read_file_header(view, walk)
+        header, position = _sized(view, 4, "the file header")
         while position < len(view):
             position = _read_block(view, position, walk)
+        software = _software(walk.session)
+        envelope = _envelope(walk, software)
+        format_version = sum(_Message(header).numbers(1)[-1:])
     except _Malformed as flaw:
         raise ReportDamaged(f"{name}: damaged or cut short: {flaw}") from None
-    _check_complete(walk, name)
-    return Envelope(
-        results=walk.results,
-        created=None if walk.created is None else datetime.fromtimestamp(walk.created, UTC),
-        program=walk.program,
-        ncu_version=walk.software.get(_NCU, "").split(" ")[0],
-        cuda_version=walk.software.get(_CUDA, ""),
-        command_line=walk.command_line.strip(),
-        devices=tuple(walk.devices),
-        processes=len(walk.process_ids),
-    )
+    if walk.pending_sources:
+        raise ReportDamaged(f"{name}: damaged or cut short: it ends with code that has no result")
+    if walk.results == 0:
+        raise ReportEmpty(f"{name}: the report holds no launches")
+    if format_version >= 7:
+        _check_session(envelope, software, name)
+    return envelope
 
 
 class _Malformed(Exception):
@@ -120,35 +139,19 @@ def _check_magic(view: memoryview, name: str) -> None:
     raise NotAReport(f"{name}: not an Nsight Compute report (it does not start with 'NVR')")
 
 
-def _read_file_header(view: memoryview, walk: _Walk) -> int:
-    header, position = _sized(view, 4, "the file header")
-    for number, value in _fields(header):
-        if number == 1 and isinstance(value, int):
-            walk.format_version = value
-    return position
-
-
 def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     start = position
-    header, position = _sized(view, position, f"the header of the block at byte {start:,}")
-    if not header:
+    data, position = _sized(view, position, f"the header of the block at byte {start:,}")
+    if not data:
         raise _Malformed(f"the block at byte {start:,} is blank")
-    payload_size = results = sources = numbered = 0
-    has_session = False
-    for number, value in _fields(header):
-        if number == _PAYLOAD_SIZE and isinstance(value, int):
-            payload_size = value
-        elif number in _RESULT_COUNTS and isinstance(value, int):
-            results += value
-            numbered += value if number in _NUMBERED else 0
-        elif number == _SOURCES and isinstance(value, int):
-            sources += value
-        elif number == _SESSION and isinstance(value, memoryview):
-            has_session = True
-            _read_session(value, walk)
-        elif number == _PROCESS and isinstance(value, memoryview):
-            _read_process(value, walk)
-    end = position + payload_size
+    header = _Message(data)
+    numbered = sum(sum(header.numbers(kind)) for kind in _NUMBERED)
+    results, sources = numbered + sum(header.numbers(_COMMAND_LISTS)), sum(header.numbers(_SOURCES))
+    sessions = header.inner(_SESSION)
+    for session in sessions:
+        walk.session.add(session)
+    walk.processes += map(_Message, header.inner(_PROCESS))
+    end = position + sum(header.numbers(_PAYLOAD_SIZE)[-1:])
     if end > len(view):
         missing = end - len(view)
         raise _Malformed(f"the block at byte {start:,} lacks its last {missing:,} bytes")
@@ -163,7 +166,7 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     walk.pending_sources += sources
     walk.results += results
     # `ncu -i` leaves an empty block in place of a result that its filters drop.
-    if results or not (sources or has_session):
+    if results or not (sources or sessions):
         walk.pending_sources = 0
     return end
 
@@ -178,15 +181,13 @@ def _entries(payload: memoryview, start: int) -> Iterator[memoryview]:
 
 def _check_order(result: memoryview, walk: _Walk) -> None:
     """Raises _Malformed unless the launch comes after the one before it in the same process."""
-    process = launch = None
+    first: dict[int, _Value] = {}
     for number, value in _fields(result):
-        if isinstance(value, int) and number == _RESULT_PROCESS:
-            process = value
-        elif isinstance(value, int) and number == _RESULT_LAUNCH:
-            launch = value
+        first[number] = value
         if number >= _RESULT_LAUNCH:
             break
-    if process is None or launch is None:
+    process, launch = first.get(_RESULT_PROCESS), first.get(_RESULT_LAUNCH)
+    if not isinstance(process, int) or not isinstance(launch, int):
         raise _Malformed("a result lacks its process or its number")
     if launch <= walk.last_launches.get(process, -1):
         raise _Malformed(
@@ -195,61 +196,50 @@ def _check_order(result: memoryview, walk: _Walk) -> None:
     walk.last_launches[process] = launch
 
 
-def _check_complete(walk: _Walk, name: str) -> None:
+def _envelope(walk: _Walk, software: dict[str, str]) -> Envelope:
+    session, processes = walk.session, walk.processes
+    if any(len(session[number]) > 1 for number in _ONCE):
+        raise _Malformed("its session's details are there twice")
+    created = session.numbers(_CREATED)
+    if any(
+        not 0 < seconds < 2**33 for seconds in created
+    ):  # until the year 2242; anything else is a flipped bit
+        raise _Malformed("its creation time is impossible")
+    programs = (text for process in processes for text in process.texts(3))
+    return Envelope(
+        results=walk.results,
+        created=datetime.fromtimestamp(created[0], UTC) if created else None,
+        program=next(filter(None, programs), ""),
+        ncu_version=software.get(_NCU, "").split(" ")[0],
+        cuda_version=software.get(_CUDA, ""),
+        command_line="".join(session.texts(_COMMAND_LINE)).strip(),
+        devices=tuple(text for device in session.inner(_DEVICE) for text in _Message(device).texts(2)),
+        processes=len({number for process in processes for number in process.numbers(1)}),
+    )
+
+
+def _software(session: _Message) -> dict[str, str]:
+    """Returns the versions of the software that the session names."""
+    pairs = [_Message(pair) for pair in session.inner(_SOFTWARE)]
+    versions = {"".join(pair.texts(1)): "".join(pair.texts(2)) for pair in pairs}
+    if len(versions) < len(pairs):
+        raise _Malformed("its session's versions are there twice")
+    return versions
+
+
+def _check_session(envelope: Envelope, software: dict[str, str], name: str) -> None:
     """Raises unless the report ends where it should: format 7 writes the session's details, command line last,
     after a result.
 
     Versions before 2022 write no command line, nor does the window of Nsight Compute, and the first ones not even
     their own version.
     """
-    if walk.pending_sources:
-        raise ReportDamaged(f"{name}: damaged or cut short: it ends with code that has no result")
-    if walk.results == 0:
-        raise ReportEmpty(f"{name}: the report holds no launches")
-    if walk.format_version < 7:
-        return
-    software = walk.software
     has_command_line = software.get(_NCU, "") >= _COMMAND_LINE_SINCE and _WINDOW not in software
-    if not (walk.devices and software) or (has_command_line and not walk.command_line):
+    if not (envelope.devices and software) or (has_command_line and not envelope.command_line):
         raise ReportDamaged(f"{name}: damaged or cut short: it ends before its session details")
-    for what in (_CUDA, _NCU) if walk.command_line else (_CUDA,):
+    for what in (_CUDA, _NCU) if envelope.command_line else (_CUDA,):
         if not software.get(what):
             raise ReportDamaged(f"{name}: damaged: it does not say its {what}")
-
-
-def _read_session(message: memoryview, walk: _Walk) -> None:
-    for number, value in _fields(message):
-        if number in _ONCE:
-            if number in walk.stated:
-                raise _Malformed("its session's details are there twice")
-            walk.stated.add(number)
-        if number == _CREATED and isinstance(value, int):
-            walk.created = _timestamp(value)
-        elif not isinstance(value, memoryview):
-            continue
-        elif number == _DEVICE:
-            walk.devices += [text for which, text in _texts(value) if which == 2]
-        elif number == _SOFTWARE:
-            pair = dict(_texts(value))
-            if pair.get(1, "") in walk.software:
-                raise _Malformed("its session's versions are there twice")
-            walk.software[pair.get(1, "")] = pair.get(2, "")
-        elif number == _COMMAND_LINE:
-            walk.command_line = _text(value)
-
-
-def _read_process(message: memoryview, walk: _Walk) -> None:
-    for number, value in _fields(message):
-        if number == 1 and isinstance(value, int):
-            walk.process_ids.add(value)
-        elif number == 3 and isinstance(value, memoryview):
-            walk.program = walk.program or _text(value)
-
-
-def _timestamp(seconds: int) -> int:
-    if not 0 < seconds < 2**33:  # until the year 2242; anything else is a flipped bit
-        raise _Malformed("its creation time is impossible")
-    return seconds
 
 
 def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]:
@@ -263,8 +253,8 @@ def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]
     return view[start : start + length], start + length
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview | None]]:
-    """Yields the fields of a protobuf message by number: an integer, bytes, or None for a number of fixed size."""
+def _fields(message: memoryview) -> Iterator[tuple[int, _Value]]:
+    """Yields the fields of a protobuf message by number."""
     position = 0
     while position < len(message):
         key, position = _varint(message, position)
@@ -299,11 +289,3 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
     raise _Malformed("a number in a block header never ends")
-
-
-def _texts(message: memoryview) -> Iterator[tuple[int, str]]:
-    return ((number, _text(value)) for number, value in _fields(message) if isinstance(value, memoryview))
-
-
-def _text(value: memoryview) -> str:
-    return bytes(value).decode("utf-8", "replace")

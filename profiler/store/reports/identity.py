@@ -26,6 +26,7 @@ _CHUNK_BYTES = 1 << 22
 _FRAME_BYTES = 1 << 26
 _ALWAYS_READ_BYTES = 64 << 20
 _MOST_RATIO = 200  # ncu's reports shrink to a twentieth
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 _ZSTD_LEVEL = 9  # the highest level that takes no longer than reading the report
 
 
@@ -179,8 +180,9 @@ def _opened(path: Path) -> Iterator[int]:
         if not stat.S_ISREG(mode):
             near = f"; {what_is_near(path)}" if path.is_dir() else ""
             held = files_in(path)
+            kind = _KINDS.get(stat.S_IFMT(mode), "a device")
             raise NotAReport(
-                f"{path}: {_kind(mode)}, not a report file{near}",
+                f"{path}: {kind}, not a report file{near}",
                 remedy=f"Give one of them, such as {held[0]}; `prof ingest {path}` stores all."
                 if held
                 else None,
@@ -198,13 +200,3 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 def _is_packed(descriptor: int) -> bool:
     return os.pread(descriptor, len(_ZSTD_MAGIC), 0) == _ZSTD_MAGIC
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISFIFO(mode):
-        return "a named pipe"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device"

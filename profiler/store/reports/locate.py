@@ -169,7 +169,9 @@ def _reports_at(url: str) -> list[RemoteReport]:
     try:
         filesystem, path = open_filesystem(url)
         with remote_errors(url, ReportNotFound):
-            pattern = _is_pattern(url, path) and not filesystem.exists(path)
+            # In a web address `?` begins a query.
+            may_be_pattern = glob.has_magic(path) and not url.lower().startswith("http")
+            pattern = may_be_pattern and not filesystem.exists(path)
             found = dict(
                 _files_of_pattern(filesystem, url, path)
                 if pattern
@@ -183,11 +185,6 @@ def _reports_at(url: str) -> list[RemoteReport]:
         RemoteReport(_url_of(name, url, path, filesystem), entry.get("size"))
         for name, entry in sorted(found.items(), key=lambda one: one[0])
     ]
-
-
-def _is_pattern(url: str, path: str) -> bool:
-    """Returns whether the path is a pattern; in a web address it never is, since `?` begins a query."""
-    return glob.has_magic(path) and not url.lower().startswith("http")
 
 
 def _files_below(

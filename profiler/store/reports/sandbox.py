@@ -33,7 +33,7 @@ import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
-from profiler.machine import available_cores, leave_with_parent, physical_memory_bytes
+from profiler.machine import available_cores, held, leave_with_parent, physical_memory_bytes
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -110,12 +110,17 @@ class Sandbox:
             initargs=[most_bytes],
         )
 
-    def warm_up(self, report: Path) -> None:
-        """Starts a reader and has it read a report's machine code, which NVIDIA's library prepares itself for at first.
+    def start(self) -> None:
+        """Starts a reader, so that the reports to come need not wait for it."""
+        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
+            self._pool.schedule(_is_there)
 
-        So the reports to come need wait for neither.
+    def warm_up(self, report: Path) -> None:
+        """Has a reader read a report's machine code, which NVIDIA's library prepares itself for at first.
+
+        So the reports to come need not wait for that.
         """
-        with _interrupts_held(), _ending_held():
+        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
             self._pool.schedule(_prepare, args=[report], timeout=default_timeout_s(report))
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
@@ -125,7 +130,7 @@ class Sandbox:
         return answer
 
     def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
-        with _interrupts_held(), _ending_held():
+        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
             reading: Future[Extracted] = self._pool.schedule(
                 _work, args=[request, limit_s + _GRACE_SECONDS], timeout=limit_s
             )
@@ -216,6 +221,10 @@ def _work(request: Request, alarm_s: float) -> Extracted:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def _is_there() -> bool:
+    return True
+
+
 def _prepare(report: Path) -> None:
     from profiler.store.reports.contained_reader import decode_code
     from profiler.store.reports.identity import identify_report
@@ -237,26 +246,6 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _ending_held() -> Iterator[None]:
-    """Delays SIGTERM until a reader has started, since a half-started one prints an error.
-
-    The signal is not blocked: a reader would inherit that, and outlive what ends it.
-    """
-    arrived: list[int] = []
-    before = signal.getsignal(signal.SIGTERM)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda number, _: arrived.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        if arrived:
-            signal.raise_signal(signal.SIGTERM)
 
 
 def _enter_worker(memory_bytes: int) -> None:

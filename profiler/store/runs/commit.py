@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable
 from profiler.machine import find_shortage
-from profiler.store.locks import locked, try_lock
+from profiler.store.locks import held_if_free, locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import StoredTable, read_manifest
@@ -50,15 +50,14 @@ class Staging:
                     _remove(left)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = try_lock(self._own / _OWNER_FILE)
-        self._count = 0
+        self._folders = count(1)
         self._index = RunIndex(FolderPlace(root))
         self._names: dict[str, list[str]] = {}  # of the runs, by the hash in their ids
         self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
-        """Returns the path of a new folder for one run; whoever fills it creates it."""
-        self._count += 1
-        return self._own / str(self._count)
+        """Returns the path of a new folder for one run; whoever fills it creates it. Several threads may ask."""
+        return self._own / str(next(self._folders))
 
     def discard(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -252,10 +251,9 @@ def _remove(left: Path) -> None:
 
 def _is_left(owner: Path) -> bool:
     try:
-        lock = try_lock(owner) if owner.exists() else None
-        is_left = lock is not None or not owner.exists()
+        if not owner.exists():
+            return True
+        with held_if_free(owner) as is_free:
+            return is_free or not owner.exists()
     except OSError:  # another user's, who may be at work; or a link
         return False
-    if lock is not None:
-        os.close(lock)
-    return is_left

@@ -1,5 +1,4 @@
-"""The files of one run: an interface, and its form for a run in a folder of its own (`packs/layout.py` has
-the other).
+"""The files of one run in a folder of its own; `packs/layout.py` has those of a run in a pack.
 
 A missing file raises FileNotFoundError, and any other trouble another OSError. At a URL, all tables of a run
 are requested together as soon as the first one is needed.
@@ -8,7 +7,6 @@ are requested together as soon as the first one is needed.
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +18,8 @@ from profiler.store.runs.manifest import StoredReport, StoredTable
 
 
 @dataclass
-class RunFiles(ABC):
-    """The files of the run called `name`; `stored` is what its manifest says of its tables."""
+class RunFiles:
+    """The files of the run called `name`, in a folder with that name; `stored` is what its manifest says of its tables."""
 
     place: Place
     name: str
@@ -55,37 +53,20 @@ class RunFiles(ABC):
         """Returns a file of this machine that holds the stored report."""
         return self.place.file(self.report_name(report))
 
-    @abstractmethod
     def piece(self, table: str) -> Piece:
         """Returns the file and the range of bytes that hold the table, within the place."""
-
-    @abstractmethod
-    def parquet(self, table: str) -> tuple[Path, range | None]:
-        """Returns a verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
-
-    @abstractmethod
-    def shown(self, file: str) -> str:
-        """Returns the name of a file of the run, for messages."""
-
-    @abstractmethod
-    def report_name(self, report: StoredReport) -> str:
-        """Returns the name of the stored report within the place."""
-
-
-@dataclass
-class FolderFiles(RunFiles):
-    """The files of a run in a folder that has the run's name."""
-
-    def piece(self, table: str) -> Piece:
         return f"{self.name}/{self.stored[table].file}", None, None
 
     def parquet(self, table: str) -> tuple[Path, range | None]:
+        """Returns a verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
         return self.place.keep(f"{self.name}/{self.stored[table].file}", self.table(table)), None
 
     def shown(self, file: str) -> str:
+        """Returns the name of a file of the run, for messages."""
         return self.place.shown(f"{self.name}/{file}")
 
     def report_name(self, report: StoredReport) -> str:
+        """Returns the name of the stored report within the place."""
         return f"{self.name}/{report.file}"
 
 

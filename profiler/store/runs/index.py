@@ -10,7 +10,7 @@ from pathlib import Path
 from profiler.errors import IdTaken, RunDamaged, RunUnusable
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place, reading_from, unreadable
-from profiler.store.runs.files import FolderFiles, RunFiles
+from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 
@@ -24,6 +24,25 @@ class FoundRun:
     manifest: Manifest
     written: bytes
     files: RunFiles
+
+
+def find_in_folder(place: Place, name: str, written: bytes | None = None) -> FoundRun:
+    """Returns the run in a folder of its own; `written` is its manifest, if it was read already."""
+    file = f"{name}/{MANIFEST_FILE}"
+    written = place.read(file) if written is None else written
+    manifest = decode_manifest(written, place.shown(file))
+    return FoundRun(manifest, written, RunFiles(place, name, manifest.tables))
+
+
+def find_in_pack(pack: Pack, line: bytes) -> FoundRun:
+    """Returns the run that a line of the pack describes."""
+    where = pack.shown(MANIFESTS_FILE)
+    packed = read_line(line, where)
+    written = bytes(packed.manifest)
+    manifest = decode_manifest(written, where)
+    return FoundRun(
+        manifest, written, PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, packed)
+    )
 
 
 class RunIndex:
@@ -124,14 +143,7 @@ class RunIndex:
             }
 
     def _read(self, name: str) -> FoundRun:
-        where = self._place.shown(f"{name}/{MANIFEST_FILE}")
         pack, known = self._packed.get(name), self._ahead.pop(name, None)
         if pack is None:
-            written = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
-            manifest = decode_manifest(written, where)
-            return FoundRun(manifest, written, FolderFiles(self._place, name, manifest.tables))
-        data = pack.verified_line(name, known or pack.lines([name])[name])
-        line = read_line(data, pack.shown(MANIFESTS_FILE))
-        written = bytes(line.manifest)
-        manifest = decode_manifest(written, where)
-        return FoundRun(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))
+            return find_in_folder(self._place, name, known)
+        return find_in_pack(pack, pack.verified_line(name, known or pack.lines([name])[name]))

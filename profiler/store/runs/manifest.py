@@ -1,7 +1,7 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
 Reading a manifest checks it: its seal fits, no name in it leads out of the run's folder, and its run id fits what it
-says. Manifests have a seal since version 3.
+says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
-_SEALED_SINCE = 3  # the first version of manifests with a seal
+_OLDEST_SCHEMA = 3  # manifests of the versions before, none of which was published, have no seal
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 
 
@@ -147,11 +147,6 @@ class Manifest(msgspec.Struct, frozen=True):
         return self.content_sha256 or self.reports[0].sha256
 
     @property
-    def is_sealed(self) -> bool:
-        """Returns whether the manifest was written with a seal, which then fitted when it was read."""
-        return self.schema_version >= _SEALED_SINCE
-
-    @property
     def is_profiled(self) -> bool:
         """Returns True if launches were recorded, with counters or with their times alone."""
         return bool(self.kernels)
@@ -228,24 +223,17 @@ def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) ->
     if len(data) > (most := most_bytes(MANIFEST_FILE)):
         raise RunDamaged(f"{where}: not a valid manifest: larger than {most >> 20} MiB")
     try:
-        raw = _upgraded(msgspec.json.decode(data))
+        raw = msgspec.json.decode(data)
         _require_known_schema(raw, where)
-        fits = seal_of(data)
+        fits = has_seal(data)
         manifest = msgspec.convert(raw, kind)
     except NOT_DECODED as error:
         raise RunDamaged(f"{where}: not a valid manifest: {error}") from error
-    if fits is False or (fits is None and manifest.is_sealed):
+    if not fits:
         raise RunDamaged(f"{where}: not the manifest that was written (its SHA-256 differs)")
     for fault in _faults(manifest):
         raise RunDamaged(f"{where}: not a valid manifest: {fault}")
     return manifest
-
-
-def _upgraded(raw: Any) -> Any:
-    """Converts version 1, which had one report or null."""
-    if isinstance(raw, dict) and raw.get("schema_version") == 1 and "report" in raw:
-        raw["reports"] = [raw["report"]] if raw["report"] is not None else []
-    return raw
 
 
 def _require_known_schema(raw: Any, where: str) -> None:
@@ -255,6 +243,8 @@ def _require_known_schema(raw: Any, where: str) -> None:
             f"{where}: written by a newer prof (schema {version}, this one reads {SCHEMA_VERSION})",
             remedy="Upgrade prof: `pip install -U ncu-prof`.",
         )
+    if isinstance(version, int) and version < _OLDEST_SCHEMA:
+        raise RunDamaged(f"{where}: written before prof's first version (schema {version})")
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
@@ -334,10 +324,10 @@ def sealed(data: bytes) -> bytes:
     return body[:-1] + b',"checksum":"%s"}' % _hash(body)
 
 
-def seal_of(data: bytes) -> bool | None:
-    """Returns whether the seal of a JSON object fits it; None if it has no seal."""
+def has_seal(data: bytes) -> bool:
+    """Returns whether a JSON object has a seal that fits it."""
     body, stated = _parted(data)
-    return stated == _hash(body) if stated is not None else None
+    return stated == _hash(body)
 
 
 def _parted(data: bytes) -> tuple[bytes, bytes | None]:

@@ -58,13 +58,10 @@ def _is_meant(name: str, reference: str | None, ladder: str) -> bool:
     if is_number(reference):
         return _rung_pattern(ladder, str(int(reference)), any_preset=True).fullmatch(name) is not None
     if _PATTERN.search(reference):
-        return fnmatchcase(name, _path_pattern(reference))
+        # Reduced to the characters that `path_name` leaves in a name.
+        pattern = _UNSAFE_IN_PATTERN.sub(lambda match: match["set"] or "-", reference.strip().lower())
+        return fnmatchcase(name, pattern)
     return name in names_of(reference, ladder)
-
-
-def _path_pattern(pattern: str) -> str:
-    """Reduces a pattern to the characters that `path_name` leaves in a name."""
-    return _UNSAFE_IN_PATTERN.sub(lambda match: match["set"] or "-", pattern.strip().lower())
 
 
 def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder: bool) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from profiler.errors import ReportError, ReportNotFound, ReportUnreadable, RunDamaged, RunUnreadable
 from profiler.store.remote.places import FolderPlace, Location, unreadable
 from profiler.store.reports.identity import sha256_of_report
-from profiler.store.runs.files import FolderFiles, RunFiles
+from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.bounds import read_table
 from profiler.store.tables.columns import find_stretches
@@ -50,7 +50,7 @@ class Run:
     def files(self) -> RunFiles:
         if self._files is None:
             folder = Path(self.path)
-            self._files = FolderFiles(FolderPlace(folder.parent), folder.name, self.manifest.tables)
+            self._files = RunFiles(FolderPlace(folder.parent), folder.name, self.manifest.tables)
         return self._files
 
     @property

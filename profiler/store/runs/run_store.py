@@ -7,7 +7,7 @@ difference.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,16 +131,29 @@ class RunStore:
         self.index.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
-        """Opens several runs, and leaves out the damaged ones; from a URL, all manifests are requested at once."""
+        """Opens several runs, and leaves out the damaged ones."""
+        return list(self._whole(run_ids))
+
+    def _whole(self, run_ids: Iterable[RunId]) -> Iterator[Run]:
         wanted = list(run_ids)
-        self.read_ahead(wanted)
-        runs = []
-        for run_id in wanted:
-            try:
-                runs.append(self.open(run_id))
-            except RunUnusable as error:
-                self.leave_out(str(run_id), error)
-        return runs
+        for run_id, run in zip(wanted, self._opened(wanted), strict=True):
+            if isinstance(run, RunUnusable):
+                self.leave_out(str(run_id), run)
+            else:
+                yield run
+
+    def _opened(self, run_ids: Sequence[RunId]) -> Iterator[Run | RunUnusable]:
+        """Yields each run, or what is wrong with it. From a URL, many manifests are requested at once."""
+        for start in range(0, len(run_ids), _AT_ONCE):
+            some = run_ids[start : start + _AT_ONCE]
+            self.read_ahead(some)
+            for run_id in some:
+                try:
+                    run = self.open(run_id)
+                except RunUnusable as error:
+                    yield error
+                else:
+                    yield run
 
     def require_whole(self) -> None:
         """Raises the error of what was left out; of several, one with a line for each, RunDamaged if one of them is."""
@@ -154,10 +167,8 @@ class RunStore:
             raise error
 
     def manifests(self) -> Iterator[Manifest]:
-        """Yields the manifests of all runs that are whole, oldest first."""
-        ids = self.ids()
-        for start in range(0, len(ids), _AT_ONCE):
-            yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
+        """Returns the manifests of all runs that are whole, oldest first."""
+        return (run.manifest for run in self._whole(self.ids()))
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each run that is whole, from its manifest, oldest first."""
@@ -191,22 +202,10 @@ class RunStore:
         )
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunUnusable]:
-        """Yields every run that a number or a name means, newest first, timings after profiles.
-
-        Yields errors for damaged ones.
-        """
+        """Returns every run that a number or a name means, newest first, timings after profiles; or its error."""
         ids = self._recent_ids()[::-1]
         names = dict.fromkeys(names_of(reference, ladder))
-        named = [run_id for name in names for run_id in ids if run_id.name == name]
-        for start in range(0, len(named), _AT_ONCE):
-            self.read_ahead(named[start : start + _AT_ONCE])
-            for run_id in named[start : start + _AT_ONCE]:
-                try:
-                    run = self.open(run_id)
-                except RunUnusable as error:
-                    yield error
-                else:
-                    yield run
+        return self._opened([run_id for name in names for run_id in ids if run_id.name == name])
 
     def knows_ladder(self, ladder: str) -> bool:
         """Returns whether there is a run of one of the ladder's kernels. Reads only names."""

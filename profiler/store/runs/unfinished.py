@@ -23,7 +23,7 @@ from profiler.store.reports.identity import copy_report, sha256_of_report
 from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs.commit import flush, make_root, make_shared_folder, writing_to
-from profiler.store.runs.manifest import seal_of, sealed
+from profiler.store.runs.manifest import has_seal, sealed
 from profiler.store.scratch import renamed_into_place
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 
@@ -40,7 +40,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
     name: str
     seed: int
-    gpu_uuid: str = ""  # the GPU that recorded it; empty when an older prof began
+    gpu_uuid: str = ""  # the GPU that recorded it; empty for a sweep
 
 
 @decodable
@@ -154,7 +154,7 @@ def _read_sealed(path: Path, kind: type[_Stored]) -> _Stored | None:
     """Decodes a file; None when it is missing, or its seal does not fit."""
     with suppress(OSError, *NOT_DECODED):
         data = FolderPlace(path.parent).read(path.name)
-        if seal_of(data):
+        if has_seal(data):
             return msgspec.json.decode(data, type=kind)
     return None
 

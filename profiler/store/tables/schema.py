@@ -27,7 +27,7 @@ class ColumnSchema:
     doc: str
     unit: str = ""
     nullable: bool = False
-    since: int = 1  # the first schema version with this column; in older tables it reads as zero, or as null
+    since: int = 1  # the first schema version with this column, which is null in older tables
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ LAUNCHES = TableSchema(
     (
         _RUN,
         _LAUNCH,
-        ColumnSchema(
-            "process", "int32", "which of the run's reports holds it, from 0: one process each", since=2
-        ),
+        ColumnSchema("process", "int32", "which of the run's reports holds it, from 0: one process each"),
         ColumnSchema("range", "int32", "range of the report that holds it, from 0"),
         ColumnSchema("workload", "label", "kernel, range, graph, cmdlist, subgrid or unknown"),
         ColumnSchema("function", "label", "kernel name without template and argument lists"),
@@ -87,9 +85,7 @@ METRICS = TableSchema(
         ColumnSchema("value", "float64", "null where the report has none or NaN: never zero", "", True),
         ColumnSchema("text", "label", "the value of a textual metric", nullable=True),
         ColumnSchema("unit", "label", "as the report states it; empty for a plain number"),
-        ColumnSchema(
-            "kind", "label", "how the report stores it: float, double, uint32, uint64, string, none"
-        ),
+        ColumnSchema("kind", "label", "how the report has it: float, double, uint32, uint64, string, none"),
         ColumnSchema("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
     ),
 )
@@ -105,10 +101,7 @@ INSTANCES = TableSchema(
         ColumnSchema("id_kind", "label", "what the id is: name, offset, address, time_ns, number or none"),
         ColumnSchema("id_name", "label", "the id where it is a name, for example an opcode", nullable=True),
         ColumnSchema(
-            "id_number",
-            "uint64",
-            "the id where it is a number; for `offset`: bytes from the start of the function",
-            nullable=True,
+            "id_number", "uint64", "the id if a number; for `offset`: bytes into the function", "", True
         ),
         ColumnSchema("function_index", "int16", "for `offset`: which function of the launch", "", True),
         ColumnSchema("value", "float64", "null where the report has none or NaN", nullable=True),
@@ -167,14 +160,7 @@ TIMINGS = TableSchema(
         ColumnSchema("repeat", "int32", "position within the process, from 0"),
         ColumnSchema("kernel_ns", "float64", "duration of the kernel", "ns"),
         ColumnSchema("reference_ns", "float64", "duration of the reference kernel beside it", "ns", True),
-        ColumnSchema(
-            "best_ns",
-            "float64",
-            "duration of the reference's fastest algorithm beside it",
-            "ns",
-            True,
-            since=4,
-        ),
+        ColumnSchema("best_ns", "float64", "duration of the reference's fastest algorithm", "ns", True, 4),
     ),
 )
 
@@ -241,11 +227,7 @@ def upgraded(table: pa.Table, name: str, some: frozenset[str] | None = None) -> 
     for position, column in enumerate(wanted):
         if version < column.since and column.name not in table.column_names:
             field = schema.field(column.name)
-            data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
-            known = pa.py_buffer(bytes(table.num_rows // 8 + 1)) if column.nullable else None
-            # From a list, Arrow would import pandas.
-            added = pa.Array.from_buffers(field.type, table.num_rows, [known, data])
-            table = table.add_column(position, field, added)
+            table = table.add_column(position, field, pa.nulls(table.num_rows, field.type))
     return table
 
 

@@ -201,7 +201,7 @@ BAD = [
     ("1870", '"1870"', "published", "gbytes_per_s must be a number"),
     ("1870", "0", "published", "gbytes_per_s must be above 0, not 0"),
     ("1870", "inf", "published", "gbytes_per_s must be above 0, not inf"),
-    ("1870", "9" * 400, None, "a whole number of more than 256 bits"),
+    ("1870", "9" * 400, None, "a number of more than 80 digits"),
     ("against = 1", "against = 7", "against", "against is the number of another kernel of the ladder, not 7"),
     ("against = 1", "against = 2", "against", "against is the number of another kernel of the ladder, not 2"),
     ("against = 1", 'against = "eager"', "against", "against must be a whole number"),

@@ -92,7 +92,7 @@ def test_a_preset_or_another_ncu_does_not_repeat_timings(collecting) -> None:
     copy = timed_alone(collecting.rung(1))
     plan = {"repeats": 1, "resume": True}
     (first,) = collecting.collect([copy], **plan)
-    ncu = replace(collecting.plan.ncu, version="2026.1.0.0")
+    ncu = replace(collecting.plan.device.ncu, version="2026.1.0.0")
     recording = replace(RECORDING, preset=find_preset("source"), cache="none")
     (again,) = collecting.collect(
         [copy], **plan, device=replace(collecting.plan.device, ncu=ncu), recording=recording

@@ -79,11 +79,10 @@ def key(target: Target, recording: NcuOptions = DEFAULT, **changes: object) -> s
 def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung: Target, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    prepared = prepare(rung, NCU, DEFAULT, scratch, None)
+    words, folder = prepare(rung, NCU, DEFAULT, scratch, None)
 
-    words = prepared.words
     assert words[words.index("--export") + 1 :][:2] == ["report.ncu-rep", "./06_tile"]
-    assert (prepared.folder, prepared.report) == (scratch, scratch / "report.ncu-rep")
+    assert folder == scratch
     assert os.access(scratch / "06_tile", os.X_OK)
     assert words[words.index("--kernel-name") + 1] == "regex:tile"
     assert words[words.index("--launch-skip") + 1] == "5"
@@ -95,7 +94,7 @@ def test_a_path_that_the_ladders_command_names_stays_absolute(rung: Target, tmp_
     assert rung.job is not None
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    words = prepare(rung, NCU, DEFAULT, scratch, None).words
+    words, _ = prepare(rung, NCU, DEFAULT, scratch, None)
     private = [word for word in words if "jane" in word]
     assert private == [f"{rung.job.ladder.folder}/data"]
 
@@ -131,12 +130,12 @@ def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
-    prepared = prepare(target, NCU, DEFAULT, scratch, None)
+    words, folder = prepare(target, NCU, DEFAULT, scratch, None)
 
-    assert prepared.folder == scratch
-    assert not [word for word in prepared.words if str(tmp_path) in word]
-    at = prepared.words.index("python3")
-    assert prepared.words[at:] == [
+    assert folder == scratch
+    assert not [word for word in words if str(tmp_path) in word]
+    at = words.index("python3")
+    assert words[at:] == [
         "python3", "./made/07_eager.py", "--n", "100", "--launches", "3", "./made/data",
     ]  # fmt: skip
     copies = {str(path.relative_to(scratch)): path.read_text() for path in scratch.rglob("*.py")}
@@ -153,8 +152,8 @@ def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path: Pa
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     target = script(tmp_path, SCRIPTS)
-    prepared = prepare(target, NCU, DEFAULT, scratch, None)
-    assert prepared.folder == target.folder
+    _, folder = prepare(target, NCU, DEFAULT, scratch, None)
+    assert folder == target.folder
     assert not list(scratch.iterdir())
 
 
@@ -179,21 +178,21 @@ def test_with_cwd_it_runs_there_and_is_not_moved(rung: Target, tmp_path: Path) -
     assert rung.job is not None
     scratch, elsewhere = tmp_path / "scratch", tmp_path / "elsewhere"
     scratch.mkdir()
-    prepared = prepare(rung, NCU, DEFAULT, scratch, elsewhere)
+    words, folder = prepare(rung, NCU, DEFAULT, scratch, elsewhere)
 
-    assert prepared.folder == elsewhere
-    assert str(rung.job.binary) in prepared.words
-    assert str(scratch / "report.ncu-rep") in prepared.words
+    assert folder == elsewhere
+    assert str(rung.job.binary) in words
+    assert str(scratch / "report.ncu-rep") in words
     assert not list(scratch.iterdir())
 
 
 def test_any_program_keeps_its_folder_and_its_words(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    prepared = prepare(mine(), NCU, DEFAULT, tmp_path / "scratch", None)
+    words, folder = prepare(mine(), NCU, DEFAULT, tmp_path / "scratch", None)
 
-    assert prepared.folder == tmp_path
-    assert tuple(prepared.words[-len(WORDS) :]) == WORDS
-    assert prepared.report == tmp_path / "scratch" / "report.ncu-rep"
+    assert folder == tmp_path
+    assert tuple(words[-len(WORDS) :]) == WORDS
+    assert words[words.index("--export") + 1] == str(tmp_path / "scratch" / "report.ncu-rep")
 
 
 def test_the_command_to_type_names_no_scratch_folder(rung: Target) -> None:

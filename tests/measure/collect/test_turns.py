@@ -57,7 +57,7 @@ def test_every_failure_of_ncu_becomes_its_own_error(
         failure = collecting.error(target)
 
     assert (type(failure), failure.exit_code) == (error, code)
-    assert failure.details[0].startswith(f"  {collecting.plan.ncu.path} --config-file off")
+    assert failure.details[0].startswith(f"  {collecting.plan.device.ncu.path} --config-file off")
     assert failure.details[-1].startswith(last_line)
     assert failure.remedy
     assert collecting.store.ids() == []
@@ -71,7 +71,7 @@ def test_an_unknown_metric_is_found_missing_from_the_report(collecting) -> None:
 
     assert (type(failure), failure.exit_code) == (errors.MetricsMissing, 49)
     assert "recorded nothing for no__such_metric.sum" in failure.message
-    assert failure.details[0].startswith(f"  {collecting.plan.ncu.path} --config-file off")
+    assert failure.details[0].startswith(f"  {collecting.plan.device.ncu.path} --config-file off")
     assert "--query-metrics" in failure.remedy
     assert not (collecting.store.root / UNFINISHED_FOLDER).exists(), "it will be no better next time"
 

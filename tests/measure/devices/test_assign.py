@@ -22,7 +22,8 @@ from profiler.errors import (
 from profiler.measure.collect.collection import CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome, collect_here, recorded_on
-from profiler.measure.devices.assign import FleetObserver, Patience, collect_on_fleet
+from profiler.measure.devices import assign
+from profiler.measure.devices.assign import FleetObserver, collect_on_fleet
 from profiler.measure.devices.device import LocalDevice, Order, Recorded, device_for_gpu
 from profiler.measure.devices.groups import TargetGroup, group_targets
 from profiler.measure.tools.ncu import Ncu
@@ -107,7 +108,7 @@ class Heard:
 
 
 @pytest.fixture
-def spread(collecting):
+def spread(collecting, monkeypatch):
     """`spread(fleet, groups)`: the outcomes, with little patience; `spread.heard` holds the notes to the user."""
 
     def run(
@@ -119,9 +120,10 @@ def spread(collecting):
             lambda targets: heard.again.extend(target.label for target in targets), lambda name: None,
         )  # fmt: skip
         plan = plan or collecting.plan
-        return list(collect_on_fleet(plan, groups, fleet, collecting.store, observer, run.patience))
+        return list(collect_on_fleet(plan, groups, fleet, collecting.store, observer))
 
-    run.patience = Patience(return_s=0.3, alone_s=1.5)
+    monkeypatch.setattr(assign, "RETURN_S", 0.3)
+    monkeypatch.setattr(assign, "ALONE_S", 1.5)
     return run
 
 
@@ -130,7 +132,7 @@ def fleet(collecting):
     """`fleet(2, w0=dies)`: two GPUs of this host; worker w0 dies when `dies` returns true."""
 
     def make(gpus: int, **dies: Callable[[Target], bool]) -> HostFleet:
-        ncu = collecting.plan.ncu
+        ncu = collecting.plan.device.ncu
         devices = {f"w{number}": FailingDevice(device_for_gpu(GPUS[number], ncu)) for number in range(gpus)}
         for name, when in dies.items():
             devices[name].dies = when
@@ -270,7 +272,9 @@ def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(colle
     assert not (collecting.store.local / UNFINISHED_FOLDER).exists()
 
 
-def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting, spread, fleet) -> None:
+def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(
+    collecting, spread, fleet, monkeypatch
+) -> None:
     """As when a worker is started again; the other GPU is idle and takes nothing."""
     workers = fleet(2)
     workers.devices["w0"].dies = once(workers, "w0", 3)
@@ -282,7 +286,7 @@ def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting,
                 self.devices |= {"w1": idle, "w0-again": FailingDevice(ours.device)}
             return super().workers()
 
-    spread.patience = Patience(return_s=60)
+    monkeypatch.setattr(assign, "RETURN_S", 60.0)
     group = [collecting.rung(1), collecting.rung(2)]
     plan = replace(collecting.plan, processes=2)
     outcomes = spread(Restarted(workers.devices, workers.gone), groups_of(group), plan)

@@ -30,7 +30,9 @@ def task(collecting, tmp_path: Path, monkeypatch):
 @pytest.fixture
 def answer(collecting):
     """`answer(task)`: the answer of a worker with the GPU and the ncu of `collecting`."""
-    return lambda task: run_task(task, None, device_for_gpu(collecting.plan.gpu, collecting.plan.ncu))
+    return lambda task: run_task(
+        task, None, device_for_gpu(collecting.plan.device.gpu, collecting.plan.device.ncu)
+    )
 
 
 def test_a_report_comes_back_as_bytes_and_nothing_stays(task, answer, tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_a_folder_that_is_not_here_is_named(task, answer) -> None:
 
 
 def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting) -> None:
-    lock = try_lock(lock_folder(collecting.plan.gpu) / "prof.lock")
+    lock = try_lock(lock_folder(collecting.plan.device.gpu) / "prof.lock")
     assert lock is not None
     try:
         assert isinstance(answer(task), GpuOccupied)

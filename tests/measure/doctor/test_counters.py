@@ -156,13 +156,14 @@ def test_whatever_else_ncu_complains_of_fails(
     assert "TMPDIR" in counters.remedy if transcript == "folder-absent" else "by hand: `" in counters.remedy
 
 
-def test_an_ncu_that_hangs_is_ended(machine: Machine, script) -> None:
+def test_an_ncu_that_hangs_is_ended(machine: Machine, script, monkeypatch) -> None:
+    monkeypatch.setattr("profiler.measure.doctor.counters.PROBE_TIMEOUT_S", 0.5)
     script(
         "ncu",
         f'case "$*" in --version) echo "Version 2025.3.1.0";; *) exec {shutil.which("sleep")} 600;; esac',
     )
 
-    counters = check_permission(find_ncu(machine.environment), machine, timeout_s=0.5)
+    counters = check_permission(find_ncu(machine.environment), machine)
 
     assert counters.state == "failed"
     assert "did not end within 0.5 s" in counters.found

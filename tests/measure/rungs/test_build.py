@@ -166,16 +166,6 @@ def test_fast_math_by_any_of_its_names(ladder: Ladder, toolchain: Toolchain, fla
     assert built.record.fast_math == fast
 
 
-def test_a_record_without_its_fast_math_is_made_again(ladder: Ladder, toolchain: Toolchain) -> None:
-    ladder.path.write_text(LADDER.replace('"-O3"', '"-ftz=true"'))
-    ladder = read_ladder(ladder.path)
-    record = build(ladder, toolchain, [1])[1].binary.with_suffix(".json")
-    record.write_text(record.read_text().replace('"fast_math": true', '"fast_math": false'))
-    built = build(ladder, toolchain, [1])[1]
-    assert built.record is not None
-    assert (built.status, built.record.fast_math) == ("built", True)
-
-
 def test_without_the_systems_count_of_cores(
     ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:

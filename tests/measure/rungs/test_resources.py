@@ -36,7 +36,7 @@ def no_tools(toolkit, monkeypatch, tmp_path):
 
 def built(regex: str, *functions: str, needs: tuple[str, ...] = ()) -> Built:
     resources = [Resources(name, "sm_90", 40, 0, 0, 0, 0) for name in functions or (PLAIN, TEMPLATE)]
-    record = BuildRecord(7, "k", "sm_90", [], "13.0.88", False, [], {}, "0" * 64, "", 1.0, resources)
+    record = BuildRecord("sm_90", [], "13.0.88", [], {}, "0" * 64, 1.0, resources)
     return Built(Kernel(7, "k", "a kernel", regex, {}, needs=needs), "built", Path("k"), record)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
-from profiler.measure.tools.process import command_details, end_all, run
+from profiler.measure.tools.process import Running, command_details, end_all, run
 
 
 def python(code: str) -> list[str]:
@@ -80,6 +80,31 @@ def test_time_runs_out_for_the_program_and_its_children(tmp_path: Path) -> None:
         run(python(code), timeout_s=3)
     assert "before the end" in str(caught.value)
     assert _gone(int(pid_file.read_text()))
+
+
+def test_the_time_of_a_program_that_was_started_before_counts_from_when_somebody_waits_for_it() -> None:
+    running = Running(python("import time; time.sleep(4); print('done')"))
+    time.sleep(3.5)
+    finished = running.finish(timeout_s=3)
+    assert (finished.exit_code, finished.stdout) == (0, "done\n")
+    assert finished.seconds < 3
+
+
+def test_a_program_that_nobody_waits_for_is_ended_once_with_all_that_it_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    code = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(started)!r}, 'w').write(f'{{child.pid}} ')\ntime.sleep(600)"
+    )
+    running = Running(python(code), leash=True)
+    deadline = time.monotonic() + 60
+    while (not started.exists() or not started.read_text().endswith(" ")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not running.has_exited
+    running.end()
+    running.end()
+    assert _gone(int(started.read_text()))
 
 
 def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:

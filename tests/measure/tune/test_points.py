@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,15 @@ def kernel(**changes: object) -> Kernel:
 
 def candidate(*resources: Resources, error: Exception | None = None) -> BuiltPoint:
     settings = {"TILE": 2, "UNROLL": 4}
-    record = BuildRecord(7, "tile", "sm_90", [], "13.0.88", False, [], {}, "0" * 64, "", 1.0, list(resources))
-    built = Built(kernel(), "failed" if error else "built", Path("tile"), None if error else record, error)  # type: ignore[arg-type]
-    return BuiltPoint(5, settings, variant(kernel(), settings), built)
+    record = BuildRecord("sm_90", [], "13.0.88", [], {}, "0" * 64, 1.0, list(resources))
+    built = Built(
+        variant(kernel(), settings),
+        "failed" if error else "built",
+        Path("tile"),
+        None if error else record,
+        error,
+    )  # type: ignore[arg-type]
+    return BuiltPoint(5, settings, built)
 
 
 def resources(function: str, registers: int, spills: int = 0) -> Resources:
@@ -187,5 +194,5 @@ def test_other_defaults_are_the_same_source_and_anything_else_is_another(tmp_pat
     one = candidate(resources("tile", 40))
     assert code_hash(one, before) != code_hash(one, hashes())
     assert code_hash(one, before) != code_hash(
-        BuiltPoint(5, {}, variant(kernel(), {"TILE": 4}), one.built), before
+        BuiltPoint(5, {}, replace(one.built, kernel=variant(kernel(), {"TILE": 4}))), before
     )

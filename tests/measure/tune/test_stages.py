@@ -105,7 +105,7 @@ class Place:
         text = PROGRAM.replace("WHAT", what).replace("LOG", str(self.folder / "log"))
         binary.write_text(text.replace("TIME", str(time_ns)).replace("TILE", str(tile)))
         binary.chmod(0o755)
-        return BuiltPoint(place, {"TILE": tile}, kernel, Built(kernel, "built", binary))
+        return BuiltPoint(place, {"TILE": tile}, Built(kernel, "built", binary))
 
 
 @pytest.fixture

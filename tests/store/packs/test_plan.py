@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from threading import Event
+from unittest.mock import patch
 
 import fsspec
 import pytest
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
-from profiler.store.packs.plan import Limits, alone, compact, plan_packs
+from profiler.store.packs.plan import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.packs.write import read_footer
 from profiler.store.remote.places import Location
@@ -89,8 +90,9 @@ def contents(location: Location) -> dict[str, tuple]:
     return found
 
 
-def packed(store: RunStore, limits: Limits | None = None, **options) -> RunStore:
-    compact(store, plan_packs(store, limits=limits, **options), limits=limits)
+def packed(store: RunStore, most_runs: int = MOST_RUNS, **options) -> RunStore:
+    with patch("profiler.store.packs.plan.MOST_RUNS", most_runs):
+        compact(store, plan_packs(store, **options))
     store = RunStore(store.place.root)
     store.ids()
     return store
@@ -189,7 +191,7 @@ def test_whatever_the_runs_hold_packing_loses_nothing(make_run, tmp_path_factory
     for number, launches in enumerate(runs):
         make_run(*launches, name=f"run-{number}", root=root, program=repr(launches))
     before = contents(root)
-    assert contents(packed(RunStore(root), Limits(runs=size)).root) == before
+    assert contents(packed(RunStore(root), size).root) == before
 
 
 def test_a_manifest_keeps_what_this_version_does_not_know(make_runs):
@@ -233,7 +235,7 @@ def test_a_bucket_is_packed(make_runs, s3):
     """A real S3 server, where files are removed and copied by requests of its own kinds."""
     store = at_url(make_runs(FEW), s3())
     before = contents(store.root)
-    after = packed(store, Limits(runs=5))
+    after = packed(store, 5)
     assert contents(after.root) == before
     assert (loose(after), len(after.packs)) == ([], 2)
     assert len(after.place.files()) == 2 * 8 + FEW
@@ -241,7 +243,7 @@ def test_a_bucket_is_packed(make_runs, s3):
 
 def test_a_pack_that_is_full_is_closed(store):
     before = contents(store.place.root)
-    after = packed(store, Limits(runs=4))
+    after = packed(store, 4)
     assert sorted(len(pack.index.runs) for pack in after.packs) == [1, 4, 4]
     assert contents(after.place.root) == before
 
@@ -285,18 +287,18 @@ def test_runs_of_an_older_schema_get_a_pack_of_their_own(make_runs):
     store = make_runs(FEW)
     run_id = store.ids()[3]
     folder = store.root / str(run_id)
-    table = pq.read_table(folder / "launches.parquet").drop(["process"])
-    pq.write_table(table.replace_schema_metadata({"schema_version": "1"}), folder / "launches.parquet")
+    table = pq.read_table(folder / "timings.parquet").drop(["best_ns"])
+    pq.write_table(table.replace_schema_metadata({"schema_version": "3"}), folder / "timings.parquet")
     manifest = json.loads((folder / "run.json").read_text())
-    manifest["tables"]["launches"]["sha256"] = hashlib.sha256(
-        (folder / "launches.parquet").read_bytes()
+    manifest["tables"]["timings"]["sha256"] = hashlib.sha256(
+        (folder / "timings.parquet").read_bytes()
     ).hexdigest()
     (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
     before = contents(store.root)
     after = packed(store)
     assert contents(after.root) == before
     assert sorted(len(pack.index.runs) for pack in after.packs) == [1, FEW - 1]
-    assert after.open(run_id).table("launches").num_rows == 1
+    assert "best_ns" in after.open(run_id).table("timings").column_names
 
 
 # Beside others
@@ -371,7 +373,7 @@ def test_a_run_in_two_packs_counts_once(store, tmp_path):
     before = contents(store.place.root)
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "runs", copy, ignore=shutil.ignore_patterns(".*"))
-    packed(RunStore(copy), Limits(runs=5))
+    packed(RunStore(copy), 5)
     store = packed(store)
     put_back(copy, store)
     assert len(RunStore(store.place.root).ids()) == FEW
@@ -396,7 +398,7 @@ def test_one_call_at_a_time_packs_a_folder(make_runs, prof_here):
 def test_whoever_reads_all_the_while_sees_every_run_at_any_moment(store):
     before, done, looks = contents(store.place.root), Event(), 0
     with ThreadPoolExecutor(1) as other:
-        work = other.submit(lambda: packed(packed(store, Limits(runs=3))))
+        work = other.submit(lambda: packed(packed(store, 3)))
         work.add_done_callback(lambda _: done.set())
         while not done.is_set() or not looks:
             assert contents(store.place.root) == before
@@ -405,8 +407,9 @@ def test_whoever_reads_all_the_while_sees_every_run_at_any_moment(store):
     assert contents(store.place.root) == before
 
 
-def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path):
+def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path, monkeypatch):
     """One may find that the other has moved what it was about to read; it says so, and the next call goes on."""
+    monkeypatch.setattr("profiler.store.packs.plan.MOST_RUNS", 5)
     url = at_url(make_runs(12), f"memory://packed-{next(NAMES)}").root
     before = contents(url)
 
@@ -414,7 +417,7 @@ def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path):
         store = RunStore(url)
         store.place.local = tmp_path / str(machine)
         try:
-            compact(store, plan_packs(store), limits=Limits(runs=5))
+            compact(store, plan_packs(store))
         except ProfError as error:
             return error.message
         return "done"

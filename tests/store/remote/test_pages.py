@@ -124,7 +124,7 @@ def test_runs_are_found_on_every_page(bucket):
     place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     assert place.names() == [f"{number:04}" for number in range(250)]
     assert server.asked == 3
-    assert place.listing("00") == [f"{number:04}/{MANIFEST_FILE}" for number in range(100)]
+    assert list(place.files("00")) == [f"{number:04}/{MANIFEST_FILE}" for number in range(100)]
 
 
 def test_names_without_end_are_refused_before_all_are_listed(bucket, monkeypatch):

@@ -25,12 +25,11 @@ import duckdb  # noqa: F401 - imported here, so that no child has to
 import pyarrow.parquet  # noqa: F401
 import s3fs
 
-from profiler.store.packs.plan import FEWEST_RUNS, Limits, compact, plan_packs
+from profiler.store.packs import plan
 from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
 
 KILLS_A_ROUND = 4
-LIMITS = Limits(runs=3)
 
 
 def commit_all(base: Path, location: str) -> None:
@@ -45,7 +44,8 @@ def commit_all(base: Path, location: str) -> None:
 
 def compact_all(base: Path, location: str) -> None:
     store = RunStore(location_of(location))
-    compact(store, plan_packs(store, limits=LIMITS), limits=LIMITS)
+    plan.MOST_RUNS = 3
+    plan.compact(store, plan.plan_packs(store))
 
 
 def copy_all(base: Path, location: str) -> None:
@@ -153,7 +153,7 @@ def require_packed(location: str) -> None:
     store = RunStore(location_of(location))
     store.ids()
     assert store.packs
-    assert len(store.index.folders) < FEWEST_RUNS
+    assert len(store.index.folders) < plan.FEWEST_RUNS
     assert not any(map(store.index.pack_of, store.index.folders))
 
 

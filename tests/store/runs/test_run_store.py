@@ -345,17 +345,6 @@ def test_a_run_knows_its_tables_as_pandas_too(store: RunStore) -> None:
     assert set(frame["run_id"]) == {GRAPH_ID}
 
 
-def test_a_manifest_of_the_first_version_held_one_report(graph: Path, copy: RunStore) -> None:
-    manifest = json.loads((graph / MANIFEST_FILE).read_text())
-    (report,) = manifest.pop("reports")
-    rewrite(graph, {**manifest, "schema_version": 1, "report": report})
-
-    run = copy.find(GRAPH_ID, ladder="gemm")
-
-    run.verify()
-    assert [one.sha256 for one in run.manifest.reports] == [report["sha256"]]
-
-
 # Some columns of a table
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.catalog.presets import find_preset
 from profiler.errors import GpuNotFound, ProfError, ProgramFailed, RunDamaged
+from profiler.measure.collect.collection import CollectPlan
+from profiler.measure.collect.target import timed_target
+from profiler.measure.collect.turns import CollectOutcome, time_here
+from profiler.measure.devices.device import LocalDevice
+from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.provenance import read_commit
-from profiler.measure.rungs.timing import TimingOutcome, TimingPlan, time_ladder
+from profiler.measure.tools.ncu import NO_NCU, NcuOptions
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
@@ -27,16 +34,27 @@ def ladder(make_ladder, tmp_path: Path) -> Ladder:
 
 
 def timed(
-    ladder: Ladder, folder: Path, numbers: Sequence[int] | None = None, **changes: object
-) -> list[TimingOutcome]:
-    shapes = [ladder.workload.values(size) for size in (100, 200)]
-    plan = TimingPlan(ladder, shapes, GPU, **{"repeats": 3, "processes": 2, **changes})  # type: ignore[arg-type]
-    return list(time_ladder(plan, ladder.choose(numbers), {}, RunStore(folder), lambda line, error: None))
+    ladder: Ladder,
+    folder: Path,
+    numbers: Sequence[int] | None = None,
+    sizes: Sequence[int] = (100, 200),
+    advance: Callable[[str, ProfError | None], None] = lambda line, error: None,
+    **changes: Any,
+) -> list[CollectOutcome]:
+    options = {"repeats": 3, "processes": 2, "timeout_s": 60, "force": True, **changes}
+    plan = CollectPlan(LocalDevice(GPU, NO_NCU), NcuOptions(find_preset("default")), verify=False, **options)
+    shapes = [ladder.workload.values(size) for size in sizes]
+    return [
+        outcome
+        for values in shapes
+        for targets in [[timed_target(RungJob(ladder, one, values), None) for one in ladder.choose(numbers)]]
+        for outcome in time_here(plan, targets, RunStore(folder), advance)
+    ]
 
 
 def test_each_kernel_and_size_becomes_a_run(ladder: Ladder, tmp_path: Path) -> None:
     outcomes = timed(ladder, tmp_path / "runs", seed=7)
-    assert [(one.kernel.number, one.values["size"]) for one in outcomes] == [
+    assert [(one.target.job.kernel.number, one.target.job.values["size"]) for one in outcomes] == [
         (1, 100), (2, 100), (3, 100), (1, 200), (2, 200), (3, 200),
     ]  # fmt: skip
     stored = RunStore(tmp_path / "runs")
@@ -67,26 +85,30 @@ def test_each_kernel_and_size_becomes_a_run(ladder: Ladder, tmp_path: Path) -> N
 
 def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder: Ladder, tmp_path: Path) -> None:
     told: list[tuple[str, ProfError | None]] = []
-    plan = TimingPlan(ladder, [ladder.workload.values()], GPU, repeats=1, processes=2)
-    store = RunStore(tmp_path / "runs")
-    outcomes = list(
-        time_ladder(plan, ladder.kernels, {}, store, lambda line, error: told.append((line, error)))
+    outcomes = timed(
+        ladder,
+        tmp_path / "runs",
+        sizes=[100],
+        repeats=1,
+        advance=lambda line, error: told.append((line, error)),
     )
     assert [bool(one.run_id) for one in outcomes] == [True, False, True]
     assert isinstance(outcomes[1].error, ProgramFailed)
     assert len(told) == 6
     assert [line for line, _ in told if line] == ["failed"]
-    assert len(store.ids()) == 2
+    assert len(RunStore(tmp_path / "runs").ids()) == 2
 
 
 def test_a_refused_shape_is_reported_as_such(make_ladder, tmp_path: Path) -> None:
     ladder = read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "refuses", "fails"))
     told: list[str] = []
-    plan = TimingPlan(ladder, [ladder.workload.values()], GPU, repeats=1, processes=1)
-    list(
-        time_ladder(
-            plan, ladder.kernels, {}, RunStore(tmp_path / "runs"), lambda line, error: told.append(line)
-        )
+    timed(
+        ladder,
+        tmp_path / "runs",
+        sizes=[100],
+        repeats=1,
+        processes=1,
+        advance=lambda line, error: told.append(line),
     )
     assert told == ["refused", "failed"]
 
