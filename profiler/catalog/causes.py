@@ -84,7 +84,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-global-loads",
             "The same data is loaded from global memory many times, and served by the caches.",
             "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
-            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; or addresses that several blocks compute alike.",
+            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; or addresses that several blocks compute alike, as of tiles that the blocks that run at once do not share.",
             "A naive matrix product loads each element of A once for each column of the result.",
             "Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
             ("dram", "fma", "tensor", "fp64"),
@@ -143,8 +143,9 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-shared-accesses",
             "Values go through shared memory that a register or a shuffle could carry.",
-            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between; or a loop that takes "
-            "every value through shared memory in each turn, for one or two operations.",
+            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between; a loop that takes "
+            "every value through shared memory in each turn, for one or two operations; or one that adds up over the threads in each turn, only to "
+            "add that to a sum.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),

@@ -27,6 +27,7 @@ from profiler.analyse.causes.detectors import (
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
 from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
@@ -37,9 +38,9 @@ from profiler.catalog.metrics import DURATION
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     global_memory.detect_uncoalesced, global_memory.detect_misaligned, narrow_accesses.detect_narrow, narrow_accesses.detect_narrow_tiles,
-    redundant_accesses.detect_redundant_loads, global_memory.detect_served_by_l2, redundant_accesses.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
+    redundant_accesses.detect_redundant_loads, global_memory.detect_served_by_l2, global_memory.detect_scattered_tiles, redundant_accesses.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
     global_memory.detect_divergent_constants, shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
-    instructions.detect_integer_overhead, idioms.detect_spelled_out, instructions.detect_redundant_instructions, idioms.detect_dropped_numbers, loops.detect_loop_overhead,
+    instructions.detect_integer_overhead, idioms.detect_spelled_out, instructions.detect_redundant_instructions, idioms.detect_dropped_numbers, loops.detect_loop_overhead, loops.detect_sums_across_threads,
     number_types.detect_conversions, number_types.detect_fp64, instructions.detect_special_functions,
     lanes.detect_idle_lanes, lanes.detect_lanes_without_thread,
     waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
@@ -139,9 +140,12 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
 
 
 def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
-    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling."""
+    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling.
+
+    What waits there waits for the ceiling, but for warps without an instruction: no unit is what these wait for, so that it idles.
+    """
     work = candidate.effect.resources.get(ceiling.resource, 0.0)
-    by_work = candidate.saves is None
+    by_work = candidate.saves is None and set(candidate.effect.waits) != {NO_INSTRUCTION}
     return (
         not candidate.nothing_to_gain
         and candidate.name != LAST_WAVE

@@ -25,6 +25,17 @@ def test_registers_that_are_moved_onto_themselves_show_a_debug_build():
     assert candidate.effect.resources["issue"] == pytest.approx(4 / 6)  # of all moves
 
 
+def test_an_optimiser_computes_addresses_once_and_puts_instructions_between_those_that_wait():
+    """Of six integer instructions for one load, two are needed; what is left of the waiting is a quarter."""
+    address = [f"IADD3 R{place}, R{place - 1}, 0x4, RZ" for place in range(5, 11)]
+    sum_of_it, lines = "FADD R30, R31, R30", [IDLE, *address, "LDG.E R31, [R10.64]"]
+    for waiting, removed in (("wait", 3 / 4), ("long_scoreboard", 0.0)):
+        evidence = evidence_of(*lines, sum_of_it, facts={8: {"waits": {waiting: 9}}})
+        (candidate,) = detect_unoptimised(evidence)
+        assert candidate.effect.waits.get(waiting, 0.0) == pytest.approx(removed)
+        assert candidate.effect.resources["alu"] == pytest.approx((1 + 4) / 7)  # of a move and six additions
+
+
 @pytest.mark.parametrize(("idle", "found"), [(1, []), (2, ["unoptimised-code"])])
 def test_one_such_move_in_fifty_instructions_shows_nothing(idle, found):
     """In 2 of 947 instructions the optimiser left one."""

@@ -1405,7 +1405,7 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
 @pytest.mark.parametrize(("resting", "saved"), [(0.0, 0.0), (0.25, 0.25), (0.5, 0.375)])
 def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_are_full(resting, saved):
     """The occupancy is the mean over the cycles in which an SM has a block at all."""
-    figures = {"waves": 1.25, "occupancy_pct": 100.0, "occupancy_limit_pct": 100.0,
+    figures = {"waves": 1.25, "occupancy_pct": 100.0, "occupancy_limit_pct": 100.0, "blocks_by_registers": 1.0,
                "l1tex__cycles_active.avg": 1 - resting, "l1tex__cycles_active.max": 1.0}  # fmt: skip
     assert launch.find_unfilled(evidence_of((LOAD, 1e9), figures=figures)) == pytest.approx(saved)
 

@@ -57,3 +57,25 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     (candidate,) = launch.detect_little_work(evidence)
     assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
     assert launch.find_idle_warps(evidence) == pytest.approx(idle)
+
+
+@pytest.mark.parametrize(
+    ("registers", "idle", "saves"),
+    [
+        (1.0, 0.4, 0.4),
+        (1.0, 0.9, 1 - 1.06 / 2),  # no more than the last round leaves empty
+        (1.0, 0.0, 0.0),
+        (2.0, 0.4, 0.02),  # the occupancy shows what places for two leave empty
+    ],
+)
+def test_sms_without_a_block_lose_the_last_round_where_each_holds_one(registers, idle, saves):
+    figures = {
+        "waves": 1.06,
+        "occupancy_pct": 24.5,
+        "occupancy_limit_pct": 25.0,
+        "blocks_by_registers": registers,
+    }
+    cycles = {"l1tex__cycles_active.avg": 1000 * (1 - idle), "l1tex__cycles_active.max": 1000.0}
+    evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
+    (candidate,) = launch.detect_last_wave(evidence)
+    assert candidate.saves == pytest.approx(max(saves, 0.02))

@@ -81,6 +81,23 @@ def test_a_pipe_is_at_its_rate_if_it_is_while_rounds_are_full(busy, occupancy, f
         assert ("it is at 76 %" in ceiling.sentence) == (busy < 0.75)
 
 
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [
+        ("no_instruction", ["instruction-cache-misses"]),  # nobody waits for the pipe meanwhile
+        (
+            "wait",
+            ["at-alu-rate"],
+        ),  # for a result, and then for the pipe
+    ],
+)
+def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):
+    lines = [f"LOP3.LUT R{place % 8}, R9, R10, RZ, 0xc0, !PT" for place in range(900)]
+    facts = {place: {"waits": {reason: 9}} for place in range(900)}
+    evidence = evidence_of(*lines, facts=facts, busy={"alu": 0.83, "issue": 0.42})
+    assert names(find._find_causes(evidence)) == found  # private: it takes evidence that is made by hand
+
+
 def test_the_documentation_names_the_general_causes():
     (said,) = [line for line in DOCUMENTATION.read_text().splitlines() if "General are" in line]
     assert {name for name in BY_NAME if f"`{name}`" in said} == GENERAL

@@ -72,3 +72,17 @@ def test_an_access_never_has_fewer_sectors_than_its_ideal():
 def test_the_width_is_what_one_lane_accesses(opcode, width):
     (site,) = sites_of(code_of(f"{opcode} R4, [R2.64]"))
     assert site.width == width
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("HFMA2.MMA R22, -RZ, RZ, 0, 0", "other"),
+        ("HFMA2 R22, -RZ, RZ, 1.875, 0", "other"),
+        ("HFMA2.MMA R22, R4, R6, R22", "fp32"),
+        ("HFMA2 R22, -RZ, R6, R22", "fp32"),
+    ],
+)
+def test_a_constant_that_is_added_to_zero_is_moved_and_not_computed(text, kind):
+    (site,) = sites_of(code_of(text))
+    assert site.kind == kind

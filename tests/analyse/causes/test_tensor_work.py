@@ -36,11 +36,11 @@ def test_an_opcode_says_what_a_warp_multiplies(opcode, products, size):
     assert (count_multiply_adds(opcode), operand_bytes(opcode)) == (products, size)
 
 
-def tile(copies: int, products: int, multiply: str = MMA):
+def tile(copies: int, products: int, multiply: str = MMA, after=(LOOP,), **others):
     """A loop in which 100 warps copy 512 bytes with each of `copies` instructions, and multiply."""
-    lines = [COPY] * copies + [FRAGMENT] + [multiply] * products + [LOOP]
+    lines = [COPY] * copies + [FRAGMENT] + [multiply] * products + [*after]
     facts = {copies: {"waits": {"long_scoreboard": 50}}, copies + 1: {"waits": {"short_scoreboard": 30}}}
-    return evidence_of(*lines, facts=facts)
+    return evidence_of(*lines, facts=facts, **others)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,31 @@ def test_a_small_tile_gains_more_than_a_middling_one():
     assert middling.waits["long_scoreboard"] == pytest.approx(1 - 32 / 64)
     assert small.waits["short_scoreboard"] == pytest.approx(1 - 16 / 64)  # the fragments
     assert small.resources["tensor"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("blocks", "after", "gone"),
+    [
+        (
+            16 * 132,
+            (LOOP, "STG.E [R2], R12"),
+            1 - 16 / 64,
+        ),  # tiles four times as high and wide leave each SM one
+        (
+            4 * 132,
+            (LOOP, "STG.E [R2], R12"),
+            1 / 2,
+        ),  # only of those twice as high and wide is there one for each
+        (64, (LOOP, "STG.E [R2], R12"), None),  # SMs are idle already
+        (64, ("STG.E [R2], R12", LOOP), 1 - 16 / 64),  # each block computes several tiles
+    ],
+)
+def test_tiles_do_not_become_so_large_that_there_is_none_for_some_sms(blocks, after, gone):
+    evidence = tile(2, 4, after=after, grid=blocks, figures={"launch__sm_count": 132})
+    found = list(shared_memory.detect_too_little_reuse(evidence))
+    assert [one.effect.waits["long_scoreboard"] for one in found] == (
+        [] if gone is None else [pytest.approx(gone)]
+    )
 
 
 @pytest.mark.parametrize(("with_what", "gone"), [("R21", 1 - 16 / 64), ("R12", 0.0)])

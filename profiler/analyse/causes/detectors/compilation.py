@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, MOST_REGISTERS, Candidate
+from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, MOST_REGISTERS, Candidate
+from profiler.analyse.causes.detectors.instructions import find_spare_addresses
 from profiler.analyse.causes.evidence.dataflow import address_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
@@ -41,12 +42,23 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
         f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
         "time in it says little about the same source with optimisation.",
         "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
-        # This is the least that goes: the code does not show what the optimiser makes of everything else.
-        evidence.without(dict.fromkeys(moves, 1.0)),
+        _optimised(evidence, moves),
         {site: site.executed for site in moves},
         {"idle_moves_pct": share},
         saves=None if moves else moving,  # uncounted, each is taken to run as often as any other
     )
+
+
+def _optimised(evidence: Evidence, moves: Sequence[Site]) -> Effect:
+    """Returns the effect of what every optimiser does: values stay where they are, and addresses are computed once.
+
+    Without it, each instruction stands behind the one whose result it needs, and waits for it; an optimiser puts others between them.
+    The code does not show what else it finds to do, so that this is rather too little.
+    """
+    gone = find_spare_addresses(evidence) | dict.fromkeys(moves, 1.0)
+    fewer = evidence.without(gone)
+    waiting = {site: 1 - (1 - gone.get(site, 0.0)) * (1 - FOUR_CHAINS) for site in evidence.sites}
+    return Effect(fewer.resources, {**fewer.waits, **evidence.waiting_for(waiting, "wait")})
 
 
 def _moves(instruction: Instruction) -> bool:

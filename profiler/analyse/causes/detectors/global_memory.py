@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import (
     MOST_REUSE,
+    NOT_COUNTED,
     OFTEN,
     base_of,
     count_times_requested,
@@ -22,10 +23,11 @@ from profiler.analyse.causes.evidence.block_sharing import (
 from profiler.analyse.causes.evidence.dataflow import is_gathered
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
+from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
 from profiler.analyse.causes.evidence.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
-from profiler.text import counted
+from profiler.text import counted, unit_for_people
 
 MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -271,6 +273,52 @@ def detect_served_by_l2(evidence: Evidence) -> Iterable[Candidate]:
         {"blocks_alike": blocks},
         in_triton="Let a program compute for several of the programs that load the same data, such as all heads of a group, and load it once for "
         "all (another dimension of its block, which `tl.dot` can multiply).",
+    )
+
+
+def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
+    """Names tiles that device memory delivers to one block after the other, because the blocks that run at once share few of them.
+
+    Blocks that compute a square of tiles share most: each row of tiles of A serves as many blocks as the square has columns. Other accesses
+    are first given all the traffic that they may have caused.
+    """
+    staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
+    shared = {site: count for site in staged if (count := count_blocks_alike(evidence, site)) > 1}
+    others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
+    waves, read = evidence.find("waves") or 0.0, evidence.find("dram_bytes_read") or 0.0
+    touched = sum(site.sectors or 0.0 for site in shared)
+    # In the only round, all blocks load the same tiles at about the same time, whatever their order.
+    if not touched or evidence.shape is None or waves <= 1:
+        return
+    if any(site.instruction.name in NOT_COUNTED for site in others):
+        return
+    at_once = math.prod(evidence.shape.grid) / waves
+    side = math.sqrt(at_once)
+    least = SECTOR_BYTES * sum((site.sectors or 0.0) / min(count, side) for site, count in shared.items())
+    delivered = read - SECTOR_BYTES * sum(site.sectors or 0.0 for site in others)
+    if delivered <= OFTEN * least:
+        return
+    spared = delivered - least
+    requested = SECTOR_BYTES * evidence.sectors
+    part = min(1.0, spared / (SECTOR_BYTES * touched))
+    sooner = dict.fromkeys(shared, part * sooner_from_l2(evidence.figures))
+    written = evidence.find("dram_bytes_written") or 0.0
+    divisor, unit = unit_for_people("byte", delivered)
+    yield Candidate(
+        "redundant-global-loads",
+        f"Blocks load tiles that others load too, and device memory delivers {delivered / divisor:.3g} {unit} for them: {delivered / least:,.0f} times "
+        f"what it would if the {at_once:,.0f} blocks that run at once computed a square of results.",
+        "Let blocks that run at the same time share tiles, so that L2 still holds them: number the blocks in groups of 8 or 16 rows of tiles, column "
+        "after column, instead of row after row.",
+        # What is delivered is also stored in L2, besides being requested from it.
+        Effect(
+            {"dram": spared / (read + written), "l2": spared / (read + requested)},
+            evidence.waiting_for(sooner, "long_scoreboard"),
+        ),
+        {site: site.sectors or 0.0 for site in shared},
+        {"delivered_again": delivered / least, "blocks_at_once": at_once},
+        in_triton="Let programs that run at the same time share tiles, so that L2 still holds them: number them in groups of 8 or 16 rows of tiles, "
+        "column after column, instead of row after row (GROUP_SIZE_M, or `tl.swizzle2d`).",
     )
 
 

@@ -55,13 +55,8 @@ NEAR = 24
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
     accesses = sum(site.executed for site in evidence.of(*ACCESSES))
-    wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
-    # In the order of the code: sets are in none.
-    finding = [site for site in evidence.sites if site in wanted]
     dividing = find_dividing(evidence)
-    count = sum(site.executed for site in finding)
-    spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
-    fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, _DIVISION_SPARED)
+    fractions = find_spare_addresses(evidence) | dict.fromkeys(dividing, _DIVISION_SPARED)
     if max(fractions.values(), default=0.0) <= 0:
         return
     spared = {site: part * site.executed for site, part in fractions.items() if part}
@@ -87,6 +82,17 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
         "masks that are always true, and use 32-bit offsets where they suffice.",
     )
+
+
+def find_spare_addresses(evidence: Evidence) -> dict[Site, float]:
+    """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses to memory need."""
+    accesses = sum(site.executed for site in evidence.of(*ACCESSES))
+    wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
+    # In the order of the code: sets are in none.
+    finding = [site for site in evidence.sites if site in wanted]
+    count = sum(site.executed for site in finding)
+    spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
+    return dict.fromkeys(finding, spare)
 
 
 _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop

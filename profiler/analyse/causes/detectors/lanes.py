@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -127,7 +129,8 @@ def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Si
 
     A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
     serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests.
-    For a step that computes for more lanes, that is not known.
+    For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
+    lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left.
     """
     serving: dict[Site, float] = {}
     for sites in evidence.by_function.values():
@@ -135,23 +138,44 @@ def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Si
         for site in sites:
             step.append(site)
             if site.kind == "barrier":
-                serving |= _serving_step(step, site.executed, unconcerned)
+                serving |= _serving_step(step, site.executed, unconcerned, set())
                 step = []
         if len(step) == len(sites) and evidence.has_costs:
-            serving |= _serving_step(step, step[0].executed, unconcerned)
+            serving |= _serving_step(step, step[0].executed, unconcerned, _find_exchanging(step))
     return serving
 
 
-def _serving_step(step: Sequence[Site], passing: float, unconcerned: Collection[Site]) -> dict[Site, float]:
+def _serving_step(
+    step: Sequence[Site], passing: float, unconcerned: Collection[Site], exchanging: Set[Site]
+) -> dict[Site, float]:
     """Returns the part of a step that so many warps pass for lanes without work. What all lanes load alike is work for none of them."""
+    alike = {site for site in step if _is_broadcast(site)}
     accesses = [
-        site for site in step if site.kind in ACCESSES and site not in unconcerned and not _is_broadcast(site)
+        site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
     ]
     working = max((_acting_lanes(site) for site in accesses), default=passing * LANES)
     idle = 1 - working / (passing * LANES)
-    if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in step if site.kind in _RESULTS):
+    results = [site for site in step if site.kind in _RESULTS and site not in exchanging]
+    if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in results):
         return {}
-    return {site: idle for site in step if site.kind in _SERVING and site.executed == passing}
+    served = {site for site in step if site.kind in _SERVING} | alike | exchanging
+    return {site: idle for site in step if site in served and site.executed == passing}
+
+
+def _find_exchanging(step: Iterable[Site]) -> set[Site]:
+    """Returns the shuffles and the arithmetic with what they bring."""
+    found: set[Site] = set()
+    brought: set[str] = set()
+    for site in step:
+        written = written_registers(site.instruction)
+        if site.instruction.name == "SHFL":
+            found.add(site)
+            brought.update(written)
+            continue
+        if site.kind in _RESULTS and not brought.isdisjoint(sources_read(site)):
+            found.add(site)
+        brought.difference_update(written)
+    return found
 
 
 def _is_broadcast(site: Site) -> bool:

@@ -23,8 +23,7 @@ from profiler.text import counted
 
 _REGISTER_BITS = 32
 _SHORT_NS = 10_000.0  # starting takes about a third of it
-# With more rounds of blocks than these, the last one is at most a tenth of the time.
-_MANY_WAVES = 10.0
+_MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 # With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
 _SOME_WAVES = 2.0
 # How many blocks their size allows, two limits say, and another size changes both.
@@ -106,11 +105,13 @@ def find_unfilled(evidence: Evidence) -> float:
     # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
     if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
-    # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing on the
-    # SMs at work, or fewer SMs are at rest. These two are not added, because a block that has more of an SM for itself ends sooner.
+    # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it.
-    missing = max(_missing_warps(evidence), _below_most(evidence, "l1tex__cycles_active") or 0.0)
-    return min(_idle_in_last_round(evidence), missing, evidence.model.exposed)
+    # The occupancy is that of SMs which have a block: where each has place for one, it misses nothing. Where there is place for
+    # several, it shows that some are empty, and the blocks of the last round run faster beside fewer others.
+    alone = min(find_occupancy_limits(evidence).values(), default=0.0) == 1
+    resting = (_below_most(evidence, "l1tex__cycles_active") or 0.0) if alone else 0.0
+    return min(_idle_in_last_round(evidence), max(_missing_warps(evidence), resting), evidence.model.exposed)
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:

@@ -18,9 +18,10 @@ from profiler.analyse.causes.evidence.dataflow import (
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.staging import stored_registers
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import read_registers, written_registers
+from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
 _COMPUTING: tuple[Kind, ...] = (
     "fp32",
@@ -37,6 +38,10 @@ _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
+# Whose results do not depend on the order, but for rounding.
+_ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
+# With fewer turns, the exchange that stays after the loop is a large part of all.
+_TURNS_WORTH_IT = 4
 _TESTS = ("ISETP", "UISETP", _COMBINING)
 _LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
 _PREPARING: tuple[Kind, ...] = ("integer", "other")
@@ -280,3 +285,84 @@ def _steps_on(site: Site, changed: Set[str]) -> bool:
     if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
         return False
     return {operands[0]}.issuperset(read_registers(site.instruction) & changed)
+
+
+def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops that add up what the threads of a block hold in each turn, only to add that to a sum.
+
+    Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. So it is with a maximum.
+    """
+    for loop in sorted(_with_barriers(evidence), key=lambda one: one.start):
+        inside = evidence.inside(loop)
+        barrier = next(site for site in inside if site.kind == "barrier")
+        before = evidence.last_before(barrier.function, loop)
+        if before is None or barrier.executed < _TURNS_WORTH_IT * before.executed:
+            continue
+        if not (exchanging := _exchanges_sums(inside)):
+            continue
+        turns = barrier.executed / before.executed
+        fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
+        yield Candidate(
+            "redundant-shared-accesses",
+            f"In each of {turns:.0f} turns of a loop, threads exchange values through shared memory and meet at barriers to add them up, and only "
+            "add the result to what they have.",
+            "Let each thread add up its own values in the loop, and add up over the threads once, after it.",
+            evidence.without(fractions),
+            {site: evidence.charged[site].total or site.executed for site in exchanging},
+            {"turns": turns},
+            in_triton="Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
+        )
+
+
+def _with_barriers(evidence: Evidence) -> set[Loop]:
+    return {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
+
+
+def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
+    """Returns what exchanges values in a turn of a loop, if these are only added up, and added to sums that nothing else in the loop reads."""
+    exchanged: set[str] = set()
+    found: list[Site] = []
+    names: set[str] = set()
+    sums = []
+    for site in inside:
+        one = site.instruction
+        written = set(written_registers(one))
+        read = read_registers(one) - only_written(one)
+        if one.name == "SHFL" or site.kind == "shared load":
+            found.append(site)
+            exchanged |= written
+        elif site.kind in ("shared store", "barrier"):
+            # What is stored without having been added up over lanes may be meant for others.
+            if site.kind == "shared store" and exchanged.isdisjoint(stored_registers(one)):
+                return []
+            found.append(site)
+        elif exchanged.isdisjoint(read):
+            exchanged -= written
+        elif one.name not in _ADDING or site.kind in ACCESSES:
+            return []
+        elif written <= read and not written & exchanged and _is_a_sum(inside, site):
+            names.add(one.name)
+            sums.append(site)
+        else:
+            names.add(one.name)
+            found.append(site)
+            exchanged |= written
+    for site in inside:  # the next turn
+        written = set(written_registers(site.instruction))
+        of_lanes = written if site.instruction.name == "SHFL" else set()  # named after the predicate
+        if exchanged & (read_registers(site.instruction) - only_written(site.instruction) - of_lanes):
+            return []
+        exchanged -= written
+    shuffles = any(site.instruction.name == "SHFL" for site in found)
+    through_memory = any(site.kind == "shared load" for site in found)
+    return found if sums and shuffles and through_memory and len(names) == 1 else []
+
+
+def _is_a_sum(inside: Sequence[Site], site: Site) -> bool:
+    """Returns whether nothing else in the loop reads or writes what the instruction adds to."""
+    total = set(written_registers(site.instruction))
+    return all(
+        one is site
+        or total.isdisjoint({*read_registers(one.instruction), *written_registers(one.instruction)})
+        for one in inside
+    )

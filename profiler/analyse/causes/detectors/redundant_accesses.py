@@ -37,7 +37,7 @@ _UNROLLED = 4.0  # turns of a loop by the compiler
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # A sector holds eight words: the stores of a warp that fill more than one go to several addresses.
 _SEVERAL_SECTORS = 1.5
-_NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
+NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 _FENCES = ("MEMBAR", "ERRBAR")
 
@@ -166,7 +166,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     """
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
     others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
-    if not shared or any(site.instruction.name in _NOT_COUNTED for site in others):
+    if not shared or any(site.instruction.name in NOT_COUNTED for site in others):
         return
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -181,7 +182,8 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     uses = count_uses(tensor, staged)
     # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
     # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
-    part = 1 - uses / _USES_IN_A_LARGE_TILE if uses else _OF_TWICE_THE_TILE
+    wanted = _USES_IN_A_LARGE_TILE / uses if uses else 1 / (1 - _OF_TWICE_THE_TILE)
+    part = 1 - 1 / min(wanted, _most_growth(evidence))
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
@@ -205,6 +207,17 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )
+
+
+def _most_growth(evidence: Evidence) -> float:
+    """Returns how many times as high and wide a tile may become before there is none left for some SMs: fewer SMs then load as much in all.
+
+    A block that stores in a loop computes several tiles, and their number is not known.
+    """
+    sms = evidence.find("launch__sm_count")
+    if not sms or evidence.shape is None or any(map(evidence.innermost_loop, evidence.of("global store"))):
+        return math.inf
+    return math.sqrt(math.prod(evidence.shape.grid) / sms)
 
 
 def _of_a_turn(evidence: Evidence, staged: Sequence[Site]) -> list[Site]:

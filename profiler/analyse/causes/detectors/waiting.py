@@ -23,7 +23,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     results_of,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
@@ -279,7 +279,7 @@ def _side_by_side(evidence: Evidence, results: Sequence[Site], following: Iterab
     chained = set(results)
     loops = [inside for inside in find_innermost_loops(evidence) if not chained.isdisjoint(inside)]
     turned = dict.fromkeys([site for inside in loops for site in inside], FOUR_CHAINS)
-    of_a_jump = ("branch_resolving", *(("no_instruction",) if _fits_cache(evidence) else ()))
+    of_a_jump = ("branch_resolving", *((NO_INSTRUCTION,) if _fits_cache(evidence) else ()))
     return {
         **evidence.waiting_for(turned, *of_a_jump),
         **evidence.waiting_for(dict.fromkeys(following, 1.0), "wait"),
@@ -377,13 +377,13 @@ def find_own_part(evidence: Evidence) -> dict[Site, float]:
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
     size = _INSTRUCTION_BYTES * len(evidence.sites)
-    waiting = 100 * evidence.time_of(evidence.sites, "no_instruction")
+    waiting = 100 * evidence.time_of(evidence.sites, NO_INSTRUCTION)
     if waiting and not _fits_cache(evidence):
         yield Candidate(
             "instruction-cache-misses",
             f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
             "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
-            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), "no_instruction")),
-            {site: evidence.charged[site]["no_instruction"] for site in evidence.sites},
+            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_INSTRUCTION)),
+            {site: evidence.charged[site][NO_INSTRUCTION] for site in evidence.sites},
             {"waiting_pct": waiting, "code_bytes": size},
         )

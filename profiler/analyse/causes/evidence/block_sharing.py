@@ -2,7 +2,8 @@
 
 Addresses of the same data do not depend on every dimension of the grid.
 In a product, the rows of A depend on one index of the block and the columns of B on the other, so that all blocks along the
-other dimension load the same. So do blocks whose index is divided, such as the heads of a group that share keys and values.
+other dimension load the same. So do blocks whose index is divided, such as the heads of a group that share keys and values, or tiles
+that are counted by one index.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     follow_results,
     place_of,
 )
+from profiler.analyse.causes.evidence.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
@@ -40,23 +42,29 @@ def count_blocks_alike(evidence: Evidence, site: Site, through_memory: bool = Fa
 
     With `through_memory`, loaded values count as what their own addresses depend on: a table of pages has one entry for all.
     """
-    depends = _dimensions_of_address(evidence, site, through_memory)
-    if depends is None or evidence.shape is None:
+    if evidence.shape is None or (depends := _parts_of_address(evidence, site, through_memory)) is None:
         return 1
-    return math.prod(
-        min(blocks, 2 ** depends[name]) if name in depends else blocks
-        for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True)
-    )
+    shifted, parts = depends
+    alike = 1
+    for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True):
+        values = math.prod(count_values(evidence, part) for part in parts if part.dimension == name)
+        kept = min(blocks, 2 ** shifted[name]) if name in shifted else blocks
+        alike *= max(1, math.floor(kept / values))
+    return alike
 
 
-def _dimensions_of_address(evidence: Evidence, site: Site, through_memory: bool) -> dict[str, int] | None:
-    """Returns the dimensions of the block's index that an address depends on, with how many of its lowest bits do not count.
+def _parts_of_address(
+    evidence: Evidence, site: Site, through_memory: bool
+) -> tuple[dict[str, int], set[IndexPart]] | None:
+    """Returns what of the block's index an address depends on: dimensions, with how many of the lowest bits do not count, and their quotients and rests.
 
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
     """
     sites = evidence.by_function[site.function]
-    found: dict[str, int] = {}
+    known = find_parts(evidence, site.function)
+    shifted: dict[str, int] = {}
+    parts: set[IndexPart] = set()
     wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
@@ -67,19 +75,24 @@ def _dimensions_of_address(evidence: Evidence, site: Site, through_memory: bool)
             return None
         for writer in writers:
             one = sites[writer]
+            if never_acts(evidence, one):
+                continue
+            if (part := known.get(writer)) is not None and part.of is not None:
+                parts.add(part)
+                continue
             sources = _sources(sites, writer, through_memory)
             if sources is None:
                 return None
             for name in _BLOCK_INDEX.findall(one.instruction.text):
-                found[name] = 0
-            if shifted := _shifted_index(evidence, sites, writer):
-                name, bits = shifted
-                found[name] = min(found.get(name, bits), bits)
+                shifted[name] = 0
+            if found := _shifted_index(evidence, sites, writer):
+                name, bits = found
+                shifted[name] = min(shifted.get(name, bits), bits)
                 continue
             new = sources - seen
             seen |= new
             wanted += new
-    return found
+    return shifted, parts
 
 
 def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tuple[str, int] | None:

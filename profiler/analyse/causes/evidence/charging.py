@@ -40,6 +40,7 @@ _PIPES = ("fma", "alu", "fp64", "tensor")
 _FULL_PIPE = "math_pipe_throttle"
 # Of an SM, each cycle: special functions, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic Instructions").
 SPECIAL_LANES = 16
+_COPY, _WAIT_FOR_COPIES, _COPIED = "LDGSTS", "DEPBAR", "global load"
 _ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
 _QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
 # Cycles. On an H200, the requests of the kernels in tests/data/causes that follow pointers or add up one value after the other
@@ -182,9 +183,18 @@ def _shared_cost(site: Site) -> float:
 
 
 def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
-    """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch."""
-    waits = asked = 0.0
+    """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch.
+
+    For copies to shared memory they wait where they say so, and not between two of them, where a register is not free yet.
+    """
+    asked = 0.0
+    sites = tuple(sites)
+    for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]
+    has_copies = any(site.instruction.name == _COPY for site in sites) and _COPIED in kinds
+    waits = sum(site.executed for site in for_copies) if has_copies else 0.0
     for site in sites:
+        if for_copies and site.instruction.name == _COPY:
+            continue
         if site.kind in kinds:
             asked = max(asked, site.executed)
         elif site.waits.get(reason, 0) or site.instruction.name in _ENDS_OF_A_STRETCH:

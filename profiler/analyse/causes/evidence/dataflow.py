@@ -22,6 +22,7 @@ from profiler.analyse.code.registers import (
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
+_OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = _WORD_BITS = 32
@@ -137,8 +138,8 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(instruction.text):
         found |= set(REGISTER.findall(address))
-    if ".64]" in instruction.text:
-        found |= {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
+        # Of a copy to shared memory, only the address that it loads from has 64 bits.
+        found |= {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
     return frozenset(found)
 
 

@@ -20,6 +20,7 @@ ISSUE, LAUNCH = "issue", "launch"
 CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
 BARRIER = "barrier"
+NO_INSTRUCTION = "no_instruction"  # the next one is not in the instruction cache
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.
 _PIPES = ("fma", "fma_heavy", "alu", "fp64", "tensor")

@@ -157,7 +157,7 @@ class Site:
         self.opcode = instruction.opcode
         meaning = _meaning_of(instruction.opcode)
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
-        if instruction.never_acts:
+        if instruction.never_acts or _moves_a_constant(instruction):
             self.kind, self.width = "other", 0
         self.lanes: float | None = None  # threads that executed it, for each execution
         self.acting: float | None = None  # of these, those that were not predicated off
@@ -179,6 +179,12 @@ class Site:
         """Returns the share of the lanes that did nothing. A branch is executed for the lanes that do not take it, too."""
         acting = self.lanes if self.acting is None or self.kind == "control" else self.acting
         return 0.0 if acting is None else max(0.0, 1.0 - acting / LANES)
+
+
+def _moves_a_constant(instruction: Instruction) -> bool:
+    """Returns whether a product of halves is zero, and the constant that it is added to is all: how compilers move one by another pipe."""
+    factors = [operand.removeprefix("-") for operand in instruction.operands[1:3]]
+    return instruction.name == "HFMA2" and factors == ["RZ", "RZ"]
 
 
 def read_sites(profile: Profile) -> list[Site]:

@@ -1,0 +1,59 @@
+"""Lanes without an element: what their warps do for them all the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.detectors import lanes
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+WHOLE = {"lanes": 32.0, "acting": 32.0}
+FEW = {"lanes": 4.0, "acting": 4.0}
+ALIKE = {"sectors": 100.0, "ideal_sectors": 100.0}
+ROW_OF_A_WARP = (
+    "LDG.E R4, desc[UR4][R2.64]",
+    "LDG.E R8, desc[UR4][R6.64]",
+    "FFMA R9, R8, R10, RZ",
+    "SHFL.DOWN PT, R3, R9, 0x10, 0x1f",
+    "FADD R9, R9, R3",
+    "STG.E desc[UR4][R2.64], R9",
+)
+
+
+def idle_in(*lines):
+    """Returns the part of each instruction that is for idle lanes, if four lanes load an element, and the last one stores."""
+    facts = dict.fromkeys(range(len(lines)), WHOLE)
+    facts |= {0: WHOLE | ALIKE, 1: FEW | ALIKE, 2: FEW, len(lines) - 1: {"lanes": 1.0, "acting": 1.0}}
+    evidence = evidence_of(*lines, facts=facts)
+    (candidate,) = (one for one in lanes.detect_idle_lanes(evidence) if one.name == "idle-lanes")
+    return [candidate.weights.get(site, 0.0) / 100 for site in evidence.sites]
+
+
+def test_a_warp_adds_up_and_loads_its_row_for_the_lanes_that_have_an_element():
+    """With eight rows in a warp, one load brings the starts of all, and one shuffle is a step of all sums."""
+    assert idle_in(*ROW_OF_A_WARP) == pytest.approx([7 / 8, 7 / 8, 7 / 8, 7 / 8, 7 / 8, 31 / 32])
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (4, "FADD R9, R9, R7"),  # all lanes compute with what they have themselves
+        (3, "BAR.SYNC.DEFER_BLOCKING 0x0"),  # nothing is exchanged
+    ],
+)
+def test_what_all_lanes_compute_is_for_all_of_them(place, line):
+    lines = list(ROW_OF_A_WARP)
+    lines[place] = line
+    found = idle_in(*lines)
+    assert (found[3], found[4]) == (0.0, 0.0)
+
+
+def test_sums_behind_a_barrier_may_be_of_what_all_warps_have_left():
+    barrier = "BAR.SYNC.DEFER_BLOCKING 0x0"
+    found = idle_in(*ROW_OF_A_WARP[:5], barrier, ROW_OF_A_WARP[5])
+    assert (found[0], found[3], found[4]) == (0.0, 0.0, 0.0)

@@ -1,0 +1,151 @@
+"""Tiles that are counted by one index of the block, and that device memory delivers to one block after the other."""
+
+from __future__ import annotations
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
+from profiler.analyse.causes.evidence.charging import count_waits
+from profiler.analyse.causes.evidence.dataflow import address_registers
+
+# What compilers make of `R8 / R4` and `R8 % R4`, both of 32 bits and not negative: R3 holds the quotient, and R10 the rest.
+DIVISION = (
+    "S2R R8, SR_CTAID.X",
+    "I2F.RP R0, R4",
+    "MUFU.RCP R0, R0",
+    "VIADD R2, R0, 0xffffffe",
+    "F2I.FTZ.U32.TRUNC.NTZ R3, R2",
+    "IMAD.MOV.U32 R2, RZ, RZ, RZ",
+    "IMAD.MOV R6, RZ, RZ, -R3",
+    "IMAD R9, R6, R4, RZ",
+    "IMAD.HI.U32 R3, R3, R9, R2",
+    "IABS R6, R8",
+    "IMAD.HI.U32 R3, R3, R6, RZ",
+    "IMAD.MOV R5, RZ, RZ, -R3",
+    "IMAD R0, R4, R5, R6",
+    "ISETP.GT.U32.AND P1, PT, R4, R0, PT",
+    "@!P1 IMAD.IADD R0, R0, 0x1, -R4",
+    "@!P1 VIADD R3, R3, 0x1",
+    "@!P2 LOP3.LUT R3, RZ, R8, RZ, 0x33, !PT",  # where the divisor is zero; of R8, to show that it is not followed
+    "IMAD.MOV R5, RZ, RZ, -R3",
+    "IMAD R10, R4, R5, R8",
+)
+CORRECTION, OF_ZERO = 15, 16
+BLOCKS = 4096
+# One for each row but the first, of 64 blocks each.
+IN_64_ROWS = {"lanes": 32.0, "acting": 32.0 * 63 / BLOCKS}
+NEVER = {"lanes": 32.0, "acting": 0.0}
+
+
+def divided(*lines, facts=None, **others):
+    known = {CORRECTION: IN_64_ROWS, OF_ZERO: NEVER} | (facts or {})
+    return evidence_of(*DIVISION, *lines, facts=known, grid=BLOCKS, **others)
+
+
+@pytest.mark.parametrize(
+    ("lines", "alike"),
+    [
+        (["IMAD.WIDE R12, R3, 0x80, R20"], 64),  # a row of tiles for each quotient
+        (["IMAD.WIDE R12, R10, 0x80, R20"], 64),  # and a column for each rest
+        (["IADD3 R3, R3, R10, RZ", "IMAD.WIDE R12, R3, 0x80, R20"], 1),  # each tile has its own
+        (["IADD3 R3, R3, R8, RZ", "IMAD.WIDE R12, R3, 0x80, R20"], 1),
+    ],
+)
+def test_blocks_with_the_same_quotient_or_the_same_rest_load_the_same(lines, alike):
+    evidence = divided("MOV R20, 0x100", "MOV R21, 0x100", *lines, "LDG.E R14, [R12.64]")
+    assert count_blocks_alike(evidence, evidence.sites[-1]) == alike
+
+
+@pytest.mark.parametrize(
+    ("facts", "alike"),
+    [
+        ({CORRECTION: {"lanes": 32.0, "acting": 32.0 / BLOCKS}}, BLOCKS // 2),  # two rows
+        ({CORRECTION: NEVER}, BLOCKS),  # one row: the index is always smaller than the divisor
+        ({CORRECTION: {}}, 1),  # nobody knows how many
+        ({OF_ZERO: {"lanes": 32.0, "acting": 1.0}}, 1),  # acts, and so decides what the register holds
+    ],
+)
+def test_how_often_a_quotient_is_corrected_says_how_many_there_are(facts, alike):
+    lines = ("MOV R20, 0x100", "MOV R21, 0x100", "IMAD.WIDE R12, R3, 0x80, R20", "LDG.E R14, [R12.64]")
+    evidence = divided(*lines, facts=facts)
+    assert count_blocks_alike(evidence, evidence.sites[-1]) == alike
+
+
+A_TILE = (
+    "ULDC.64 UR4, c[0x0][0x208]",
+    "MOV R20, 0x100",
+    "MOV R21, 0x100",
+    "MOV R30, 0x10",
+    "IMAD.WIDE R12, R3, 0x80, R20",
+    "IMAD.WIDE R16, R10, 0x80, R20",
+    "LDGSTS.E.BYPASS.128 [R30], desc[UR4][R12.64]",
+    "LDGSTS.E.BYPASS.128 [R30+0x800], desc[UR4][R16.64]",
+    "DEPBAR.LE SB0, 0x0",
+    "EXIT",
+)
+ROWS, COLUMNS, WAIT = (len(DIVISION) + place for place in (6, 7, 8))
+SECTORS = 1e6  # of each of the two
+# Of 64 blocks at once, 8 load the same: a square of results needs an eighth of what is requested.
+IN_A_SQUARE = 2 * SECTORS * 32 / 8
+
+
+@pytest.mark.parametrize(
+    ("read", "waves", "others", "is_named"),
+    [
+        (SECTORS * 32, 64.0, 0.0, True),  # one of the two is delivered to each block
+        (1.9 * IN_A_SQUARE, 64.0, 0.0, False),  # L2 holds most
+        (SECTORS * 32, 1.0, 0.0, False),  # all blocks run at once
+        (SECTORS * 32, 64.0, SECTORS, False),  # other loads may be what is delivered
+    ],
+)
+def test_tiles_that_device_memory_delivers_to_one_block_after_the_other_want_another_order(
+    read, waves, others, is_named
+):
+    facts = {
+        ROWS: {"sectors": SECTORS, "ideal_sectors": SECTORS},
+        COLUMNS: {"sectors": SECTORS, "ideal_sectors": SECTORS},
+        WAIT: {"waits": {"long_scoreboard": 9}},
+        WAIT + 1: {"sectors": others, "ideal_sectors": others},
+    }
+    lines = (*A_TILE[:-1], "LDG.E R40, [R42.64]", "EXIT")
+    figures = {"dram_bytes_read": read, "waves": waves}
+    evidence = divided(*lines, facts=facts, figures=figures, busy={"dram": 0.9})
+    found = list(global_memory.detect_scattered_tiles(evidence))
+    assert bool(found) == is_named
+    for one in found:
+        assert one.effect.resources["dram"] == pytest.approx(1 - IN_A_SQUARE / read)
+        assert set(one.weights) == {evidence.sites[ROWS], evidence.sites[COLUMNS]}
+
+
+def test_tiles_of_which_each_block_has_its_own_are_in_no_wrong_order():
+    own = [line.replace("R3, 0x80", "R8, 0x80").replace("R10, 0x80", "R8, 0x80") for line in A_TILE]
+    facts = {place: {"sectors": SECTORS, "ideal_sectors": SECTORS} for place in (ROWS, COLUMNS)}
+    evidence = divided(*own, facts=facts, figures={"dram_bytes_read": 2 * SECTORS * 32, "waves": 64.0})
+    assert not list(global_memory.detect_scattered_tiles(evidence))
+
+
+def test_where_sectors_were_not_counted_nothing_is_said_of_the_order():
+    figures = {"waves": 64.0, "dram_bytes_read": SECTORS * 32, "l2_hit_pct": 50.0}
+    evidence = divided(*A_TILE, figures=figures)
+    assert list(global_memory.detect_scattered_tiles(evidence)) == []
+
+
+def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():
+    """A sample at an instruction between two copies is of a register that the first has not read yet."""
+    copies = ("LDGSTS.E [R30], [R12.64]", "IADD3 R30, R30, 0x10, RZ", "LDGSTS.E [R30], [R12.64]")
+    facts = {1: {"waits": {"long_scoreboard": 1}}}
+    assert _waits(evidence_of(*copies, "DEPBAR.LE SB0, 0x0", "EXIT", facts=facts)) == 100
+    loads = [line.replace("LDGSTS.E [R30]", "LDG.E R31") for line in copies]
+    assert _waits(evidence_of(*loads, "DEPBAR.LE SB0, 0x0", "EXIT", facts=facts)) == 200
+    assert _waits(evidence_of(*copies, "EXIT", facts=facts)) == 200  # they are waited for in another way
+
+
+def _waits(evidence):
+    return count_waits(evidence.sites, "long_scoreboard", ("global load",))
+
+
+def test_of_a_copy_only_the_address_in_global_memory_has_64_bits():
+    copy = evidence_of("LDGSTS.E [R30+0x10], desc[UR4][R12.64+0x80]").sites[0].instruction
+    assert address_registers(copy) == {"R30", "R12", "R13", "UR4"}

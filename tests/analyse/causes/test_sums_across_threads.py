@@ -1,0 +1,67 @@
+"""A loop in whose turns threads exchange values only to add them to a sum, and loops that look like it."""
+
+from __future__ import annotations
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors import loops
+
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
+TURN = {
+    "load": "LDG.E R8, [R2]",
+    "own": "FADD R8, R8, R9",
+    "shuffle": "SHFL.BFLY PT, R10, R8, 0x10, 0x1f",
+    "add": "FADD R10, R8, R10",
+    "store": "@!P2 STS [R23], R10",
+    "meet": BARRIER,
+    "fetch": "LDS R12, [R24]",
+    "sum": "FADD R4, R12, R4",
+    "next": "IADD3 R2, R2, 0x80, RZ",
+    "end": "@P0 BRA 0x10",
+}
+
+
+def found(turns=64, **changed):
+    """The causes that are named in a loop of which some instructions were changed, or left out."""
+    lines = [one for one in {**TURN, **changed}.values() if one]
+    executed = [(one, 100.0 * turns) for line in lines for one in line.split("; ")]
+    return list(loops.detect_sums_across_threads(evidence_of("MOV R4, RZ", *executed, "EXIT")))
+
+
+def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
+    (one,) = found()
+    names = [site.instruction.name for site in one.weights]
+    assert names == ["SHFL", "FADD", "STS", "BAR", "LDS"]  # each thread's own additions stay
+    assert set(one.effect.resources) >= {"lsu", "issue"}
+    assert one.effect.resources["lsu"] == pytest.approx((1 - 1 / 64) * 2 / 3)  # all accesses but the load
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"sum": "FADD R4, R12, R4; FMUL R8, R4, R7"},  # each turn needs the sum
+        {"sum": "FADD R4, R12, R4; FMUL R13, R12, R7"},  # or the result of the exchange
+        {"own": "FADD R8, R8, R12"},  # or the next turn does
+        {"sum": "FFMA R4, R12, R7, R4"},  # a weighted sum, with another weight in each turn
+        {"sum": "FMNMX R4, R12, R4, !PT"},  # the greatest of sums
+        {"sum": "STG.E [R2], R12"},  # each turn has its own result
+        {"shuffle": "", "add": "", "store": "STS [R23], R8"},  # a tile, whose values others need
+        {
+            "store": "STS [R25], R8; STS [R23], R10"
+        },  # so is what is stored as it was loaded, before it is shuffled
+        {
+            "meet": "",
+            "fetch": "",
+            "store": "",
+            "sum": "FADD R4, R10, R4",
+        },  # inside of a warp, without meeting
+        {"turns": 3},
+    ],
+)
+def test_an_exchange_that_a_turn_needs_stays(changed):
+    assert found(**changed) == []
+
+
+def test_the_greatest_of_the_greatest_is_found_after_the_loop_too():
+    assert found(add="FMNMX R10, R8, R10, !PT", sum="FMNMX R4, R12, R4, !PT")
