@@ -203,7 +203,6 @@ def _read(
         for descriptor in pieces:
             selector.register(descriptor, selectors.EVENT_READ)
         while True:
-            # Does not reap it, so that its group's number stays its own until it is killed.
             gone = _has_exited(process.pid)
             ready = selector.select(0.0 if gone else _WAKE_S) if selector.get_map() else []
             if gone and not ready:
