@@ -25,9 +25,9 @@ from profiler.analyse.causes.detectors import (
     waiting,
 )
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
-from profiler.analyse.causes.evidence.constant_lookups import add_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
+from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise

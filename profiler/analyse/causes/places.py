@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import chain
 
 from profiler.analyse.causes.cause import CodePlace
-from profiler.analyse.causes.evidence.dataflow import place_of, sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import place_of, sources_of
 from profiler.analyse.code.registers import written_registers
 
 _MOST_PLACES = 3

@@ -41,9 +41,7 @@ class FunctionDevice(LocalDevice):
         self._begun.clear()
         if order is not None:
             self._begun.extend((order, Path(tempfile.mkdtemp(dir=scratch))) for _ in range(processes))
-        words = [
-            prepare(one.target, self.ncu, one.recording, folder, None).words for one, folder in self._begun
-        ]
+        words = [prepare(one.target, self.ncu, one.recording, folder, None)[0] for one, folder in self._begun]
         folder = order.target.folder if order is not None else scratch
         self.ahead.plan(processes, words, folder, is_surveyed=is_surveyed)
 

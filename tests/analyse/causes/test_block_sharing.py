@@ -6,7 +6,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import global_memory
-from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 

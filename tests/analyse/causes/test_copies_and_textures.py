@@ -6,8 +6,8 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import narrow_accesses, shared_memory
-from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
-from profiler.analyse.causes.evidence.dataflow import find_loads_kept_apart
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
 
 COPY = "LDGSTS.E [R8], [R2.64]"
 

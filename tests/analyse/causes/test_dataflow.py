@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.evidence.block_sharing import find_block_independent
-from profiler.analyse.causes.evidence.carried import is_chased
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_repeated_loads,
     has_fixed_address,

@@ -22,9 +22,9 @@ from profiler.analyse.causes.detectors import (
     shared_memory,
     waiting,
 )
-from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.find import DETECTORS
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.evidence.lane_values import find_differing
+from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.recording.launch_shapes import LaunchShape
 
 THREAD, BLOCK = "S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X"

@@ -6,9 +6,9 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import global_memory
-from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
 from profiler.analyse.causes.evidence.charging import count_waits
-from profiler.analyse.causes.evidence.dataflow import address_registers
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.dataflow import address_registers
 
 # What compilers make of `R8 / R4` and `R8 % R4`, both of 32 bits and not negative: R3 holds the quotient, and R10 the rest.
 DIVISION = (

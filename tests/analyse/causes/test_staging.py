@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.evidence.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 
 USED = "LDS R20, [R21]"
 

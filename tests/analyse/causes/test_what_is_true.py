@@ -17,7 +17,7 @@ from profiler.analyse.causes.detectors import (
     shared_memory,
     waiting,
 )
-from profiler.analyse.causes.evidence.dataflow import is_gathered
+from profiler.analyse.causes.flow.dataflow import is_gathered
 
 LOAD = "LDG.E R4, [R2.64]"
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, MOST_REGISTERS, Candidate
 from profiler.analyse.causes.detectors.instructions import find_spare_addresses
-from profiler.analyse.causes.evidence.dataflow import address_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED

@@ -8,10 +8,10 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
-from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 

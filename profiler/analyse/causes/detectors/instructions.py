@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import find_address_work
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
-from profiler.analyse.causes.evidence.block_sharing import find_block_independent
-from profiler.analyse.causes.evidence.carried import follows_itself
-from profiler.analyse.causes.evidence.dataflow import find_repeated_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.lane_values import find_chosen_by_warp
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
+from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.carried import follows_itself
+from profiler.analyse.causes.flow.dataflow import find_repeated_loads
+from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, written_registers
 from profiler.catalog.causes import TOO_SHORT

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.instructions import sources_read
-from profiler.analyse.causes.evidence.carried import is_carried, is_chased
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.carried import is_carried, is_chased
+from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_address_work,
     find_writers,
@@ -16,10 +19,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     predicates_in,
     predicates_written,
 )
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.evidence.staging import stored_registers
+from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 

@@ -15,15 +15,15 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
 from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
-from profiler.analyse.causes.evidence.carried import follows_itself
-from profiler.analyse.causes.evidence.dataflow import (
-    find_address_work,
-    find_processing,
-)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
-from profiler.analyse.causes.evidence.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.carried import follows_itself
+from profiler.analyse.causes.flow.dataflow import (
+    find_address_work,
+    find_processing,
+)
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.

@@ -18,10 +18,10 @@ from profiler.analyse.causes.detectors.instructions import (
     sources_read,
 )
 from profiler.analyse.causes.detectors.launch import find_occupancy_limits
-from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import register_of, written_registers
 from profiler.catalog.metrics import LANES
 

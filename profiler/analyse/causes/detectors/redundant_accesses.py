@@ -12,21 +12,21 @@ from profiler.analyse.causes.detectors.waiting import (
     find_lonely_loads,
     find_own_part,
 )
-from profiler.analyse.causes.evidence.block_sharing import count_blocks_alike
-from profiler.analyse.causes.evidence.carried import is_chased
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.measured_time import latency_of_hits
+from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
     find_repeated_loads,
     has_fixed_address,
     place_of,
 )
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.measured_time import latency_of_hits
-from profiler.analyse.causes.evidence.passes import find_later_passes
-from profiler.analyse.causes.evidence.sites import GLOBAL, Site
-from profiler.analyse.causes.evidence.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.passes import find_later_passes
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 

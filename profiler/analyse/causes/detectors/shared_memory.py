@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.redundant_accesses import base_of, part_overwritten
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.tensor_work import count_uses
+from profiler.analyse.causes.flow.dataflow import (
     find_processing,
     has_fixed_address,
     makers_of_value,
     sources_of,
 )
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.evidence.staging import feeds_shared_memory
-from profiler.analyse.causes.evidence.tensor_work import count_uses
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.code import Instruction
 from profiler.catalog.metrics import LANES
 

@@ -15,17 +15,17 @@ from profiler.analyse.causes.detectors.candidate import (
     Candidate,
 )
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
-from profiler.analyse.causes.evidence.carried import is_chased
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.dataflow import (
     find_loads_kept_apart,
     place_of,
     predicates_read,
     results_of,
 )
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
-from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.evidence.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers
 from profiler.catalog.metrics import LANES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from weakref import WeakKeyDictionary
 
-from profiler.analyse.causes.evidence.dataflow import address_registers, changed_in
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site, kind_of
+from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import (
     follow_results,
     predicates_in,
     predicates_written,
     sources_of,
 )
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")

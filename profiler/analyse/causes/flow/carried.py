@@ -6,15 +6,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import (
     has_fixed_address,
     makers_of_value,
     predicates_in,
     predicates_read_by,
     results_of,
 )
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue, share_queue
-from profiler.analyse.causes.evidence.dataflow import address_registers, sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.lane_values import find_differing
 from profiler.analyse.causes.evidence.latency import CONSTANTS
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
+from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.catalog.metrics import LANES
 
 # Of an SM, for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and keeps the

@@ -12,7 +12,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.evidence.dataflow import (
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
     address_registers,
@@ -20,10 +23,7 @@ from profiler.analyse.causes.evidence.dataflow import (
     follow_results,
     place_of,
 )
-from profiler.analyse.causes.evidence.divided_index import IndexPart, count_values, find_parts, never_acts
-from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, read_registers
 
