@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
-from profiler.commands.shared.verb import Verb
+from profiler.commands.shared.verb import Verb, with_its_options
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
@@ -87,7 +87,7 @@ class _Commands(Mapping[str, Any]):
 def _command(place: str, _: str) -> Any:
     module = import_module(f"profiler.commands.{place}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(cls=Verb)(getattr(module, place.rpartition(".")[2]))
+    alone.command(cls=Verb)(with_its_options(getattr(module, place.rpartition(".")[2])))
     return get_command(alone)
 
 
@@ -368,15 +368,14 @@ def _discard_output() -> None:
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
-    from profiler.store.remote.files import secrets_of, without_secrets
+    from profiler.commands.shared.output import without_own_secrets
 
     lines = [f"prof: {error.message}", *error.details]
     if error.remedy:
         lines.append(f"      {error.remedy}")
-    secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
     if verbose:
         lines = [*_traceback_lines(error), *lines]
-    lines = [shortened(without_secrets(line, secrets), _LINE_WIDTH) for line in lines]
+    lines = [shortened(line, _LINE_WIDTH) for line in without_own_secrets(lines)]
     if sys.stderr.isatty() and not verbose:
         from profiler.present.render.terminal_table import folded
 

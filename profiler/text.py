@@ -104,8 +104,9 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def counted(count: int, one: str, many: str = "") -> str:
+    """Returns the count with the word for one thing or for `many`, which adds an s unless it is given."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
 
 
 def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:

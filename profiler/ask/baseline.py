@@ -35,12 +35,16 @@ _NO_OTHER = "Give the older report with --baseline and the newer one after it: p
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so."""
+    """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so.
+
+    What the `stores` left out is damaged.
+    """
 
     pairs: list[RunPair]
-    missing: list[str]
-    new: list[str]
-    notes: list[str]
+    missing: Sequence[str] = ()
+    new: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    stores: Sequence[RunStore] = ()
 
 
 def pair_stores(
@@ -65,7 +69,12 @@ def pair_stores(
         runs = [*before.values(), *after.values()]
         fitting = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
         if not fitting:
-            raise _no_kernel(baseline, candidate, runs, kernel_name)
+            near = nearest_words(
+                kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels]
+            )
+            raise KernelNotFound(
+                f"{baseline.root} and {candidate.root}: no kernel name matches '{kernel_name}'{near}"
+            )
         pairs, missing, new = _narrowed(pairs, missing, new, fitting)
         which = f" with a kernel that matches '{kernel_name}'"
     if not pairs:
@@ -75,13 +84,17 @@ def pair_stores(
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
     lost, added = (sorted(map(title_of, side), key=natural_order) for side in (missing, new))
+    unpaired = {f"not recorded in {candidate.root}": lost, f"no baseline in {baseline.root}": added}
     notes = [
         "matched by the name and the workload of each run; a report has the name of its file",
-        *_note(f"not recorded in {candidate.root}", lost),
-        *_note(f"no baseline in {baseline.root}", added),
+        *(
+            f"{what}, so not checked: {first_of(one, _MOST_NAMED, '; ')}"
+            for what, one in unpaired.items()
+            if one
+        ),
         *([_RENAMED] if lost and added else []),
     ]
-    return Pairing(pairs, lost, added, notes)
+    return Pairing(pairs, lost, added, notes, [baseline, candidate])
 
 
 def _matched(before: Mapping[_Subject, Run], after: Mapping[_Subject, Run]) -> _Matched:
@@ -116,15 +129,6 @@ def _narrowed(
         elif fits(one) or fits(other):
             kept.append((one, other))
     return kept, lost, added
-
-
-def _no_kernel(
-    baseline: RunStore, candidate: RunStore, runs: Iterable[Run], kernel_name: str
-) -> KernelNotFound:
-    near = nearest_words(kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels])
-    return KernelNotFound(
-        f"{baseline.root} and {candidate.root}: no kernel name matches '{kernel_name}'{near}"
-    )
 
 
 def how_to_check_reports(baseline: Location, candidate: Location) -> str:
@@ -216,9 +220,3 @@ def _subject(manifest: Manifest) -> _Subject:
 def _work(manifest: Manifest) -> _Work:
     """Returns what two runs must share to be paired; a profiled function has no workload, and a timed one an empty one."""
     return manifest.name, frozenset((manifest.workload or {}).items())
-
-
-def _note(what: str, listed: Sequence[str]) -> list[str]:
-    if not listed:
-        return []
-    return [f"{what}, so not checked: {first_of(listed, _MOST_NAMED, '; ')}"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from getpass import getuser
+from itertools import chain
 from pathlib import Path
 
 from profiler.analyse.acceptance import apply_accepted, find_changes_to_accept
@@ -52,8 +53,11 @@ def check(
     `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
     With `other_kernel`, `kernel_name` chooses the kernel of the baseline, and this that of the candidate.
     """
-    pairing, checks = _pair_up(baseline, candidate, settings, kernel_name)
+    pairing = _pair_up(baseline, candidate, settings, kernel_name)
     pairs = pairing.pairs
+    # A run that was left out may be the newest of its name, so nothing passes silently.
+    left_out = chain.from_iterable(store.left_out.items() for store in pairing.stores)
+    checks = [_refused(name, "", "", name, error) for name, error in left_out]
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
     gone: list[str] = []
@@ -77,7 +81,7 @@ def check(
         else:
             gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
             notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
-    finding = derive_finding(checks, [*pairing.notes, *notes], gone, pairing.missing, pairing.new)
+    finding = derive_finding(checks, [*pairing.notes, *notes], gone, [*pairing.missing], [*pairing.new])
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
@@ -147,10 +151,8 @@ def _unmatched(pair: RunPair, kernel_name: str | None) -> tuple[list[str], list[
     return found.gone, found.new
 
 
-def _pair_up(
-    baseline: str, candidate: str | None, settings: Settings, kernel_name: str | None
-) -> tuple[Pairing, list[PairCheck]]:
-    """Returns the runs to compare, the baseline first, what has no counterpart, and what is damaged.
+def _pair_up(baseline: str, candidate: str | None, settings: Settings, kernel_name: str | None) -> Pairing:
+    """Returns the runs to compare, the baseline first, and what has no counterpart.
 
     An agent names one recording on each side.
     """
@@ -161,10 +163,10 @@ def _pair_up(
         raise ReportNotFound(f"{baseline}: no such file or folder; {what_is_near(Path(baseline))}")
     if candidate is not None:
         before, after = _open_sides([baseline, candidate], settings)
-        return Pairing([pair_runs(before, after)], [], [], []), []
+        return Pairing([pair_runs(before, after)])
     (before,) = _open_sides([baseline], settings)
     store = settings.open_store()
-    return Pairing([(before, find_newer(store, before, settings.gpu))], [], [], []), _damaged(store)
+    return Pairing([(before, find_newer(store, before, settings.gpu))], stores=[store])
 
 
 def _open_sides(references: list[str], settings: Settings) -> list[Run]:
@@ -182,20 +184,13 @@ def _open_sides(references: list[str], settings: Settings) -> list[Run]:
 
 def _pair_with_store(
     baseline: RunStore, candidate: str | None, settings: Settings, kernel_name: str | None
-) -> tuple[Pairing, list[PairCheck]]:
+) -> Pairing:
     if candidate is not None and not holds_recordings(candidate, settings):
         (after,) = open_named([candidate], settings, timed=True)
-        pair = pair_runs(find_newest(baseline, after, settings.gpu), after)
-        return Pairing([pair], [], [], []), _damaged(baseline)
+        return Pairing([pair_runs(find_newest(baseline, after, settings.gpu), after)], stores=[baseline])
     candidates = settings.open_store(None if candidate is None else location_of(candidate))
     require_ladder(settings, lambda: candidates)
-    pairing = pair_stores(baseline, candidates, settings.gpu, kernel_name)
-    return pairing, [*_damaged(baseline), *_damaged(candidates)]
-
-
-def _damaged(store: RunStore) -> list[PairCheck]:
-    """Returns an outcome for each run that was left out: it may be the newest of its name, so nothing passes silently."""
-    return [_refused(name, "", "", name, error) for name, error in store.left_out.items()]
+    return pair_stores(baseline, candidates, settings.gpu, kernel_name)
 
 
 def _check_kernels(

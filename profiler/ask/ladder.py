@@ -108,12 +108,7 @@ def find_climb(
         if not rungs:
             raise next(iter(unclear.values()))
         finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
-        elsewhere = [
-            derive_ladder(
-                ladder, one, gather_rungs(ladder, groups[one], times_suffice=True), (), finding.view, None
-            )
-            for one in same_work
-        ]
+        elsewhere = [_timed(ladder, one, groups[one], finding.view) for one in same_work]
         return replace(
             finding,
             missing=_missing(ladder, rungs, unclear, groups, names),
@@ -228,11 +223,7 @@ def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
         groups = group_runs(find_runs(store, ladder))
     except RunNotFound:
         return []
-    alike = [
-        (conditions, gather_rungs(ladder, runs))
-        for conditions, runs in groups.items()
-        if conditions.gpu == gpu
-    ]
+    alike = [(one, gather_rungs(ladder, runs)) for one, runs in groups.items() if one.gpu == gpu]
     return highest_ceilings(alike)
 
 
@@ -241,11 +232,15 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
     own = climb.conditions
     groups = group_runs(find_runs(store, climb.ladder))
     others = [one for one in groups if one != own and one.gpu == own.gpu and one.workload is not None]
-    found = [climb.finding]
-    for conditions in others[: _MOST_WORKLOADS - 1]:
-        rungs = gather_rungs(climb.ladder, groups[conditions], times_suffice=True)
-        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnose=None))
-    return sorted(found, key=_size)
+    shown = others[: _MOST_WORKLOADS - 1]
+    found = [_timed(climb.ladder, one, groups[one], climb.finding.view) for one in shown]
+    return sorted([climb.finding, *found], key=_size)
+
+
+def _timed(ladder: Ladder, conditions: Conditions, runs: Sequence[Run], view: LadderView) -> LadderFinding:
+    """Returns the rungs under other conditions by their times alone, without steps and causes."""
+    rungs = gather_rungs(ladder, runs, times_suffice=True)
+    return derive_ladder(ladder, conditions, rungs, (), view, diagnose=None)
 
 
 def _size(finding: LadderFinding) -> tuple[int, tuple[int, ...]]:
@@ -283,8 +278,7 @@ def gather_rungs(ladder: Ladder, runs: Sequence[Run], *, times_suffice: bool = F
     """
     unclear = find_unclear(ladder, runs)
     clear = [kernel for kernel in ladder.kernels if kernel.number not in unclear]
-    rungs = (_rung(ladder, kernel, runs, times_suffice) for kernel in clear)
-    return [rung for rung in rungs if rung is not None]
+    return [rung for kernel in clear if (rung := _rung(ladder, kernel, runs, times_suffice))]
 
 
 def find_unclear(ladder: Ladder, runs: Sequence[Run]) -> dict[int, ComparisonError]:

@@ -50,11 +50,9 @@ def list_stored(
     if name is not None and not run_ids:
         raise _no_such_run(store, name, settings)
     ladder = readable_ladder(settings) if with_kernels and name is None else None
-    if name is None:
-        runs = _newest_rows(store, run_ids)
-    else:
-        store.read_ahead(run_ids)
-        runs = [_row(store, run_id) for run_id in run_ids]
+    shown = _newest_of_names(run_ids) if name is None else [(run_id, None) for run_id in run_ids]
+    store.read_ahead(run_id for run_id, _ in shown)
+    runs = [_row_of(run_id, _read(store, run_id), count) for run_id, count in shown]
     damaged = [error.message for error in store.left_out.values()]
     reports = _reports_within(settings.reach) if name is None else []
     listing = list_kernels(ladder, store) if ladder else Listing(None, [], [])
@@ -87,13 +85,6 @@ def _reports_within(reach: Reach | None) -> list[str]:
     reports = [one for one in found if isinstance(one, Path) and one.is_file() and reach.holds(one)]
     reports.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
     return [reach.name_of(path) for path in reports]
-
-
-def _newest_rows(store: RunStore, run_ids: Sequence[RunId]) -> list[dict[str, _Cell]]:
-    """Returns one row for each name, with its number of runs and the newest of them, whose manifests alone are read."""
-    newest = _newest_of_names(run_ids)
-    store.read_ahead(run_id for run_id, _ in newest)
-    return [_row(store, run_id, runs) for run_id, runs in newest]
 
 
 def _newest_of_names(run_ids: Sequence[RunId]) -> list[tuple[RunId, int]]:
@@ -186,10 +177,6 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
     is_there = meant_by(None, settings)
     names = (run_id.name for run_id in ids if is_there(run_id.name))
     return f"{store.root}: {no_such_name(name, ladder, names, of_ladder=settings.ladder_given)}"
-
-
-def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _Cell]:
-    return _row_of(run_id, _read(store, run_id), runs)
 
 
 def _read(store: RunStore, run_id: RunId) -> Manifest | str:

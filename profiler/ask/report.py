@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count, pairwise
 from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
@@ -68,15 +68,14 @@ def report_named(
     references = [one for reference in references for one in reports_meant(reference, settings)]
     runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
-    labels = _labels(runs)
-    profiles = {
-        place: replace(profile, label=labels[place[0]])
-        for place, profile in _profiles(runs, rungs, kernel_name).items()
-    }
+    profiles = [
+        _profiles(run, rung, kernel_name, label)
+        for run, rung, label in zip(runs, rungs, _labels(runs), strict=True)
+    ]
     # The numbers of its kernels follow the table, which begins with what takes most of the time.
     if len(runs) == 1:
-        profiles = dict(sorted(profiles.items(), key=lambda item: -(item[1].total_ns or 0.0)))
-    anchors = _anchors(rungs, profiles)
+        profiles = [dict(sorted(profiles[0].items(), key=lambda item: -(item[1].total_ns or 0.0)))]
+    recordings = list(map(_Recording, runs, rungs, profiles, _anchors(rungs, profiles)))
     titles = [_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]
     is_asked = len(runs) == 2 or kernel_name is not None or force  # for these comparisons
     matches = [
@@ -84,8 +83,8 @@ def report_named(
     ]
     return PageFindings(
         title=title or _title_of_all(titles, " → " if all(matches) else ", "),
-        kernels=_named(runs, rungs, profiles, anchors, settings),
-        pairs=_pairs(runs, matches, profiles, anchors, force),
+        kernels=_named(recordings, settings),
+        pairs=_pairs(recordings, matches, force),
         unrelated=tuple(pair for pair, names in zip(pairwise(titles), matches, strict=True) if not names),
     )
 
@@ -121,24 +120,26 @@ def _anchor(rung: Rung) -> str:
 # Recordings that were named
 
 
-_Place = tuple[int, str]  # of the run among those named, and the kernel's name
+@dataclass(frozen=True)
+class _Recording:
+    """A recording, the rung that it measured, and the profile and the anchor of each kernel."""
+
+    run: Run
+    rung: Kernel | None
+    profiles: Mapping[str, Profile]
+    anchors: Mapping[str, str]
 
 
 def _is_single(run: Run) -> bool:
     return len(run.manifest.kernels) <= 1
 
 
-def _profiles(
-    runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None
-) -> dict[_Place, Profile]:
-    found: dict[_Place, Profile] = {}
-    for place, (run, rung) in enumerate(zip(runs, rungs, strict=True)):
-        if run.manifest.is_profiled:
-            (names,) = choose_kernels([run], pattern)
-            found |= {(place, name): profile_rung(run, name, rung) for name in names}
-        else:
-            found[place, run.manifest.name] = profile_rung(run, None, rung)
-    return found
+def _profiles(run: Run, rung: Kernel | None, pattern: str | None, label: str) -> dict[str, Profile]:
+    """Returns the profile of each kernel that is meant, under the label of the page."""
+    if not run.manifest.is_profiled:
+        return {run.manifest.name: replace(profile_rung(run, None, rung), label=label)}
+    (names,) = choose_kernels([run], pattern)
+    return {name: replace(profile_rung(run, name, rung), label=label) for name in names}
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
@@ -151,27 +152,25 @@ def _labels(runs: Sequence[Run]) -> list[str]:
     return [run.label if run.stored else shortest[run.label] for run in runs]
 
 
-def _anchors(rungs: Sequence[Kernel | None], profiles: dict[_Place, Profile]) -> dict[_Place, str]:
+def _anchors(
+    rungs: Sequence[Kernel | None], profiles: Sequence[Mapping[str, Profile]]
+) -> list[dict[str, str]]:
     """Returns the anchor of each kernel in the page: the rungs' numbers if all differ, else 1, 2, 3."""
     numbers = [rung.number for rung in rungs if rung]
     if len(set(numbers)) == len(rungs):
-        return {place: str(numbers[place[0]]) for place in profiles}
-    return {place: str(count) for count, place in enumerate(profiles, start=1)}
+        return [dict.fromkeys(one, str(number)) for one, number in zip(profiles, numbers, strict=True)]
+    places = count(1)
+    return [{name: str(next(places)) for name in one} for one in profiles]
 
 
-def _named(
-    runs: Sequence[Run],
-    rungs: Sequence[Kernel | None],
-    profiles: dict[_Place, Profile],
-    anchors: dict[_Place, str],
-    settings: Settings,
-) -> Iterator[KernelFindings]:
-    full = sum(len(run.manifest.kernels) for run in runs) <= _MOST_IN_FULL
-    timings = [timing_of(run, settings) if run.table("timings").num_rows else None for run in runs]
-    for place, profile in profiles.items():
-        run, rung, timing = runs[place[0]], rungs[place[0]], timings[place[0]]
-        name = _name(run, rung, place[1])
-        yield _kernel(anchors[place], name, rung, run, profile, timing, full=full)
+def _named(recordings: Sequence[_Recording], settings: Settings) -> Iterator[KernelFindings]:
+    full = sum(len(one.run.manifest.kernels) for one in recordings) <= _MOST_IN_FULL
+    for one in recordings:
+        run, rung = one.run, one.rung
+        timing = timing_of(run, settings) if run.table("timings").num_rows else None
+        for kernel, profile in one.profiles.items():
+            name = _title(run, rung) if _is_single(run) else shortened(plain_name(kernel), _NAME_WIDTH)
+            yield _kernel(one.anchors[kernel], name, rung, run, profile, timing, full=full)
 
 
 def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:
@@ -193,40 +192,27 @@ def _may_be_versions(before: Run, after: Run) -> bool:
     ):
         return True
     one, other = (
-        {word for name in (_title(run, None), *map(base_name, _kernels(run))) for word in words_of(name)}
+        [_title(run, None), *(base_name(kernel.name) for kernel in run.manifest.kernels)]
         for run in (before, after)
     )
-    return not one.isdisjoint(other)
-
-
-def _kernels(run: Run) -> list[str]:
-    return [kernel.name for kernel in run.manifest.kernels]
+    return not set(chain(*map(words_of, one))).isdisjoint(chain(*map(words_of, other)))
 
 
 def _pairs(
-    runs: Sequence[Run],
-    matches: Sequence[Sequence[tuple[str, str]]],
-    profiles: dict[_Place, Profile],
-    anchors: dict[_Place, str],
-    force: bool,
+    recordings: Sequence[_Recording], matches: Sequence[Sequence[tuple[str, str]]], force: bool
 ) -> Iterator[PairFindings]:
-    for left, pairs in enumerate(matches):
-        for names in pairs:
-            one, other = (left, names[0]), (left + 1, names[1])
-            sides = (profiles[one], profiles[other])
+    for (before, after), kernels in zip(pairwise(recordings), matches, strict=True):
+        for one, other in kernels:
+            anchors = (before.anchors[one], after.anchors[other])
+            sides = (before.profiles[one], after.profiles[other])
             try:
                 comparison = compare_profiles(*sides, force=force, diagnose=diagnose_once)
             except NotComparable as refusal:
-                if len(runs) == 2:
+                if len(recordings) == 2:
                     raise
-                yield PairFindings(anchors[one], anchors[other], refused=tuple(refusal.details))
+                yield PairFindings(*anchors, refused=tuple(refusal.details))
             else:
-                yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
-
-
-def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
-    """Returns the title of a kernel: its own name if the run has several, else the rung's or the run's."""
-    return _title(run, rung) if _is_single(run) else shortened(plain_name(kernel), _NAME_WIDTH)
+                yield PairFindings(*anchors, comparison, _code(sides))
 
 
 def _title(run: Run, rung: Kernel | None) -> str:

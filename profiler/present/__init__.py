@@ -2,3 +2,7 @@
 
 Nothing here reads a store or writes a file.
 """
+
+from typing import Literal
+
+Format = Literal["table", "json", "markdown", "csv"]

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from profiler.text import counted
 
 _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
-DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 ValueKind = Literal[
     "text", "number", "count", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
@@ -124,7 +123,7 @@ class Facts(Struct, frozen=True):
 class Table(Struct, frozen=True):
     columns: Sequence[Column]
     rows: Sequence[Row]
-    drops_empty: bool = False  # leave out the columns that no row fills
+    drops_empty: bool = False  # leave out the columns that no row fills, and that do not judge
 
 
 class Meaning(Struct, frozen=True):
@@ -279,7 +278,7 @@ class Document(Struct, frozen=True):
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
         if more := len(cautions) - len(doubts):
-            doubts.append(Text(f"{counted(more, 'more caution', 'more cautions')} without --brief"))
+            doubts.append(Text(f"{counted(more, 'more caution')} without --brief"))
         return replace(self, sections=[*opening, doubts])
 
 

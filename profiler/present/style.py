@@ -107,7 +107,7 @@ def rows_of(records: Sequence[Record], field: str, width: int, row: int, *shown:
     """Returns the base of a chart with a row for each value of a field; a row's tooltip lists the fields `shown`."""
     names = names_in(records, field)
     base: alt.Chart = chart_of(records, width=width, height=row * len(names)).encode(
-        y=alt.Y(f"{field}:N", sort=names, title=None, **y), tooltip=[alt.Tooltip(one) for one in shown]
+        y=alt.Y(f"{field}:N", sort=names, title=None, **y), tooltip=tooltips(*shown)
     )
     return base
 
@@ -223,6 +223,19 @@ def grouped_stalls(stalls: Mapping[str, float], colours: Mapping[str, str]) -> d
     for reason, value in stalls.items():
         groups[READY_TITLE if reason in READY else reason if reason in colours else OTHERS] += value
     return groups
+
+
+def stall_bars(
+    base: alt.Chart, x: alt.X, colours: Mapping[str, str], height: int, columns: int
+) -> list[alt.Chart]:
+    """Returns the bars of stalls in their colours, and the outlined ones of the time when no warp waits."""
+    reach = {"x": x, "x2": alt.X2("end:Q")}
+    waits = base.transform_filter(alt.datum.reason != READY_TITLE).mark_bar(height=height)
+    ready = base.transform_filter(alt.datum.reason == READY_TITLE).mark_bar(
+        height=height - 1, filled=False, stroke=GREY, strokeWidth=1
+    )
+    colour = coloured("reason:N", colours, "waiting for", columns=columns)
+    return [waits.encode(**reach, color=colour), ready.encode(**reach)]
 
 
 def figure(value: float, digits: int = 3) -> str:

@@ -116,7 +116,7 @@ class _Several:
     def __getattr__(self, name: str) -> NoReturn:
         text = f"{type(self).__name__} has no {name!r}"
         if not name.startswith("_"):
-            kernels = counted(len(self._kernels()), "kernel", "kernels")
+            kernels = counted(len(self._kernels()), "kernel")
             text += f"; it is about {kernels}"
             text += ": [0] or ['its name'] chooses one, and so does kernel_name='its name'" * bool(len(self))
         raise AttributeError(text)

@@ -86,7 +86,7 @@ class Recording(ShowsItself, Run):
 
     def __repr__(self) -> str:
         launches = counted(self.manifest.launches, "launch", "launches")
-        return f"<{self.label}: {counted(len(self), 'kernel', 'kernels')}, {launches}>"
+        return f"<{self.label}: {counted(len(self), 'kernel')}, {launches}>"
 
     def _document(self) -> Document:
         from profiler.ask.show import timing_of
@@ -129,14 +129,14 @@ class Measurement(Recording):
             for one in self.launched[:_MOST_KERNELS]
         ]
         if more := len(self.launched) - len(kernels):
-            kernels.append(f"{counted(more, 'other', 'others')} that take less")
+            kernels.append(f"{counted(more, 'other')} that take less")
         names = ["launches", *[""] * len(kernels)]
         facts = [Facts(list(zip(names, kernels, strict=False)))] if len(kernels) > 1 else []
         answer, evidence = found.sections[: found.opening], found.sections[found.opening :]
         return replace(found, sections=[*answer, cautions, facts, *evidence])
 
     def __repr__(self) -> str:
-        kernels = counted(len(self.launched), "kernel", "kernels")
+        kernels = counted(len(self.launched), "kernel")
         first = f"<{self.manifest.name}: {self.ns / 1e3:.2f} us, {kernels}, run {self.manifest.run_id}>"
         return "\n".join([first, *(f"caution: {one}" for one in self.cautions)])
 

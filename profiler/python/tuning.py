@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 from profiler.analyse.tuning import TuningStep
 from profiler.ask.compare import compare_runs
 from profiler.ask.named.settings import Settings
-from profiler.errors import (
-    DeviceMemoryFull,
-    NoPointWorks,
-    ProgramFailed,
-    ProgramTimedOut,
-    ResultWrong,
-)
+from profiler.errors import DeviceMemoryFull, NoPointWorks, ProgramFailed, ProgramTimedOut, ResultWrong
 from profiler.measure.functions.measure import processes_ahead
 from profiler.measure.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
@@ -176,7 +170,7 @@ def tune_function(
             failed += [replace(one, decides=False) for one in again if not one.measurement]
     if not decided:
         raise NoPointWorks(
-            f"{name}: none of {counted(len(once), 'combination', 'combinations')} can be measured",
+            f"{name}: none of {counted(len(once), 'combination')} can be measured",
             details=[f"  {one}: {one.problem}" for one in (*failed, *rest)],
             remedy="Call the function by hand with one of them.",
         )

@@ -15,7 +15,7 @@ from profiler.ask.code import find_machine_code
 from profiler.ask.ladder import climb_ladder
 from profiler.ask.named.settings import Settings
 from profiler.ask.report import report_ladder, report_named
-from profiler.commands.reading.agents.agent_tools import TOOLS
+from profiler.commands.reading.agent_tools import TOOLS
 from profiler.commands.shared.options import VerbSettings
 from profiler.present.render.json import to_json
 

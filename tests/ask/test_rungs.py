@@ -87,10 +87,7 @@ def test_one_that_is_not_stored_is_an_error_that_lists_those_that_are(made, draw
     made.profile("made-2", 100.0, workload={"m": 2048})
     with pytest.raises(RunNotFound, match="no run of m=7") as refused:
         draw({"m": 7})
-    assert sorted(refused.value.details) == [
-        "  NVIDIA H200, m=2048",
-        "  NVIDIA H200, workload not recorded",
-    ]
+    assert sorted(refused.value.details) == ["  NVIDIA H200, m=2048", "  NVIDIA H200, workload not recorded"]
 
 
 # Timings

@@ -231,12 +231,7 @@ def test_a_recording_that_is_named_twice_is_not_checked(record, check, reports, 
     run_id = record("runs", "k")
     shutil.copytree(tmp_path / "runs", tmp_path / "main")
     copied = shutil.copy(reports / "gemm_5.ncu-rep", tmp_path / "copied.ncu-rep")
-    for words in (
-        ["k", "k"],
-        ["k", run_id],
-        ["main", "k"],
-        [reports / "gemm_5.ncu-rep", copied],
-    ):
+    for words in (["k", "k"], ["k", run_id], ["main", "k"], [reports / "gemm_5.ncu-rep", copied]):
         result = check("--baseline", *words)
         assert (result.returncode, result.stdout) == (21, ""), words
         assert "the same recording on both sides, so nothing would be checked" in result.stderr

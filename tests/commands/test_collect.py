@@ -352,11 +352,7 @@ def test_a_program_that_hangs_is_ended(here: Here) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "text", "code"),
-    [
-        ("ncu", 'echo "Version 2021.1.0.0 (build 1)"', 62),
-        ("ncu", "exit 1", 51),
-        ("nvidia-smi", "exit 9", 52),
-    ],
+    [("ncu", 'echo "Version 2021.1.0.0 (build 1)"', 62), ("ncu", "exit 1", 51), ("nvidia-smi", "exit 9", 52)],
 )
 def test_without_the_tools_nothing_begins(here: Here, tool: str, text: str, code: int) -> None:
     here.tool(tool, text)

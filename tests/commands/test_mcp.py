@@ -348,7 +348,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
 def test_a_bug_is_reported_as_one_and_ends_nothing(monkeypatch, recorded):
     """Runs in this process, where a bug can be made."""
-    from profiler.commands.reading.agents import agent_tools
+    from profiler.commands.reading import agent_tools
     from profiler.commands.shared.options import VerbSettings
 
     def broken(*_, **__):

@@ -17,7 +17,7 @@ import pytest
 from profiler.ask.profiles import longest_pattern
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.commands.reading.notebook import SHIPPED
-from profiler.present.notebook import Subject, ladder_notebook
+from profiler.present.notebook import ladder_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,12 +104,7 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     assert again.returncode != 0
     assert "exists already" in again.stderr
     shown = shown_without_a_kernel(tmp_path / "gemm_6.ipynb")
-    for words in (
-        "gemm_6 is 1.879x as fast as gemm_5",
-        "Next: ",
-        "four-way confirmed",
-        "13 % fewer",
-    ):
+    for words in ("gemm_6 is 1.879x as fast as gemm_5", "Next: ", "four-way confirmed", "13 % fewer"):
         assert words in shown, words
 
 
@@ -117,12 +112,7 @@ def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, r
     path = tmp_path / "mine.ipynb"
     assert prof_here("notebook", reports / "gemm_6.ncu-rep", "-o", path).returncode == 0
     shown = shown_without_a_kernel(path)
-    for words in (
-        "takes 4.047 ms under the profiler",
-        "Why: ",
-        "loads-not-overlapped",
-        "short_scoreboard",
-    ):
+    for words in ("takes 4.047 ms under the profiler", "Why: ", "loads-not-overlapped", "short_scoreboard"):
         assert words in shown, words
 
 
@@ -197,7 +187,7 @@ def test_a_title_is_text_and_never_markup(in_mine, mine):
 
 def test_names_of_folders_cannot_become_code():
     odd = 'it\'s "mine"\n```\nimport os'
-    notebook = json.loads(ladder_notebook(Subject(title=odd, runs=odd, ladder=odd)))
+    notebook = json.loads(ladder_notebook(odd, odd, odd, None, None))
     (first, *_) = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert first.count(repr(odd)) == 2
     compile(first, "cell", "exec")

@@ -124,11 +124,9 @@ def test_the_page_of_several_recordings_opens_with_how_much_faster_the_last_is(r
 
 def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_some(report, reports):
     _, page = report(reports / "several.ncu-rep")
-    assert headings(page)[1:] == [
-        "offset",
-        "scale",
-        "calls_a_function",
-    ], "numbered as the table lists them, what takes most of the time first"
+    assert headings(page)[1:] == ["offset", "scale", "calls_a_function"], (
+        "numbered as the table lists them, what takes most of the time first"
+    )
     _, page = report(reports / "several.ncu-rep", "--kernel-name", "scale")
     assert headings(page) == ["scale"]
 
@@ -288,12 +286,7 @@ def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [
-        (["no-such-run"], 21),
-        (["gemm-5", "copy-1"], 31),
-        (["5", "gemm-6-timed"], 25),
-        (["gone.ncu-rep"], 11),
-    ],
+    [(["no-such-run"], 21), (["gemm-5", "copy-1"], 31), (["5", "gemm-6-timed"], 25), (["gone.ncu-rep"], 11)],
 )
 def test_recordings_that_cannot_be_read_or_compared_end_as_elsewhere_and_write_no_page(
     report, shipped_runs, tmp_path, arguments, code

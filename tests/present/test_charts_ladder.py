@@ -12,12 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.ladder.climb import (
-    LadderSheet,
-    RungStalls,
-    StepDeltas,
-    derive_ladder_sheet,
-)
+from profiler.analyse.ladder.climb import LadderSheet, RungStalls, StepDeltas, derive_ladder_sheet
 from profiler.analyse.ladder.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.recording.profile import profile_kernel, profile_timings
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
@@ -203,9 +198,8 @@ def test_every_step_of_every_metric_is_shown_with_its_interval_and_verdict(sheet
 
 
 def test_the_first_panel_is_the_time_without_the_profiler(sheet, rows_of):
-    first = charts.steps_chart(sheet, []).to_dict()["concat"]
-    assert len(first) == 1
-    shown = {row["step"]: row for row in rows_of(charts.steps_chart(sheet, [])) if "verdict" in row}
+    first = charts.steps_chart(sheet).concat[0]
+    shown = {row["step"]: row for row in rows_of(first) if "verdict" in row}
     for rung in sheet.ladder.kernels:
         if rung.speedup:
             row = shown[f"{rung.kernel} {rung.name}"]

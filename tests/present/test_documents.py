@@ -384,17 +384,10 @@ def test_a_block_that_a_renderer_does_not_know_is_an_error():
     strange = Document("", [[Unknown()]], Records((), ()))
     for format in ("table", "markdown"):
         with pytest.raises(NotImplementedError):
-            render([strange], format, Window())
+            render(strange, format, Window())
     with pytest.raises(NotImplementedError):
         document_html(strange, "", (), lambda _: None)
     assert all(block_markdown.dispatch(kind) is not block_markdown.dispatch(object) for kind in BLOCKS)
-
-
-def test_several_documents_share_the_header_of_their_records(document):
-    one = document("comparison")
-    lines = render([one, one], "csv", Window()).splitlines()
-    assert len(lines) == 1 + 2 * len(one.records.rows)
-    assert lines.count(lines[0]) == 1
 
 
 @pytest.mark.parametrize("kind", ["recording", "metrics"])

@@ -58,20 +58,17 @@ def open_named(
     files = {one for one in references if code and settings.reach is None and is_code_path(one)}
     if len(files) < len(references):
         require_ladder(settings, stored)
-    reports = [Path(one) for one in references if one not in files and is_report_path(one, settings)]
-    read = iter(open_reports(reports, settings.progress) if reports else [])
+    reports = [one for one in references if one not in files and is_report_path(one, settings)]
+    read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
+    opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
     runs = []
     for reference in references:
-        if reference in files:
-            runs.append(open_code_file(Path(reference)))
-            continue
-        if is_report_path(reference, settings):
-            runs.append(next(read))
-            continue
-        run = _open_stored(reference, settings, stored, size)
-        if not run.manifest.is_profiled and not (timed and nvtx is None):
-            raise not_profiled(reference, run, stored(), settings, size)
-        run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
+        run = opened.get(reference)
+        if run is None:
+            run = _open_stored(reference, settings, stored, size)
+            if not run.manifest.is_profiled and not (timed and nvtx is None):
+                raise not_profiled(reference, run, stored(), settings, size)
+            run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
         runs.append(run)
     for run in runs:
         if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
@@ -128,7 +125,7 @@ def _meant_instead(reference: str, settings: Settings) -> str:
     path = Path(reference)
     if path.is_dir() and (ids := settings.open_store(path).ids()):
         return (
-            f"{reference} is a folder of {counted(len(ids), 'run', 'runs')}. Name one of them by its path, such as "
+            f"{reference} is a folder of {counted(len(ids), 'run')}. Name one of them by its path, such as "
             f"{path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`."
         )
     if whole := next((file for file in near_files(path) if file.name.startswith(f"{path.name}.")), None):

@@ -175,7 +175,7 @@ def _no_such_size(
     )
     choices = [f"Choose one of them{by_id}"]
     if damaged:
-        sizes.append(f"size not known: {counted(damaged, 'damaged run', 'damaged runs')}")
+        sizes.append(f"size not known: {counted(damaged, 'damaged run')}")
         choices.append(f"list with `{listing}` what is damaged")
     if command := _recording(reference, size, newest, settings):
         choices.append(f"record this one: `{command}`")

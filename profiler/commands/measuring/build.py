@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared import options
@@ -22,19 +22,14 @@ from profiler.text import printable
 
 
 def build(
-    context: typer.Context,
+    *,
     kernel: options.KernelOption = None,
     arch: Annotated[
         str | None,
-        typer.Option(
-            "--arch",
-            metavar="sm_90",
-            help="Architecture to compile for [default: that of this machine's GPU].",
-        ),
+        Option(metavar="sm_90", help="Architecture to compile for [default: that of this machine's GPU]."),
     ] = None,
     jobs: options.JobsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.LadderSettings,
 ) -> None:
     """Compile what changed, with a record beside each binary.
 
@@ -48,7 +43,6 @@ def build(
     """
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise Misuse(f"--arch is a name such as sm_90, not '{arch}'")
-    settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
     if not any(one.is_compiled for one in kernels):
@@ -60,7 +54,7 @@ def build(
     rungs = [built for _, built in sorted(done.items())]
     rows = [build_row(built, compiled_facts(built)) for built in rungs]
     if len(rows) > 1 or not any(built.error for built in done.values()):
-        print_document(built_document(rows), format=settings.format)
+        print_document(built_document(rows), settings.format)
     for built in rungs:
         if misfit := misfit_text(built):
             print(printable(f"{built.kernel}: no registers: {misfit}"), file=sys.stderr)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from profiler.catalog.presets import find_preset
-from profiler.commands.shared import cluster_options, options
+from profiler.commands.shared import options
+from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.errors import ProfError
 from profiler.measure.devices.groups import GroupBy
@@ -24,113 +25,78 @@ from profiler.measure.tools.ncu import (
 
 
 def collect(
-    context: typer.Context,
+    *,
+    context: Context,
     program: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[-- PROGRAM...]", help="Profile this program instead of kernels of a ladder."
-        ),
+        Argument(metavar="[-- PROGRAM...]", help="Profile this program instead of kernels of a ladder."),
     ] = None,
     kernel: options.KernelOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Measure every kernel of the ladder.")] = False,
+    every: Annotated[bool, Option("--all", help="Measure every kernel of the ladder.")] = False,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
-    preset: Annotated[
-        str, typer.Option("--preset", help="Which metrics to record: see `prof presets`.")
-    ] = "default",
+    preset: Annotated[str, Option(help="Which metrics to record: see `prof presets`.")] = "default",
     section: Annotated[
-        list[str] | None, typer.Option("--section", help="Also record this section of ncu; may be repeated.")
+        list[str] | None, Option(help="Also record this section of ncu; may be repeated.")
     ] = None,
     metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", help="Also record this metric, by prof's or ncu's name; may be repeated."),
+        list[str] | None, Option(help="Also record this metric, by prof's or ncu's name; may be repeated.")
     ] = None,
-    set_: Annotated[str | None, typer.Option("--set", help="Also record this section set of ncu.")] = None,
+    set_: Annotated[str | None, Option("--set", help="Also record this section set of ncu.")] = None,
     launches: Annotated[
-        int | None,
-        typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
+        int | None, Option(min=1, help=f"Launches to profile in each process [default: {LAUNCHES}].")
     ] = None,
     processes: options.ProcessesOption = 3,
     times_only: Annotated[
         bool,
-        typer.Option(
-            "--times-only", help="Record only when each of the program's kernels ran: needs no counters."
-        ),
+        Option("--times-only", help="Record only when each of the program's kernels ran: needs no counters."),
     ] = False,
-    verify: Annotated[
-        bool, typer.Option("--verify/--no-verify", help="Check each kernel's result first.")
-    ] = True,
+    verify: Annotated[bool, Option("--verify/--no-verify", help="Check each kernel's result first.")] = True,
     repeats: Annotated[
-        int,
-        typer.Option(
-            "--repeats", min=0, help="Launches to time without the profiler in each process; 0 for none."
-        ),
+        int, Option(min=0, help="Launches to time without the profiler in each process; 0 for none.")
     ] = 20,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the runs of a program.")] = None,
+    name: Annotated[str | None, Option(help="Name of the runs of a program.")] = None,
     kernel_regex: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel-regex", metavar="REGEX", help="Profile only the program's kernels whose names match."
-        ),
+        str | None, Option(metavar="REGEX", help="Profile only the program's kernels whose names match.")
     ] = None,
-    launch_skip: Annotated[
-        int, typer.Option("--launch-skip", min=0, help="Launches of the program to skip first.")
-    ] = 0,
+    launch_skip: Annotated[int, Option(min=0, help="Launches of the program to skip first.")] = 0,
     nvtx: Annotated[
         list[str] | None,
-        typer.Option(
-            "--nvtx",
+        Option(
             metavar="NAME",
             help='Profile only what is launched inside this NVTX range, as `profiler.range("NAME")` opens it; may be repeated.',
         ),
     ] = None,
-    replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = "kernel",
+    replay_mode: Annotated[Replay, Option(help="What ncu repeats for each pass.")] = "kernel",
     graph_profiling: Annotated[
-        Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
+        Graphs, Option(help="Profile CUDA graphs node by node, or each as a whole.")
     ] = "node",
     clock_control: Annotated[
-        ClockControl, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
+        ClockControl, Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
     ] = "none",
-    cache_control: Annotated[
-        CacheControl, typer.Option(help="Caches that ncu flushes before each pass.")
-    ] = "all",
+    cache_control: Annotated[CacheControl, Option(help="Caches that ncu flushes before each pass.")] = "all",
     ncu_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ncu-option", metavar="WORD", help="Add this word to ncu's command line; may be repeated."
-        ),
+        list[str] | None, Option(metavar="WORD", help="Add this word to ncu's command line; may be repeated.")
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option("--gpus", help="GPUs of this host to use: all, or 0,1 [default: the first].")
+        str | None, Option(help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
     spread: Annotated[
         GroupBy,
-        typer.Option(help="What to divide among GPUs: whole workloads, or also the kernels of one workload."),
+        Option(help="What to divide among GPUs: whole workloads, or also the kernels of one workload."),
     ] = "workloads",
     cwd: Annotated[
-        Path | None,
-        typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
+        Path | None, Option(file_okay=False, exists=True, help="Run the program in this folder.")
     ] = None,
     timeout: options.TimeoutOption = 600.0,
     resume: Annotated[
         bool | None,
-        typer.Option(
-            "--resume/--force", help="Skip everything that is collected already, or measure it again."
-        ),
+        Option("--resume/--force", help="Skip everything that is collected already, or measure it again."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the commands without running them.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the commands without running them.")] = False,
     jobs: options.JobsOption = None,
-    scheduler: cluster_options.SchedulerOption = None,
-    slurm: cluster_options.SlurmOption = None,
-    workers: cluster_options.WorkersOption = None,
-    tls_ca: cluster_options.TlsCaOption = None,
-    tls_cert: cluster_options.TlsCertOption = None,
-    tls_key: cluster_options.TlsKeyOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    cluster: Cluster,
+    settings: options.RungSettings,
 ) -> None:
     """Build, verify, time, profile and store.
 
@@ -165,14 +131,12 @@ def collect(
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.dry_run import dry_run_lines
 
-    settings = options.settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
         check_options(context)
         target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
         return
-    cluster = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
         replay=replay_mode,
@@ -216,13 +180,13 @@ def _check_choice(
     name: str | None,
     kernel_regex: str | None,
 ) -> None:
-    if program and (kernel or every):
-        raise Misuse("give a program of your own or kernels of a ladder, not both")
-    if program and not name:
-        raise Misuse("give a name for its runs: --name mine -- PROGRAM")
-    if not program and (name or kernel_regex):
-        raise Misuse("--name and --kernel-regex are for a program of your own: -- PROGRAM")
-    if not (program or kernel or every):
-        raise Misuse("say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM")
-    if kernel and every:
-        raise Misuse("--kernel and --all exclude each other")
+    wrong = [
+        (program and (kernel or every), "give a program of your own or kernels of a ladder, not both"),
+        (program and not name, "give a name for its runs: --name mine -- PROGRAM"),
+        (not program and (name or kernel_regex), "--name and --kernel-regex are for a program of your own: -- PROGRAM"),
+        (not (program or kernel or every), "say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM"),
+        (kernel and every, "--kernel and --all exclude each other"),
+    ]  # fmt: skip
+    for is_wrong, what_to_do in wrong:
+        if is_wrong:
+            raise Misuse(what_to_do)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from statistics import fmean
 
-from profiler.commands.shared import options
+from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError
 from profiler.measure.collect.collection import FATAL, CollectObserver, CollectStep
@@ -28,7 +28,7 @@ class CollectProgress(Progress):
     """The progress of a collection on one GPU, or on several that each have a line of their own."""
 
     def __init__(self, steps: Sequence[CollectStep], launches: int | None, processes: int, passes: int | None,
-                 settings: options.VerbSettings) -> None:  # fmt: skip
+                 settings: VerbSettings) -> None:  # fmt: skip
         self._all = list(steps)
         self._left = list(steps)
         self._launches, self._processes, self._passes = launches, processes, passes

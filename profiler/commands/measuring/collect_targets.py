@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-import typer
+from typer import BadParameter, Context
 
 from profiler.ask.collect import find_collected
 from profiler.ask.named.gpus import is_meant
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.cluster.connection import start_local_workers
 from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, usable_kernels
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.options import VerbSettings, typed_options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import continuable
 from profiler.errors import CollectIncomplete, ProfError
@@ -61,7 +61,7 @@ def collect_targets(
     missing: list[ProfError],
     devices: CollectDevices,
     spread: GroupBy,
-    settings: options.VerbSettings,
+    settings: VerbSettings,
 ) -> None:
     """Measures the targets, prints a row for each kernel, and raises if a target failed or is `missing`."""
     store = settings.open_store(settings.runs_folder)
@@ -83,9 +83,7 @@ def collect_targets(
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
 
 
-def _print_outcomes(
-    store: RunStore, outcomes: Sequence[CollectOutcome], settings: options.VerbSettings
-) -> None:
+def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
     for outcome, found in zip(outcomes, collected, strict=True):
@@ -94,7 +92,7 @@ def _print_outcomes(
             rows += [collected_row(outcome.status, found.run, one, found.rung) for one in found.profiles]
     if not rows:
         return
-    print_document(collected_document(rows), format=settings.format)
+    print_document(collected_document(rows), settings.format)
     if not settings.quiet:
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]
@@ -111,19 +109,18 @@ _TAKEN = {
 }  # fmt: skip
 
 
-def check_options(context: typer.Context) -> None:
+def check_options(context: Context) -> None:
     """Refuses every option that says how to use ncu, or how to measure kernels of a ladder."""
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "")
-        if given is not None and given.name == "COMMANDLINE" and option.name not in _TAKEN:
-            raise typer.BadParameter(
+    for name, option in typed_options(context).items():
+        if name not in _TAKEN:
+            raise BadParameter(
                 "leave it out with --times-only, which runs a program without ncu; kernels of a ladder have `prof time`",
-                param_hint=option.opts[0],
+                param_hint=option,
             )
 
 
 def collect_program_times(
-    target: Target, processes: int, timeout_s: float, cwd: Path | None, settings: options.VerbSettings
+    target: Target, processes: int, timeout_s: float, cwd: Path | None, settings: VerbSettings
 ) -> None:
     """Runs the program in several processes, stores the times of its launches as one run, and prints its kernels."""
     store = settings.open_store(settings.runs_folder)
@@ -132,7 +129,7 @@ def collect_program_times(
     (found,) = find_collected(store, [run_id], settings)
     assert found is not None
     rows = [collected_row("collected", found.run, one, None) for one in found.profiles]
-    print_document(collected_document(rows), format=settings.format)
+    print_document(collected_document(rows), settings.format)
     settings.say("", f"next: prof show {found.run.manifest.name}")
 
 
@@ -158,7 +155,7 @@ def program_target(
 
 
 def rung_targets(
-    settings: options.VerbSettings,
+    settings: VerbSettings,
     kernel: list[str] | None,
     size: list[str] | None,
     set_param: list[str] | None,
@@ -238,7 +235,7 @@ class CollectDevices:
 
 @contextmanager
 def open_devices(
-    gpus: str | None, choice: ClusterChoice, settings: options.VerbSettings, *, dry_run: bool
+    gpus: str | None, choice: ClusterChoice, settings: VerbSettings, *, dry_run: bool
 ) -> Iterator[CollectDevices]:
     """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
     if gpus is not None and choice.is_given:

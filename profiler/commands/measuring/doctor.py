@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.errors import NotReady
@@ -12,9 +10,7 @@ from profiler.measure.doctor.doctor import examine_machine
 from profiler.present.documents.doctor import doctor_document
 
 
-def doctor(
-    context: typer.Context, runs: options.RunsOption = None, format: options.FormatOption = None
-) -> None:
+def doctor(settings: options.StoreSettings) -> None:
     """Check what works on this machine, and say how to repair the rest.
 
     Checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu, and profiles an empty kernel to see
@@ -27,8 +23,7 @@ def doctor(
 
       prof doctor --format json
     """
-    settings = options.settings_of(context, runs, format=format)
     checks = examine_machine(settings.runs_folder, Machine(), settings.progress)
-    print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)
+    print_document(doctor_document(checks, derive_readiness(checks)), settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:
         raise NotReady(f"not as it should be: {', '.join(failed)}")

@@ -11,7 +11,7 @@ from profiler.ask.compare import compare
 from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.shared import options
+from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import print_document
 from profiler.measure.collect.collection import CollectPlan, steps_of
 from profiler.measure.collect.target import Target, rung_target
@@ -24,7 +24,7 @@ from profiler.store.sweeps import StoredSweep
 
 
 def print_extremes(
-    sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: options.VerbSettings
+    sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
     """Profiles both points and prints their comparison; with JSON or CSV, the command that prints it."""
     extremes = find_extremes(stored, finding)
@@ -34,13 +34,13 @@ def print_extremes(
     recording = NcuOptions(find_preset("default"))
     plan = CollectPlan(LocalDevice(sweeping.plan.gpu, find_ncu()), recording, verify=False)
     before, after = _collected(plan, _targets(sweeping, *extremes, plan), settings)
-    if settings.format in (options.Format.json, options.Format.csv):
+    if settings.format in ("json", "csv"):
         print(f"prof compare {before} {after}", file=sys.stderr)
         return
 
     (comparison,) = compare(before, after, settings)
-    print("" if settings.format is options.Format.markdown else "\nfrom the slowest point to the best\n")
-    print_document(comparison_document(comparison), format=settings.format)
+    print("" if settings.format == "markdown" else "\nfrom the slowest point to the best\n")
+    print_document(comparison_document(comparison), settings.format)
 
 
 def _targets(
@@ -58,7 +58,7 @@ def _targets(
     return targets
 
 
-def _collected(plan: CollectPlan, targets: list[Target], settings: options.VerbSettings) -> list[str]:
+def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
     """Profiles the targets and returns the ids of their runs, in the same order."""
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.ask.collect import summarise_just_timed
 from profiler.ask.named.ladders import open_ladder, workloads
@@ -30,19 +30,17 @@ from profiler.present.documents.rungs import time_row, timed_document
 
 
 def time_kernels(
-    context: typer.Context,
+    *,
     kernel: options.KernelOption = None,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed launches in each process.")] = 20,
-    warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed launches before them.")] = 5,
+    repeats: Annotated[int, Option(min=1, help="Timed launches in each process.")] = 20,
+    warmup: Annotated[int, Option(min=0, help="Untimed launches before them.")] = 5,
     processes: options.ProcessesOption = 3,
     seed: options.SeedOption = None,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 600.0,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.RungSettings,
 ) -> None:
     """Time every kernel without the profiler; store the timings.
 
@@ -55,7 +53,6 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
     shapes, gpu = workloads(opened, size, set_param), find_gpu()
@@ -84,7 +81,7 @@ def time_kernels(
                     summary = summarise_just_timed(job.kernel, values, outcome.timings)
                     rows.append(time_row(job.kernel, values, summary, outcome.run_id))
     if rows:
-        print_document(timed_document(rows), format=settings.format)
+        print_document(timed_document(rows), settings.format)
     if not errors and missing and (kernel or not rows):
         errors = missing
     raise_failures(errors, len(shapes) * len(kernels), "kernels were not timed")

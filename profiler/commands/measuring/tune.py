@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Literal, Self
 
-import typer
+from typer import Context, Option
 
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.collect import find_best_points, find_newest_sweep
@@ -18,7 +18,7 @@ from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import chart_file, write_whole
+from profiler.commands.shared.files import ChartOptions, write_whole
 from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
@@ -39,72 +39,50 @@ _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extrem
 
 
 def tune(
-    context: typer.Context,
+    *,
+    context: Context,
     kernel: Annotated[
         str | None,
-        typer.Option(
-            "--kernel",
-            metavar="N",
-            help="Number of the kernel; its entry in ladder.toml declares [kernel.tune].",
-        ),
+        Option(metavar="N", help="Number of the kernel; its entry in ladder.toml declares [kernel.tune]."),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
+        str | None, Option(metavar="S", help="Size of the workload [default: the ladder's].")
     ] = None,
     set_param: options.ParameterOption = None,
     limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", min=1, help="Try at most this many points, drawn with the seed [default: all]."
-        ),
+        int | None, Option(min=1, help="Try at most this many points, drawn with the seed [default: all].")
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            "--seed", min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."
-        ),
+        Option(min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option("--repeats", min=2, help="Timed launches of a promising point, in each process.")
-    ] = 20,
+    repeats: Annotated[int, Option(min=2, help="Timed launches of a promising point, in each process.")] = 20,
     processes: Annotated[
-        int,
-        typer.Option(
-            "--processes", min=1, help="Processes for each of the best few points, which take turns."
-        ),
+        int, Option(min=1, help="Processes for each of the best few points, which take turns.")
     ] = 3,
     within: Annotated[
-        float,
-        typer.Option(
-            "--within", min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best."
-        ),
+        float, Option(min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best.")
     ] = 5.0,
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of best points to show.")] = 10,
+    top: Annotated[int, Option(min=1, help="Number of best points to show.")] = 10,
     profile_extremes: Annotated[
-        bool,
-        typer.Option("--profile-extremes", help="Profile the best and the slowest point, and compare them."),
+        bool, Option("--profile-extremes", help="Profile the best and the slowest point, and compare them.")
     ] = False,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the best values into the source's #define lines.")
+        bool, Option("--apply", help="Write the best values into the source's #define lines.")
     ] = False,
-    chart: Annotated[
+    chart: Annotated[  # noqa: ARG001 - the picture is made of it
         Path | None,
-        typer.Option(
-            "--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."
-        ),
+        Option("--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
     ] = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     stored: Annotated[
-        bool,
-        typer.Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU."),
+        bool, Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Measure again even if a result is stored.")] = False,
+    force: Annotated[bool, Option("--force", help="Measure again even if a result is stored.")] = False,
     schema: options.SchemaOption = False,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 120.0,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.RungSettings,
 ) -> None:
     """Find the fastest values of a kernel's parameters.
 
@@ -129,8 +107,6 @@ def tune(
 
     if stored:
         _refuse_to_measure(context)
-    picture = chart_file(chart, dark)
-    settings = options.settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     chosen = choose_rungs(opened, [kernel]) if kernel else []
     if len(chosen) != 1:
@@ -159,7 +135,7 @@ def tune(
         sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
-    print_answer(finding, lambda: [sweep_document(finding)], settings.format)
+    print_answer(finding, lambda: sweep_document(finding), settings.format)
     picture.draw(lambda charts: charts.tuning_chart(find_best_points(sweep, current)))
     picture.report(settings)
     if profile_extremes and sweeping is not None:
@@ -174,12 +150,10 @@ def tune(
         )
 
 
-def _refuse_to_measure(context: typer.Context) -> None:
+def _refuse_to_measure(context: Context) -> None:
     """Refuses options that say how to measure together with --stored."""
-    sources = {name: context.get_parameter_source(name) for name in _MEASURING}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    if given:
-        words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    typed = options.typed_options(context)
+    if words := ", ".join(typed[name] for name in _MEASURING if name in typed):
         raise Misuse(f"--stored measures nothing: leave out {words}")
 
 
@@ -281,9 +255,7 @@ class TuneProgress:
         self._open.close()
         self._done, self._total, self._known, self._started = 0, total, 0, time.monotonic()
         self._best_ns = float("inf")
-        units = (
-            counted(total, "point", "points") if what == "build" else counted(total, "process", "processes")
-        )
+        units = counted(total, "point") if what == "build" else counted(total, "process", "processes")
         self._stage.note(f"{_TITLES[what]}: {units}")
         self._stage = self._open.enter_context(Progress(_TITLES[what], total, self._settings))
 

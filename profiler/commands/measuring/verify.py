@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from itertools import product
 
-import typer
-
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared import options
 from profiler.commands.shared.ladders import build_rungs, choose_rungs, raise_failures
@@ -20,15 +18,14 @@ from profiler.present.documents.rungs import check_row, verified_document
 
 
 def verify(
-    context: typer.Context,
+    *,
     kernel: options.KernelOption = None,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
     seed: options.SeedOption = None,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 600.0,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.LadderSettings,
 ) -> None:
     """Check every kernel's result against its reference.
 
@@ -44,7 +41,6 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
-    settings = options.settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
     shapes = workloads(opened, size, set_param)
@@ -69,7 +65,7 @@ def verify(
             ended = error
     if ended is not None and not checked:
         raise ended
-    print_document(verified_document([check_row(one) for one in checked]), format=settings.format)
+    print_document(verified_document([check_row(one) for one in checked]), settings.format)
     if ended is not None:
         print(f"only {len(checked)} of {whole} were verified", file=sys.stderr)
         raise ended

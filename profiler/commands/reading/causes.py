@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from profiler.catalog.causes import CAUSES, find_cause
 from profiler.commands.shared import options
@@ -13,9 +13,9 @@ from profiler.present.documents.catalogue import cause_document, causes_document
 
 
 def causes(
-    context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="Print only this cause.")] = None,
-    format: options.FormatOption = None,
+    *,
+    name: Annotated[str | None, Argument(help="Print only this cause.")] = None,
+    settings: options.FormatSettings,
 ) -> None:
     """Print the causes that a diagnosis may name, or one of them.
 
@@ -27,6 +27,5 @@ def causes(
 
       prof causes bank-conflicts
     """
-    settings = options.settings_of(context, None, None, format)
     document = causes_document(CAUSES) if name is None else cause_document(find_cause(name))
-    print_document(document, format=settings.format)
+    print_document(document, settings.format)

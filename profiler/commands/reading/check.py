@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
 from profiler.analyse.check import CheckFinding
 from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
@@ -28,16 +28,16 @@ _SMALLEST_PCT = 0.1  # a person who types less without a % may mean a fraction
 
 
 def check(
-    context: typer.Context,
+    *,
     candidate: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="Run to check: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs [default: the newest run with the baseline's name, of --runs]."
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--baseline",
             "-b",
             metavar="RUN",
@@ -45,45 +45,40 @@ def check(
         ),
     ] = None,
     kernel_name: options.KernelNamesOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Check every kernel that both sides have.")] = False,
+    every: Annotated[bool, Option("--all", help="Check every kernel that both sides have.")] = False,
     sass: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--sass",
             help="Check the machine code instead: of cubins, object files, fat binaries, Triton's cache, reports or runs.",
         ),
     ] = False,
     allow_unclear: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--allow-unclear",
             help="Exit 0 when the result is inconclusive, or the baseline has what the candidate lacks.",
         ),
     ] = False,
     max_slower: Annotated[
         str | None,
-        typer.Option(
-            "--max-slower",
+        Option(
             metavar="PCT",
             help="Percent that the duration may rise, for example 2% [default: from the project's file, else 2%].",
         ),
     ] = None,
     summary: Annotated[
         Path | None,
-        typer.Option(
-            "--summary",
-            metavar="FILE",
-            help="Append the result to this file as Markdown [default: $GITHUB_STEP_SUMMARY].",
+        Option(
+            metavar="FILE", help="Append the result to this file as Markdown [default: $GITHUB_STEP_SUMMARY]."
         ),
     ] = None,
     junit: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
+        Path | None, Option(metavar="FILE", help="Write the result to this file as JUnit XML.")
     ] = None,
     accept: Annotated[
         str | None,
-        typer.Option(
-            "--accept",
+        Option(
             metavar="REASON",
             help="Accept what got worse, was removed or renamed: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
         ),
@@ -91,10 +86,7 @@ def check(
     brief: options.BriefOption = False,
     full: options.FullJsonOption = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Fail when a kernel got worse than its baseline.
 
@@ -144,7 +136,6 @@ def check(
     if baseline is None:
         raise Misuse("give a baseline: `prof check --baseline RUN`")
 
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     if sass:
         _check_machine_code(baseline, candidate, settings)
         return
@@ -169,11 +160,11 @@ def check(
         raise
     if accept is not None:
         if not accept.strip():
-            raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
+            raise BadParameter("say why the change is accepted", param_hint="'--accept'")
         finding = _accept(finding, accept, settings)
     document = check_document(finding)
     _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))
-    print_answer(finding, lambda: [document], settings.format, full=full, brief=brief)
+    print_answer(finding, lambda: document, settings.format, full=full, brief=brief)
     _finish(finding, allow_unclear)
 
 
@@ -184,7 +175,7 @@ def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) 
     if path is not None:
         settings.say(f"Wrote {path}: commit it with the change")
     elif not before:
-        raise typer.BadParameter(f"nothing to accept: {finding.headline.what}", param_hint="'--accept'")
+        raise BadParameter(f"nothing to accept: {finding.headline.what}", param_hint="'--accept'")
     for one in before:
         settings.say(f"Accepted already by {one}")
     return finding
@@ -203,9 +194,9 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise typer.BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'")
+        raise BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'")
     if 0 < value < _SMALLEST_PCT and not text.endswith("%"):
-        raise typer.BadParameter(
+        raise BadParameter(
             f"{text} means {text} %; give {100 * value:g}% for the fraction {text}, or {text}% for what it says",
             param_hint="'--max-slower'",
         )
@@ -217,9 +208,9 @@ def _check_machine_code(baseline: str, candidate: str | None, settings: options.
     if candidate is None:
         raise Misuse("give a candidate too: `prof check --sass --baseline before.cubin after.cubin`")
     finding = check_machine_code(baseline, candidate, settings)
-    print_answer(finding, lambda: [code_check_document(finding)], settings.format)
+    print_answer(finding, lambda: code_check_document(finding), settings.format)
     if finding.changed:
-        raise typer.Exit(_REGRESSION)
+        raise Exit(_REGRESSION)
 
 
 def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSettings) -> None:
@@ -251,7 +242,7 @@ def _write_files(summary: Path | None, junit: Path | None, document: Document, x
 
 def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
     if finding.outcome == "regression":
-        raise typer.Exit(_REGRESSION)
+        raise Exit(_REGRESSION)
     if finding.outcome == "not_comparable":
         raise NotComparable("the check does not pass: not comparable", remedy=finding.headline.next)
     if finding.outcome == "unclear" and not allow_unclear:

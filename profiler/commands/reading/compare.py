@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.commands.shared import options
-from profiler.commands.shared.files import chart_file
+from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 
@@ -15,49 +16,42 @@ _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
 
 
 def compare(
-    context: typer.Context,
+    *,
     before: Annotated[
-        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+        str | None, Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
     after: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu or two -k]."
         ),
     ] = None,
     size: options.RunSizeOption = None,
     gpu: Annotated[
         list[str] | None,
-        typer.Option(
-            "--gpu",
+        Option(
             metavar="NAME",
             help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
         ),
     ] = None,
     kernel_name: options.KernelNamesOption = None,
     nvtx: options.NvtxOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
+    every: Annotated[bool, Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated.",
-        ),
+        Option(help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated."),
     ] = None,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full", help="Show every metric and opcode; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
     force: options.ForceComparisonOption = False,
-    chart: options.ChartOption = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.RungSettings,
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
@@ -96,8 +90,7 @@ def compare(
             "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`, "
             "or two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`"
         )
-    picture = chart_file(chart, dark)
-    if chart is not None and every:
+    if picture.path is not None and every:
         raise Misuse(_ONE_PAIR)
 
     # The help of this verb is read most: what only an answer needs is imported here.
@@ -105,11 +98,10 @@ def compare(
     from profiler.ask.compare import answer_of, compare as ask
     from profiler.present.documents.comparison import comparison_document, comparisons_document
 
-    settings = options.settings_of(context, runs, ladder, format, first_gpu)
     comparisons = ask(
         before,
         after,
-        settings,
+        replace(settings, gpu=first_gpu),
         kernel_name=first_kernel,
         other_kernel=other_kernel,
         nvtx=nvtx,
@@ -119,17 +111,17 @@ def compare(
         size=size,
         other_gpu=other_gpu,
     )
-    if chart is not None and len(comparisons) > 1:
+    if picture.path is not None and len(comparisons) > 1:
         raise Misuse(_ONE_PAIR)
     picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
     finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())
     print_answer(
         finding,
-        lambda: [
+        lambda: (
             comparisons_document(finding, full=full, wanted=wanted)
             if isinstance(finding, Comparisons) and len(comparisons) > 1
             else comparison_document(comparisons[0], full=full, wanted=wanted)
-        ],
+        ),
         settings.format,
         full=full,
         wanted=wanted,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import chart_file, check_ending, write_whole
+from profiler.commands.shared.files import ChartOptions, check_ending, write_whole
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -20,43 +20,36 @@ from profiler.store.deltas import deltas_parquet
 
 
 def ladder(
-    context: typer.Context,
+    *,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
     view: Annotated[
         LadderView | None,
-        typer.Option(
-            "--view",
-            help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute].",
+        Option(
+            help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute]."
         ),
     ] = None,
     ideas: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--ideas",
             help="Show instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds.",
         ),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output", "-o", metavar="FILE", help="Also write every metric's change to this Parquet file."
         ),
     ] = None,
-    chart: options.ChartOption = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     full: Annotated[
         bool,
-        typer.Option(
-            "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
-        ),
+        Option("--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."),
     ] = False,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Draw the ladder: every rung and its change.
 
@@ -85,7 +78,6 @@ def ladder(
             print_schema("ladder", LadderFinding)
         return
 
-    picture = chart_file(chart, dark)
     if output is not None:
         check_ending(
             output,
@@ -93,22 +85,19 @@ def ladder(
             "--output",
             ": it holds all changes of all metrics; --format csv prints the table",
         )
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     picture.draw(lambda charts: charts.ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
         found = find_ideas(climb)
-        print_answer(found, lambda: [ideas_document(found)], settings.format, full=full, brief=brief)
+        print_answer(found, lambda: ideas_document(found), settings.format, full=full, brief=brief)
     else:
         print_answer(
             climb.finding,
-            lambda: [
-                ladder_document(
-                    climb.finding, climb.others, other_ladders(settings), view_was_asked=view is not None
-                )
-            ],
+            lambda: ladder_document(
+                climb.finding, climb.others, other_ladders(settings), view_was_asked=view is not None
+            ),
             settings.format,
             full=full,
             brief=brief,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
 from profiler.ask.listing import derive_overview, list_kernels, list_stored, why_nothing
@@ -22,29 +22,25 @@ _SCREEN = 24  # lines of the smallest usual terminal
 
 
 def list_runs(
-    context: typer.Context,
+    *,
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern."
         ),
     ] = None,
     kernels: Annotated[
-        bool,
-        typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
+        bool, Option("--kernels", help="List only the ladder's kernels, with the number of runs of each.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full",
             help="List every name, however many there are; with --format json, print everything instead of the most important 8 KB.",
         ),
     ] = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """List what is stored.
 
@@ -67,9 +63,8 @@ def list_runs(
     if schema:
         print_schema("list", Listing, brief=False)
         return
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out
-    is_read_by_people = settings.format is options.Format.table
+    is_read_by_people = settings.format == "table"
     if kernels:
         require_ladder(settings, lambda: store)
         listed = list_kernels(open_ladder(settings), store)
@@ -80,14 +75,14 @@ def list_runs(
         and not (full or settings.ladder_given)
         and (overview := derive_overview(store, settings, _SCREEN))
     ):
-        print_document(overview_document(overview), format=settings.format)
+        print_document(overview_document(overview), settings.format)
         store.require_whole()
         return
     else:
         # One table has no room for two kinds of rows.
-        is_one_table = settings.format in (options.Format.csv, options.Format.markdown)
+        is_one_table = settings.format in ("csv", "markdown")
         listed = list_stored(settings, name, store, with_kernels=not is_one_table)
-    if settings.format is options.Format.json:
+    if settings.format == "json":
         print(json_answer(listed, full))
     else:
         parts = []
@@ -97,7 +92,7 @@ def list_runs(
             parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))
         for place, part in enumerate(parts):
             print(end="\n" if place else "")
-            print_document(part, format=settings.format)
+            print_document(part, settings.format)
     if not kernels and not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()

@@ -12,13 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from profiler.ask.named.reach import Reach
-from profiler.commands.reading.agents.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
+from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
 from profiler.commands.shared.files import write_whole
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.verb import OfOptions
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
 
@@ -30,21 +31,17 @@ _LAST_S = 2.0  # seconds until the process ends after its input has, even if a c
 
 
 def mcp(
-    context: typer.Context,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
+    settings: Annotated[options.VerbSettings, OfOptions(options.settings_of, "runs", "ladder")],
     reports: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--reports",
+        Option(
             metavar="DIR",
             help="Allow report files below this folder; may be repeated [default: the current folder, unless it contains your home folder].",
         ),
     ] = None,
     skill: Annotated[
         Path | None,
-        typer.Option(
-            "--skill",
+        Option(
             metavar="FILE",
             dir_okay=False,
             help="Write a skill file that teaches an agent to work with prof, and serve nothing.",
@@ -66,7 +63,6 @@ def mcp(
 
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
-    settings = options.settings_of(context, runs, ladder)
     if skill is not None:
         write_whole(SKILL.encode(), skill)
         settings.say(f"Wrote {skill}")

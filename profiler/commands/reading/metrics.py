@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from profiler.catalog.metrics import CATALOGUE, find_metric
 from profiler.commands.shared import options
@@ -13,11 +13,9 @@ from profiler.present.documents.catalogue import metric_document, metrics_docume
 
 
 def metrics(
-    context: typer.Context,
-    name: Annotated[
-        str | None, typer.Argument(help="Print only this metric, by prof's or ncu's name.")
-    ] = None,
-    format: options.FormatOption = None,
+    *,
+    name: Annotated[str | None, Argument(help="Print only this metric, by prof's or ncu's name.")] = None,
+    settings: options.FormatSettings,
 ) -> None:
     """Print the catalogue of metrics, or one of them.
 
@@ -27,6 +25,5 @@ def metrics(
 
       prof metrics lsu_pipe_pct
     """
-    settings = options.settings_of(context, None, None, format)
     document = metrics_document(CATALOGUE) if name is None else metric_document(find_metric(name))
-    print_document(document, format=settings.format)
+    print_document(document, settings.format)

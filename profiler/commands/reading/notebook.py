@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
@@ -39,17 +39,17 @@ _MOST_REPORTS = 2
 
 
 def notebook(
-    context: typer.Context,
+    *,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Notebook to open: a shipped one, or a file. For one or two .ncu-rep files, write a notebook.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
@@ -58,11 +58,9 @@ def notebook(
     ] = None,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
-    gpu: options.GpuOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    runs: options.RunsOption = None,
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False,
+    settings: options.ReadingSettings,
     ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
 ) -> None:
     """List, open or write a notebook over recorded runs.
 
@@ -82,15 +80,15 @@ def notebook(
 
       prof notebook --ladder mine -o mine.ipynb
     """
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
     if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
-        _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
+        path = output or Path(reports[-1].with_suffix(_SUFFIX).name)
+        _write(path, settings, force, lambda folder: _about_reports(folder, reports))
     elif output is not None:
         if names:
             raise Misuse("give a name to open, or -o FILE to write one: not both")
-        _write(output, settings, size, set_param, force)
-    elif size is not None or set_param or gpu is not None or force or ladder:
+        _write(output, settings, force, lambda folder: _about_ladder(folder, settings, size, set_param))
+    elif size is not None or set_param or settings.gpu is not None or force or ladder:
         raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
     elif names:
         if len(names) > 1:
@@ -104,7 +102,7 @@ def _list(settings: options.VerbSettings) -> None:
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
     columns = (Column("name"), Column("about", folds=True), Column("file"))
-    print_document(rows_document(("name", "about", "file"), rows, columns), format=settings.format)
+    print_document(rows_document(("name", "about", "file"), rows, columns), settings.format)
 
 
 def _shipped_folder() -> Path:
@@ -148,50 +146,47 @@ def _shown(path: Path) -> Path:
 
 
 def _write(
-    path: Path, settings: options.VerbSettings, size: str | None, set_param: list[str] | None, force: bool
+    path: Path, settings: options.VerbSettings, force: bool, notebook_in: Callable[[Path], str]
 ) -> None:
-    from profiler.present.notebook import Subject, ladder_notebook
+    """Writes the notebook that refers to everything as from the folder of the file."""
+    if path.suffix != _SUFFIX:
+        raise BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
+    if path.exists() and not force:
+        raise OutputNotWritable(
+            f"{path}: exists already, and its content would be lost",
+            remedy="Name another file, or add --force.",
+        )
+    write_whole(notebook_in(path.resolve().parent).encode(), path)
+    settings.say(f"Wrote {path}")
 
-    _require_writable(path, force)
+
+def _about_ladder(
+    folder: Path, settings: options.VerbSettings, size: str | None, set_param: list[str] | None
+) -> str:
+    from profiler.present.notebook import ladder_notebook
+
     climb = climb_ladder(settings, size, set_param)
     _require_rungs(climb)
-    folder = path.resolve().parent
-    subject = Subject(
+    return ladder_notebook(
         title=climb.ladder.title,
         runs=_from(folder, settings.runs_folder),
         ladder=_ladder_reference(folder, climb),
         workload=climb.finding.workload if size is not None or set_param else None,
         gpu=settings.gpu,
     )
-    write_whole(ladder_notebook(subject).encode(), path)
-    settings.say(f"Wrote {path}")
 
 
-def _write_reports(path: Path, reports: Sequence[Path], settings: options.VerbSettings, force: bool) -> None:
-    """Writes a notebook about one report, or about two that are compared."""
-    from profiler.present.notebook import Reports, report_notebook
+def _about_reports(folder: Path, reports: Sequence[Path]) -> str:
+    """Returns a notebook about one report, or about two that are compared."""
+    from profiler.present.notebook import report_notebook
 
-    _require_writable(path, force)
     runs = [open_report(report) for report in reports]
-    folder = path.resolve().parent
-    subject = Reports(
+    return report_notebook(
         title=" → ".join(report.name for report in reports),
         reports=[_from(folder, report) for report in reports],
         kernels=patterns_of(runs[-1]),
         kernel=longest_pattern(runs),
     )
-    write_whole(report_notebook(subject).encode(), path)
-    settings.say(f"Wrote {path}")
-
-
-def _require_writable(path: Path, force: bool) -> None:
-    if path.suffix != _SUFFIX:
-        raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
-    if path.exists() and not force:
-        raise OutputNotWritable(
-            f"{path}: exists already, and its content would be lost",
-            remedy="Name another file, or add --force.",
-        )
 
 
 def _require_rungs(climb: Climb) -> None:

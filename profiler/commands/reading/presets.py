@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from profiler.catalog.presets import PRESETS, find_preset
 from profiler.commands.shared import options
@@ -13,9 +13,9 @@ from profiler.present.documents.catalogue import preset_document, presets_docume
 
 
 def presets(
-    context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="Print only this preset, with its metrics.")] = None,
-    format: options.FormatOption = None,
+    *,
+    name: Annotated[str | None, Argument(help="Print only this preset, with its metrics.")] = None,
+    settings: options.FormatSettings,
 ) -> None:
     """Print the presets of `prof collect`.
 
@@ -27,6 +27,5 @@ def presets(
 
       prof presets four-way
     """
-    settings = options.settings_of(context, None, None, format)
     document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))
-    print_document(document, format=settings.format)
+    print_document(document, settings.format)

@@ -9,13 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, whole_file
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
+from profiler.present import Format
 from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.csv import csv_lines
@@ -29,12 +30,12 @@ _ROWS_OF_A_TABLE = 1000
 
 
 def query(
-    context: typer.Context,
-    sql: Annotated[str | None, typer.Argument(metavar="SQL", help="One SELECT statement.")] = None,
-    tables: Annotated[bool, typer.Option("--tables", help="Describe the tables and their columns.")] = False,
+    *,
+    sql: Annotated[str | None, Argument(metavar="SQL", help="One SELECT statement.")] = None,
+    tables: Annotated[bool, Option("--tables", help="Describe the tables and their columns.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
@@ -42,8 +43,7 @@ def query(
             help="Write every row to this .parquet, .csv or .json file instead.",
         ),
     ] = None,
-    runs: options.RunsOption = None,
-    format: options.FormatOption = None,
+    settings: options.StoreSettings,
 ) -> None:
     """Ask the stored runs anything, in SQL.
 
@@ -57,13 +57,12 @@ def query(
 
       prof query --tables
     """
-    settings = options.settings_of(context, runs, None, format)
     if output is not None:
         check_ending(output, (".parquet", ".csv", ".json"), "--output")
     if tables:
         from profiler.store.query import describe_tables
 
-        print_document(rows_document(*describe_tables()), format=settings.format, pages=True)
+        print_document(rows_document(*describe_tables()), settings.format, pages=True)
         return
     if sql is None:
         raise Misuse("give a SELECT statement, or --tables to see what there is")
@@ -75,8 +74,8 @@ def query(
         if output is not None:
             _write(answer, output)
             settings.say(f"Wrote {output}")
-        elif settings.format in (options.Format.csv, options.Format.json):
-            for text in _csv(answer) if settings.format is options.Format.csv else _json(answer):
+        elif settings.format in ("csv", "json"):
+            for text in _csv(answer) if settings.format == "csv" else _json(answer):
                 print(text, end="")
         else:
             _print_tables(answer, settings.format)
@@ -124,18 +123,18 @@ def _json(answer: Answer) -> Iterator[str]:
     yield "[]\n" if before == "[" else "\n]\n"
 
 
-def _print_tables(answer: Answer, format: options.Format) -> None:
+def _print_tables(answer: Answer, format: Format) -> None:
     """Prints the first rows on a terminal and says so; elsewhere prints all, in tables of as many rows."""
     rows = answer.rows()
     some = list(islice(rows, _ROWS_OF_A_TABLE))
     more = next(rows, None)
     if more is not None and sys.stdout.isatty():
         cut = Text(f"the first {len(some):,} rows: `-o FILE.csv` or `--format csv` writes all of them")
-        print_document(rows_document(answer.names, some, below=[[cut]]), format=format, pages=True)
+        print_document(rows_document(answer.names, some, below=[[cut]]), format, pages=True)
         return
-    print_document(rows_document(answer.names, some), format=format, pages=True)
+    print_document(rows_document(answer.names, some), format, pages=True)
     while more is not None:
         some = [more, *islice(rows, _ROWS_OF_A_TABLE - 1)]
         more = next(rows, None)
         print()
-        print_document(rows_document(answer.names, some), format=format)
+        print_document(rows_document(answer.names, some), format)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared import options
@@ -24,27 +24,24 @@ _PICTURES_BYTES = 32 << 20  # a picture takes some 15 KB: a page of a ladder has
 
 
 def report(
-    context: typer.Context,
+    *,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Kernel numbers, run ids or names, or .ncu-rep files or folders of them [default: the whole ladder].",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
+        Path, Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[
-        str | None,
-        typer.Option("--title", help="Title of the page [default: the ladder's title, or the names given]."),
+        str | None, Option(help="Title of the page [default: the ladder's title, or the names given].")
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     force: options.ForceComparisonOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
+    settings: options.FileSettings,
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
@@ -64,7 +61,6 @@ def report(
     from profiler.present.page.drawing import Drawing, derive_look
     from profiler.present.page.page import draw_page, page_html
 
-    settings = options.settings_of(context, runs, ladder, gpu=gpu)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
     with _no_collection(), Drawing(open_cache("pictures", _PICTURES_BYTES)) as drawing:
@@ -79,8 +75,8 @@ def report(
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
-    kernels = counted(len(page.of_kind("kernel")), "kernel", "kernels")
-    pairs = counted(len(page.of_kind("pair")), "comparison", "comparisons")
+    kernels = counted(len(page.of_kind("kernel")), "kernel")
+    pairs = counted(len(page.of_kind("pair")), "comparison")
     settings.say(f"Wrote {output} ({size(len(html))}): {kernels}, {pairs}")
 
 

@@ -8,7 +8,7 @@ import termios
 import tty
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.misuse import Misuse
@@ -20,33 +20,28 @@ if TYPE_CHECKING:
 
 
 def sass(
-    context: typer.Context,
+    *,
     before: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="A kernel number, a run id or name, a .ncu-rep file, or a file or folder of machine code."
         ),
     ] = None,
     after: Annotated[
-        str | None, typer.Argument(help="A second kernel to show beside it, named in the same ways.")
+        str | None, Argument(help="A second kernel to show beside it, named in the same ways.")
     ] = None,
     size: options.RunSizeOption = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show the whole function instead of its hot loop.")
-    ] = False,
+    full: Annotated[bool, Option("--full", help="Show the whole function instead of its hot loop.")] = False,
     listing: Annotated[
-        bool, typer.Option("--listing", help="Show every instruction instead of counts by opcode.")
+        bool, Option("--listing", help="Show every instruction instead of counts by opcode.")
     ] = False,
     reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
+        bool, Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
@@ -76,13 +71,12 @@ def sass(
 
     from profiler.ask.code import find_machine_code
 
-    settings = options.settings_of(context, runs, ladder, format, gpu)
-    if reveal and (after is None or settings.format is not options.Format.table):
-        raise typer.BadParameter(
+    if reveal and (after is None or settings.format != "table"):
+        raise BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"
         )
-    if listing and settings.format is options.Format.json:
-        raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
+    if listing and settings.format == "json":
+        raise BadParameter("for programs there is --format csv --listing", param_hint="--listing")
     view = find_machine_code(
         before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
     )
@@ -91,20 +85,20 @@ def sass(
         return
     from profiler.present.documents.code import code_document
 
-    print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
+    print_answer(view.finding, lambda: code_document(view, listing=listing), settings.format, full=full)
 
 
 def _reveal(view: CodeView, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
     from profiler.present.documents.code import changes_document, code_document
 
-    print_document(code_document(view.side(0), listing=listing), format=options.Format.table)
+    print_document(code_document(view.side(0), listing=listing), "table")
     sys.stdout.flush()
     _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
     print()
-    print_document(code_document(view.side(1), listing=listing), format=options.Format.table)
+    print_document(code_document(view.side(1), listing=listing), "table")
     print()
-    print_document(changes_document(view.finding), format=options.Format.table)
+    print_document(changes_document(view.finding), "table")
 
 
 def _wait_for_key(prompt: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.analyse.recording.triage import Triage
@@ -18,7 +18,7 @@ from profiler.ask.show import (
 )
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import chart_file
+from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
@@ -28,10 +28,10 @@ from profiler.text import printable
 
 
 def show(
-    context: typer.Context,
+    *,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[source]...",
             help="A kernel number, a run id or name, a .ncu-rep file, or several files or a folder of them.",
         ),
@@ -41,20 +41,16 @@ def show(
     nvtx: options.NvtxOption = None,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full",
             help="Show every metric of the catalogue, the smaller causes and the origin; CSV and JSON then hold every counter. "
             "Without it, JSON is cut to the most important 8 KB.",
         ),
     ] = False,
-    chart: options.ChartOption = None,
-    dark: options.DarkOption = False,
+    picture: ChartOptions,
     brief: options.BriefOption = False,
     schema: options.SchemaOption = False,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
+    settings: options.ReadingSettings,
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
@@ -79,15 +75,13 @@ def show(
     if not sources:
         raise Misuse("give a recording to show, as in `prof show 6` or `prof show mine.ncu-rep`")
 
-    picture = chart_file(chart, dark)
-    settings = options.settings_of(context, runs, ladder, format, gpu)
     sources = recordings_meant(sources, settings)
     if len(sources) > 1:
-        if chart is not None:
-            raise typer.BadParameter("a chart shows one recording", param_hint="'--chart'")
+        if picture.path is not None:
+            raise BadParameter("a chart shows one recording", param_hint="'--chart'")
         found, errors = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
         print_answer(
-            found, lambda: [triage_document(found, full=full)], settings.format, full=full, brief=brief
+            found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
         )
         if errors:
             raise errors[0]
@@ -98,7 +92,7 @@ def show(
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
-        lambda: [recording_document(recording, full=full)],
+        lambda: recording_document(recording, full=full),
         settings.format,
         full=full,
         brief=brief,
@@ -110,7 +104,7 @@ def show(
 
 def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) -> None:
     """Prints the other stored sizes if a number or a name chose the newest run of any size."""
-    if settings.format is not options.Format.table or settings.quiet:
+    if settings.format != "table" or settings.quiet:
         return
     name = run.manifest.name
     if others := find_other_workloads(source, run, settings):

@@ -7,69 +7,58 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.verb import OfOptions
 
 if TYPE_CHECKING:
     from profiler.cluster.connection import Tls
     from profiler.cluster.worker_pool import WorkerPool
 
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Use the workers of this Dask scheduler: tcp://host:8786, or tls://host:8786.",
-    ),
-]
-SlurmOption = Annotated[
-    str | None,
-    typer.Option(
-        "--slurm",
-        metavar="OPTIONS",
-        help="Start workers as Slurm jobs, with these sbatch options: '--partition gpu --gres gpu:1'.",
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option("--workers", metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1]."),
-]
-TlsCaOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-ca",
-        exists=True,
-        dir_okay=False,
-        help="Certificate of the authority that signed the certificates, for tls://.",
-    ),
-]
-TlsCertOption = Annotated[
-    Path | None,
-    typer.Option("--tls-cert", exists=True, dir_okay=False, help="Certificate of this machine, for tls://."),
-]
-TlsKeyOption = Annotated[
-    Path | None, typer.Option("--tls-key", exists=True, dir_okay=False, help="Private key of --tls-cert.")
-]
-
 
 @dataclass(frozen=True)
 class ClusterChoice:
-    """The values of these options; at most one of `scheduler` and `slurm` is given."""
+    """The workers that options choose; at most one of `scheduler` and `slurm` is given."""
 
-    scheduler: str | None = None
-    slurm: str | None = None
-    workers: int | None = None
-    ca: Path | None = None
-    cert: Path | None = None
-    key: Path | None = None
+    scheduler: Annotated[
+        str | None,
+        Option(
+            metavar="ADDRESS",
+            help="Use the workers of this Dask scheduler: tcp://host:8786, or tls://host:8786.",
+        ),
+    ] = None
+    slurm: Annotated[
+        str | None,
+        Option(
+            metavar="OPTIONS",
+            help="Start workers as Slurm jobs, with these sbatch options: '--partition gpu --gres gpu:1'.",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None, Option(metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1].")
+    ] = None
+    tls_ca: Annotated[
+        Path | None,
+        Option(
+            exists=True,
+            dir_okay=False,
+            help="Certificate of the authority that signed the certificates, for tls://.",
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Path | None, Option(exists=True, dir_okay=False, help="Certificate of this machine, for tls://.")
+    ] = None
+    tls_key: Annotated[
+        Path | None, Option(exists=True, dir_okay=False, help="Private key of --tls-cert.")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.scheduler is not None and self.slurm is not None:
             raise Misuse("--scheduler and --slurm exclude each other")
         if self.workers is not None and self.slurm is None:
             raise Misuse("--workers says how many jobs --slurm starts: give both")
-        if any((self.ca, self.cert, self.key)) and self.scheduler is None:
+        if any((self.tls_ca, self.tls_cert, self.tls_key)) and self.scheduler is None:
             raise Misuse("--tls-ca, --tls-cert and --tls-key are for --scheduler tls://...")
 
     @property
@@ -80,7 +69,7 @@ class ClusterChoice:
     def tls(self) -> Tls:
         from profiler.cluster.connection import Tls
 
-        return Tls(self.ca, self.cert, self.key)
+        return Tls(self.tls_ca, self.tls_cert, self.tls_key)
 
     def open(self, *, gpus: bool, say: Callable[[str], None]) -> WorkerPool:
         """Returns the workers that were asked for; with `gpus`, each offers one GPU. `say` receives progress lines."""
@@ -92,3 +81,6 @@ class ClusterChoice:
 
         assert self.scheduler is not None
         return connect(self.scheduler, self.tls)
+
+
+Cluster = Annotated[ClusterChoice, OfOptions(ClusterChoice)]

@@ -40,20 +40,19 @@ def print_schema(verb: str, *findings: type, brief: bool = True) -> None:
     print(json_schema(types, f"prof {verb} --format json"))
 
 
-def failure_json(failure: Failure) -> str:
+def failure_json(error: ProfError, exit_code: int) -> str:
     """Returns the failure as the only member, `error`, of an object, so that no answer is taken for one."""
-    return to_json(ErrorAnswer(brief(failure)))
+    message, *rest = error_lines(error)
+    details, remedy = rest[: len(error.details)], rest[len(error.details) :]
+    return to_json(ErrorAnswer(brief(Failure(message, details, exit_code, "".join(remedy)))))
 
 
 def print_failure(error: ProfError, exit_code: int, words: Sequence[str]) -> None:
     """Prints a failure on standard output if these words of a command line ask for JSON."""
     if not _wants_json(words):
         return
-    message, *rest = error_lines(error)
-    details, remedy = rest[: len(error.details)], rest[len(error.details) :]
-    failure = Failure(message, details, exit_code, "".join(remedy))
     with suppress(OSError):  # the message on standard error and the exit code remain
-        print(failure_json(failure), flush=True)
+        print(failure_json(error, exit_code), flush=True)
 
 
 def _wants_json(words: Sequence[str]) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
+from typer import BadParameter
 
 from profiler.commands.shared import options
+from profiler.commands.shared.verb import OfOptions
 from profiler.errors import OutputNotWritable
 from profiler.store.scratch import renamed_into_place
 from profiler.text import printable
@@ -24,9 +25,7 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
     if path.suffix.lower() not in endings:
         *others, last = endings
         known = f"{', '.join(others)} or {last}" if others else last
-        raise typer.BadParameter(
-            f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'"
-        )
+        raise BadParameter(f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'")
 
 
 def write_whole(content: bytes, path: Path) -> None:
@@ -65,17 +64,20 @@ class ChartFile:
             settings.say(f"Wrote {self.path}")
 
 
-def chart_file(path: Path | None, dark: bool) -> ChartFile:
+def chart_file(chart: options.ChartOption = None, dark: options.DarkOption = False) -> ChartFile:
     """Returns the file for a chart after checking its name."""
-    if path is None:
+    if chart is None:
         if dark:
-            raise typer.BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
+            raise BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
         return ChartFile()
     from profiler.present.charts import SUFFIXES
 
-    check_ending(path, SUFFIXES, "--chart")
-    if dark and path.suffix.lower() == ".html":
-        raise typer.BadParameter(
+    check_ending(chart, SUFFIXES, "--chart")
+    if dark and chart.suffix.lower() == ".html":
+        raise BadParameter(
             "an HTML page follows its reader's light or dark setting: leave --dark out", param_hint="'--dark'"
         )
-    return ChartFile(path, dark)
+    return ChartFile(chart, dark)
+
+
+ChartOptions = Annotated[ChartFile, OfOptions(chart_file)]  # of a verb with --chart and --dark

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.commands.shared import options
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError, ProgramFailed
 from profiler.measure.rungs.build import BuildStatus, Built, build_kernels
@@ -28,11 +28,7 @@ def choose_rungs(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
 
 
 def build_rungs(
-    ladder: Ladder,
-    kernels: Sequence[Kernel],
-    arch: str,
-    settings: options.VerbSettings,
-    jobs: int | None = None,
+    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
 ) -> dict[int, Built]:
     """Compiles the kernels that changed and returns every compiled one by its number; prints failures at once."""
     compiled = [kernel for kernel in kernels if kernel.is_compiled]

@@ -9,26 +9,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.verb import OfOptions
+from profiler.present import Format
 from profiler.text import printable, shortened
 
 _SILENT_S = 0.5
-
-
-class Format(StrEnum):
-    table = "table"
-    json = "json"
-    markdown = "markdown"
-    csv = "csv"
 
 
 def complete_folder(incomplete: str) -> list[str]:
@@ -41,8 +35,7 @@ def complete_folder(incomplete: str) -> list[str]:
 # `prof --runs DIR verb`.
 GlobalRunsOption = Annotated[
     str | None,
-    typer.Option(
-        "--runs",
+    Option(
         envvar="PROF_RUNS",
         metavar="DIR|URL",
         help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
@@ -51,8 +44,7 @@ GlobalRunsOption = Annotated[
 ]
 RunsOption = Annotated[
     str | None,
-    typer.Option(
-        "--runs",
+    Option(
         metavar="DIR|URL",
         help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
         autocompletion=complete_folder,
@@ -60,33 +52,26 @@ RunsOption = Annotated[
 ]
 LadderOption = Annotated[
     str | None,
-    typer.Option(
-        "--ladder",
-        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].",
-    ),
+    Option(help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}]."),
 ]
-FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="How to print the result [default: table].")
-]
+FormatOption = Annotated[Format | None, Option(help="How to print the result [default: table].")]
 RunSizeOption = Annotated[
     str | None,
-    typer.Option(
-        "--size",
+    Option(
         metavar="S",
         help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].",
     ),
 ]
 GpuOption = Annotated[
     str | None,
-    typer.Option(
-        "--gpu",
+    Option(
         metavar="NAME",
         help="Use only runs recorded on this GPU, by a part of its name such as h200 [default: any].",
     ),
 ]
 KernelNameOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--kernel-name",
         "-k",
         metavar="REGEX",
@@ -95,7 +80,7 @@ KernelNameOption = Annotated[
 ]
 KernelNamesOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--kernel-name",
         "-k",
         metavar="REGEX",
@@ -113,79 +98,59 @@ def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None,
 
 
 FullJsonOption = Annotated[
-    bool,
-    typer.Option("--full", help="With --format json, print everything; without it, the most important 8 KB."),
+    bool, Option("--full", help="With --format json, print everything; without it, the most important 8 KB.")
 ]
 NvtxOption = Annotated[
     str | None,
-    typer.Option(
-        "--nvtx",
+    Option(
         metavar="RANGE",
         help="Use only the launches in an NVTX range whose name matches, as for --kernel-name.",
     ),
 ]
 
 ChartOption = Annotated[
-    Path | None,
-    typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
+    Path | None, Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")
 ]
 BriefOption = Annotated[
-    bool, typer.Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
+    bool, Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
 ]
 LadderSizeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
-    ),
+    str | None, Option(metavar="S", help="Size of the workload [default: the one that most rungs share].")
 ]
 ForceComparisonOption = Annotated[
-    bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
+    bool, Option("--force", help="Compare even recordings that were measured differently.")
 ]
-SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
-DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
+SchemaOption = Annotated[bool, Option("--schema", help="Print the JSON Schema of --format json.")]
+DarkOption = Annotated[bool, Option("--dark", help="Draw the chart on a dark background.")]
 
 # For the verbs that run the kernels of a ladder.
 KernelOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
-    ),
+    list[str] | None, Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated.")
 ]
 JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core]."),
+    int | None, Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core].")
 ]
 SizeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--size",
+    Option(
         metavar="S",
         help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
     ),
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set-param",
-        metavar="NAME=S",
-        help="Set one parameter of the workload, for example m=1000; may be repeated.",
-    ),
+    Option(metavar="NAME=S", help="Set one parameter of the workload, for example m=1000; may be repeated."),
 ]
 ProcessesOption = Annotated[
     int,
-    typer.Option(
-        "--processes",
-        min=1,
-        help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
+    Option(
+        min=1, help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels."
     ),
 ]
 SeedOption = Annotated[
-    int | None,
-    typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
+    int | None, Option(min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one].")
 ]
-TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
-]
+TimeoutOption = Annotated[float, Option(min=0.1, help="Seconds that one program may take.")]
 
 
 @dataclass(frozen=True)
@@ -203,7 +168,7 @@ class Given:
 class VerbSettings(Settings):
     """The shared options of a verb: typed after it, else before it, else the defaults."""
 
-    format: Format = Format.table
+    format: Format = "table"
     quiet: bool = False
     verbose: bool = False
 
@@ -214,11 +179,11 @@ class VerbSettings(Settings):
 
 
 def settings_of(
-    context: typer.Context,
-    runs: str | None = None,
-    ladder: str | None = None,
-    format: Format | None = None,
-    gpu: str | None = None,
+    context: Context,
+    gpu: GpuOption = None,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
 ) -> VerbSettings:
     """Returns the settings of a verb: its own options, and else those that stood before it, as in `prof --runs DIR show 5`."""
     from profiler.store.remote.places import location_of
@@ -232,15 +197,34 @@ def settings_of(
         ladder=DEFAULT_LADDER if chosen is None else chosen,
         ladder_given=chosen is not None,
         gpu=gpu,
-        format=format or outer.format or Format.table,
+        format=format or outer.format or "table",
         quiet=outer.quiet,
         verbose=outer.verbose,
     )
 
 
+# The settings of a verb that takes some of these options.
+FormatSettings = Annotated[VerbSettings, OfOptions(settings_of, "format")]
+LadderSettings = Annotated[VerbSettings, OfOptions(settings_of, "ladder", "format")]
+StoreSettings = Annotated[VerbSettings, OfOptions(settings_of, "runs", "format")]
+RungSettings = Annotated[VerbSettings, OfOptions(settings_of, "runs", "ladder", "format")]
+FileSettings = Annotated[VerbSettings, OfOptions(settings_of, "gpu", "runs", "ladder")]
+ReadingSettings = Annotated[VerbSettings, OfOptions(settings_of, "gpu", "runs", "ladder", "format")]
+
+
 def _print_note(line: str) -> None:
     """Prints a remark about the result, also with --quiet, since the result is misleading without it."""
     print(printable(line), file=sys.stderr)
+
+
+def typed_options(context: Context) -> dict[str, str]:
+    """Returns the parameters that were typed after the verb, each with its option."""
+    sources = {one: context.get_parameter_source(one.name or "") for one in context.command.params}
+    return {
+        one.name or "": one.opts[0]
+        for one, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
 
 
 def status_line() -> Callable[[str], None]:

@@ -7,12 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from profiler.commands.shared import options
 from profiler.errors import ProfError
+from profiler.present import Format
 
 if TYPE_CHECKING:
     from profiler.present.document import Document
@@ -36,41 +37,45 @@ def json_answer(finding: Any, full: bool, wanted: Sequence[str] = (), *, alone: 
 
 def error_lines(error: ProfError) -> list[str]:
     """Returns what an error says and what to do about it, a line each, without the secrets of this process."""
+    return without_own_secrets([error.message, *error.details, *([error.remedy] if error.remedy else [])])
+
+
+def without_own_secrets(lines: Iterable[str]) -> list[str]:
+    """Returns the lines without the secrets of this process: those of its command line and of its environment."""
     from profiler.store.remote.files import secrets_of, without_secrets
 
     secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
-    lines = [error.message, *error.details, *([error.remedy] if error.remedy else [])]
     return [without_secrets(line, secrets) for line in lines]
 
 
 def print_answer(
     finding: Any,
-    documents: Callable[[], Sequence[Document]],
-    format: options.Format,
+    document: Callable[[], Document],
+    format: Format,
     *,
     full: bool = True,
     wanted: Sequence[str] = (),
     brief: bool = False,
 ) -> None:
-    """Prints a finding as JSON (see `json_answer`), or the documents made of it in any other format.
+    """Prints a finding as JSON (see `json_answer`), or the document made of it in any other format.
 
     Only the answer is printed if it is to be `brief`.
     """
-    if format is options.Format.json:
+    if format == "json":
         print(json_answer(finding, full, wanted, alone=brief))
     else:
-        print_document(*(one.brief if brief else one for one in documents()), format=format, pages=True)
+        print_document(document().brief if brief else document(), format, pages=True)
 
 
-def print_document(*documents: Document, format: options.Format, pages: bool = False) -> None:
-    """Prints documents on standard output; with `pages`, a terminal shows what is longer than itself in a pager.
+def print_document(document: Document, format: Format, *, pages: bool = False) -> None:
+    """Prints a document on standard output; with `pages`, a terminal shows what is longer than itself in a pager.
 
-    Their JSON is a list of rows; a finding is printed by `json_answer`.
+    Its JSON is a list of rows; a finding is printed by `json_answer`.
     """
     from profiler.present.render import render
 
-    text = render(documents, format.value, window())
-    if not (pages and format is options.Format.table and _show_in_pager(text)):
+    text = render(document, format, window())
+    if not (pages and format == "table" and _show_in_pager(text)):
         print(text)
 
 

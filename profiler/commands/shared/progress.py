@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Self
 
-from profiler.commands.shared import options
+from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProfError
 from profiler.text import clock, printable
 
@@ -24,11 +24,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        title: str,
-        total: int,
-        settings: options.VerbSettings,
-        left_s: Callable[[], float | None] | None = None,
+        self, title: str, total: int, settings: VerbSettings, left_s: Callable[[], float | None] | None = None
     ) -> None:
         self._is_quiet = settings.quiet
         self._has_one_step = total == 1

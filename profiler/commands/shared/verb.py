@@ -1,8 +1,10 @@
-"""The class of every verb: its errors about words and options name what helps."""
+"""The class of every verb, whose errors name what helps, and the options that are made into one value before a verb gets them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -11,6 +13,40 @@ from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_words
 
 # The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
+
+
+class OfOptions:
+    """Marks a parameter of a verb that `make` makes of options: of all that it takes, or of those called `names`."""
+
+    def __init__(self, make: Callable[..., Any], *names: str) -> None:
+        self.make = make
+        taken = signature(make, eval_str=True).parameters
+        self.options = {name: taken[name] for name in taken if not names or name in ("context", *names)}
+
+
+def with_its_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Returns the verb with options in the place of what is made of them. An option that the verb declares itself is its own."""
+    own = signature(verb, eval_str=True).parameters
+    made = {
+        name: mark
+        for name, one in own.items()
+        for mark in get_args(one.annotation)
+        if isinstance(mark, OfOptions)
+    }
+    taken: dict[str, Parameter] = {}
+    for name, parameter in own.items():
+        options = made[name].options if name in made else {name: parameter}
+        taken |= {one: own.get(one, option) for one, option in options.items()}
+
+    def call(**given: Any) -> None:
+        for name, mark in made.items():
+            given[name] = mark.make(**{one: given[one] for one in mark.options})
+        verb(**{name: given[name] for name in own})
+
+    call.__doc__ = verb.__doc__
+    keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in taken.values()]
+    call.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    return call
 
 
 class Verb(TyperCommand):

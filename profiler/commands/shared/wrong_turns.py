@@ -86,7 +86,7 @@ def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most
         return f"name a ladder by an option: prof {verb} {rest} --ladder {_typed([first])}"
     if verb in _TAKES and (hint := _too_many(verb, words)):
         return hint
-    taken = counted(most, "word", "words") if most else "no words"
+    taken = counted(most, "word") if most else "no words"
     extra = _typed(words[most:])
     return f"prof {verb} takes {taken} beside its options: leave out {extra}, or see `prof {verb} --help`"
 

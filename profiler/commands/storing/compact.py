@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
@@ -23,18 +23,14 @@ _HEADER = (
 
 
 def compact(
-    context: typer.Context,
+    *,
     older_than: Annotated[
-        float,
-        typer.Option(
-            "--older-than", min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old."
-        ),
+        float, Option(min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old.")
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")
+        bool, Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
-    runs: options.RunsOption = None,
-    format: options.FormatOption = None,
+    settings: options.StoreSettings,
 ) -> None:
     """Pack many small runs into few files.
 
@@ -48,7 +44,6 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-    settings = options.settings_of(context, runs, None, format)
     store = settings.open_store()
     plan = plan_packs(store, older_than)
     before = stored_files(store.place)
@@ -57,9 +52,9 @@ def compact(
         with Progress("packing", len(plan.runs), settings) as progress:
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
-    if settings.format is not options.Format.table:
+    if settings.format != "table":
         rows = [_row(plan, done, dry_run, before, after)]
-        print_document(rows_document(_HEADER, rows), format=settings.format)
+        print_document(rows_document(_HEADER, rows), settings.format)
     else:
         for line in _lines(store, plan, done, before, after):
             print(line)
@@ -85,24 +80,22 @@ def _row(
 def _lines(
     store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
-    along = (
-        f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
-    )
-    runs = counted(len(plan.runs), "run", "runs")
-    removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
+    along = f", {counted(len(plan.absorbed), 'small pack')} among them" if plan.absorbed else ""
+    runs = counted(len(plan.runs), "run")
+    removed = f"{counted(len(plan.redundant), 'folder')} that packs hold already"
     if done is None and not (plan.runs or plan.redundant):
-        loose = counted(len(store.index.folders), "run", "runs")
-        packs = counted(len(store.packs), "pack", "packs")
+        loose = counted(len(store.index.folders), "run")
+        packs = counted(len(store.packs), "pack")
         return [printable(f"{store.root}: nothing to pack: {loose} in folders of their own, {packs}")]
     if done is None:
-        held = f"{counted(len(before), 'file', 'files')}, {size(sum(before.values()))}"
+        held = f"{counted(len(before), 'file')}, {size(sum(before.values()))}"
         would = [f"pack {runs}{along}"] if plan.runs else []
         would += [f"remove {removed}"] if plan.redundant else []
         return [printable(f"{store.root}: would {' and '.join(would)}; there are {held}")]
     lines = []
     if done.packs:
-        packs = counted(len(done.packs), "pack", "packs")
-        lines.append(f"{counted(done.packed, 'run', 'runs')} in {packs}{along}")
+        packs = counted(len(done.packs), "pack")
+        lines.append(f"{counted(done.packed, 'run')} in {packs}{along}")
     if plan.redundant:
         lines.append(f"removed {removed}")
     was, now = sum(before.values()), sum(after.values())

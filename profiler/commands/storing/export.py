@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.ask.named.references import open_named
 from profiler.commands.shared import options
@@ -14,16 +14,12 @@ from profiler.text import printable
 
 
 def export(
-    context: typer.Context,
-    source: Annotated[str, typer.Argument(help="A kernel number, a run id, or a run's name.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
-    ] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    *,
+    source: Annotated[str, Argument(help="A kernel number, a run id, or a run's name.")],
+    output: Annotated[Path, Option("--output", "-o", file_okay=False, help="Folder to write to.")] = Path(),
+    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
     size: options.RunSizeOption = None,
-    gpu: options.GpuOption = None,
-    runs: options.RunsOption = None,
-    ladder: options.LadderOption = None,
+    settings: options.FileSettings,
 ) -> None:
     """Write a run's reports for the Nsight Compute UI.
 
@@ -35,7 +31,6 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    settings = options.settings_of(context, runs, ladder, gpu=gpu)
     (run,) = open_named([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
@@ -22,15 +22,12 @@ _COLUMNS = [Column("kind"), Column("name"), Column("found", folds=True), Column(
 
 
 def fsck(
-    context: typer.Context,
+    *,
     mend: Annotated[
         bool,
-        typer.Option(
-            "--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."
-        ),
+        Option("--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."),
     ] = False,
-    runs: options.RunsOption = None,
-    format: options.FormatOption = None,
+    settings: options.StoreSettings,
 ) -> None:
     """Examine everything that is stored, and repair it.
 
@@ -46,7 +43,6 @@ def fsck(
 
       prof fsck --repair --runs s3://bucket/runs
     """
-    settings = options.settings_of(context, runs, None, format)
     store = RunStore(settings.runs_to_read)
     counts = Examined()
     with Progress("reading", len(store.place.names()), settings) as progress:
@@ -54,11 +50,11 @@ def fsck(
     if mend and faults:
         faults = list(repair(store, faults))
     wrong = [fault for fault in faults if fault.is_wrong]
-    if faults or settings.format is not options.Format.table:
+    if faults or settings.format != "table":
         rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
-        print_document(rows_document(_HEADER, rows, _COLUMNS), format=settings.format)
-    read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
-    read.append(counted(counts.sweeps, "sweep", "sweeps"))
+        print_document(rows_document(_HEADER, rows, _COLUMNS), settings.format)
+    read = [counted(counts.runs, "run"), counted(counts.packs, "pack")]
+    read.append(counted(counts.sweeps, "sweep"))
     settings.say(f"{store.root}: read {', '.join(read)}")
     if any(fault.kind == "scratch" and not fault.done for fault in faults) and not wrong:
         settings.say("`prof fsck --repair` removes what killed processes left among temporary files")

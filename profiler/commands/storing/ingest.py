@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.cluster.worker_pool import Worker
-from profiler.commands.shared import cluster_options, options
+from profiler.commands.shared import options
+from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
@@ -21,8 +21,7 @@ from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
-from profiler.store.reports.locate import Report, find_reports
-from profiler.store.runs.run_store import RunStore
+from profiler.store.reports.locate import find_reports
 from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import counted, printable
 
@@ -30,42 +29,28 @@ _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
 
 def ingest(
-    context: typer.Context,
+    *,
     places: Annotated[
-        list[str],
-        typer.Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs."),
+        list[str], Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs.")
     ],
     kernel: Annotated[
-        int | None, typer.Option("--kernel", min=0, help="Store the report as this kernel of the ladder.")
+        int | None, Option(min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the run [default: the file's name].")
-    ] = None,
+    name: Annotated[str | None, Option(help="Name of the run [default: the file's name].")] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     copy: Annotated[
-        bool,
-        typer.Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path."),
+        bool, Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path.")
     ] = True,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Reader processes at a time [default: one per core]."),
+        int | None, Option("--jobs", "-j", min=1, help="Reader processes at a time [default: one per core].")
     ] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout", min=0.1, help="Seconds that one report may take [default: depends on its size]."
-        ),
+        float | None, Option(min=0.1, help="Seconds that one report may take [default: depends on its size].")
     ] = None,
-    runs: options.RunsOption = None,
+    settings: options.RungSettings,
     ladder: options.LadderOption = None,
-    format: options.FormatOption = None,
-    scheduler: cluster_options.SchedulerOption = None,
-    slurm: cluster_options.SlurmOption = None,
-    workers: cluster_options.WorkersOption = None,
-    tls_ca: cluster_options.TlsCaOption = None,
-    tls_cert: cluster_options.TlsCertOption = None,
-    tls_key: cluster_options.TlsKeyOption = None,
+    choice: Cluster,
 ) -> None:
     """Store reports as runs, in Parquet.
 
@@ -87,8 +72,6 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    settings = options.settings_of(context, runs, ladder, format)
-    choice = cluster_options.ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
         raise Misuse("--jobs is for readers on this machine: leave it out with --scheduler or --slurm")
     if name is not None and kernel is not None:
@@ -110,17 +93,20 @@ def ingest(
         choice=LaunchChoice(kernel_name, nvtx),
     )
     outcomes = []
-    with _reading(reports, settings.open_store(settings.runs_folder), wanted, choice, settings) as (
-        progress,
-        read,
-    ):
+    store = settings.open_store(settings.runs_folder)
+    with IngestProgress(len(reports), settings) as progress, ExitStack() as workers:
+        if choice.is_given:
+            pool = workers.enter_context(choice.open(gpus=False, say=progress.note))
+            read = ingest_on_workers(reports, store, wanted, pool, progress)
+        else:
+            read = ingest_reports(reports, store, wanted)
         for outcome in read:
-            if settings.format is options.Format.table and not outcome.error:
+            if settings.format == "table" and not outcome.error:
                 progress.result(_line(outcome))
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
-    if settings.format is not options.Format.table:
-        print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
+    if settings.format != "table":
+        print_document(rows_document(_HEADER, list(map(_row, outcomes))), settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
     settings.say(_summary(outcomes))
     if len(failed) == 1 and len(outcomes) == 1 and failed[0].error:
@@ -135,23 +121,6 @@ def _ladder_of(settings: options.VerbSettings) -> str:
     if not is_ladder_name(name):
         raise Misuse(f"--ladder: {printable(name)!r} is not a valid ladder name")
     return name
-
-
-@contextmanager
-def _reading(
-    reports: Sequence[Report],
-    store: RunStore,
-    wanted: IngestOptions,
-    choice: cluster_options.ClusterChoice,
-    settings: options.VerbSettings,
-) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
-    """Opens the progress display and the outcomes of the reports, read here or on workers."""
-    if not choice.is_given:
-        with Progress("reading", len(reports), settings) as progress:
-            yield progress, ingest_reports(reports, store, wanted)
-        return
-    with IngestProgress(len(reports), settings) as shown, choice.open(gpus=False, say=shown.note) as pool:
-        yield shown, ingest_on_workers(reports, store, wanted, pool, shown)
 
 
 def _summary(outcomes: list[Ingested]) -> str:
@@ -186,7 +155,7 @@ class IngestProgress(Progress, IngestObserver):
         self._batches: dict[Worker, tuple[str, float]] = {}
 
     def began(self, worker: Worker, reports: int, size_bytes: int) -> None:
-        batch = f"reading {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
+        batch = f"reading {counted(reports, 'report')}, {size_bytes / 1e6:.1f} MB"
         self._batches[worker] = (batch, time.monotonic())
         self.said(worker, "")
 
@@ -202,8 +171,4 @@ class IngestProgress(Progress, IngestObserver):
         self.drop(worker.name)
         who = f"worker {worker.name}"
         what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
-        self.note(f"{'lost':<12}{what}; {_reports(reports)} left to the others")
-
-
-def _reports(count: int) -> str:
-    return counted(count, "report", "reports")
+        self.note(f"{'lost':<12}{what}; {counted(reports, 'report')} left to the others")

@@ -6,43 +6,34 @@ import socket
 import sys
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from profiler.cluster.hosted_workers import Listening, host_workers
 from profiler.commands.shared import options
-from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
+from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.verb import OfOptions
 from profiler.measure.tools.ncu import find_ncu
 from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
 
 def worker(
-    context: typer.Context,
-    address: Annotated[
+    *,
+    context: Context,
+    scheduler: Annotated[
         str,
-        typer.Argument(
-            metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."
-        ),
+        Argument(metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."),
     ],
-    gpus: Annotated[str, typer.Option("--gpus", help="GPUs of this host to lend: all, or 0,1.")] = "all",
+    gpus: Annotated[str, Option(help="GPUs of this host to lend: all, or 0,1.")] = "all",
     name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", help="First part of the workers' names, before -gpu0 [default: the host's name]."
-        ),
+        str | None, Option(help="First part of the workers' names, before -gpu0 [default: the host's name].")
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option(
-            "--host", help="Address of this host to listen at [default: the one that reaches the scheduler]."
-        ),
+        Option(help="Address of this host to listen at [default: the one that reaches the scheduler]."),
     ] = None,
-    interface: Annotated[
-        str | None, typer.Option("--interface", help="Listen on this network interface, such as ib0.")
-    ] = None,
-    tls_ca: TlsCaOption = None,
-    tls_cert: TlsCertOption = None,
-    tls_key: TlsKeyOption = None,
+    interface: Annotated[str | None, Option(help="Listen on this network interface, such as ib0.")] = None,
+    cluster: Annotated[ClusterChoice, OfOptions(ClusterChoice, "scheduler", "tls_ca", "tls_cert", "tls_key")],
 ) -> None:
     """Lend this host's GPUs to a cluster until Ctrl-C.
 
@@ -58,7 +49,6 @@ def worker(
     if host is not None and interface is not None:
         raise Misuse("--host and --interface exclude each other")
     settings = options.settings_of(context)
-    tls = ClusterChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
     hosted = {
@@ -71,6 +61,6 @@ def worker(
             return
         for one, gpu in zip(hosted, chosen, strict=True):
             print(f"worker      {one}: {gpu.name}, {gpu.uuid}, ncu {ncu.version}", file=sys.stderr)
-        print(f"working for {address}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        print(f"working for {scheduler}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
-    host_workers(address, tls, hosted, Listening(host, interface), begun)
+    host_workers(scheduler, cluster.tls, hosted, Listening(host, interface), begun)

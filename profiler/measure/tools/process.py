@@ -203,8 +203,7 @@ def _read(
         for descriptor in pieces:
             selector.register(descriptor, selectors.EVENT_READ)
         while True:
-            # Does not reap it, so that its group's number stays its own until it is killed.
-            gone = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            gone = _has_exited(process.pid)
             ready = selector.select(0.0 if gone else _WAKE_S) if selector.get_map() else []
             if gone and not ready:
                 break  # a process that still holds the pipes open does not matter
@@ -230,6 +229,11 @@ def _read(
                 time.sleep(_CLOSED_WAKE_S)  # the program closed both pipes and still runs
     stdout, stderr = (_text(piece) for piece in pieces.values())
     return stdout, stderr
+
+
+def _has_exited(pid: int) -> bool:
+    """Returns whether the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _text(pieces: list[bytes]) -> str:

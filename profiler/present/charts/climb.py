@@ -47,14 +47,11 @@ class _Change(NamedTuple):
     verdict: VerdictName
 
 
-def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> ChartType | None:
-    """Returns a panel for the time and each metric, with a row for each step; None if no two rungs compare.
-
-    The default `metrics` are those that `prof ladder` shows for such a ladder.
-    """
+def steps_chart(sheet: LadderSheet) -> ChartType | None:
+    """Returns a panel for the time and each metric of the ladder's view, with a row for each step; None if no two rungs compare."""
     names = {rung.kernel: rung_title(rung) for rung in sheet.ladder.kernels}
     panels = [("time", "% of the rung it follows", _time_changes(sheet, names))]
-    for metric in HEADLINES[sheet.ladder.view] if metrics is None else metrics:
+    for metric in HEADLINES[sheet.ladder.view]:
         if metric != DURATION:  # the time under the profiler; the first panel has the time that counts
             panels.append((metric, _unit(sheet, metric), _metric_changes(sheet, metric, names)))
     filled = [panel for panel in panels if panel[2]]
@@ -143,9 +140,8 @@ def _panel(
     zero = style.chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
     reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, color=colour, shape=shape)
-    label = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("step:N", sort=steps)))
     title = alt.TitleParams(shortened(name, _PANEL_NAME_WIDTH), fontSize=11, offset=4, frame="group")
-    return alt.layer(zero, reach, points, label).properties(title=title)
+    return alt.layer(zero, reach, points, style.texts_beside(base)).properties(title=title)
 
 
 def _rows(changes: Sequence[_Change]) -> Iterator[style.Record]:

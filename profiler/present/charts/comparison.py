@@ -14,7 +14,7 @@ from profiler.present import style
 from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
 from profiler.present.documents.comparison import claim_text
-from profiler.present.documents.parts.attribution import speedup_sentence
+from profiler.present.documents.parts.attribution import parts_of, speedup_sentence
 from profiler.text import shortened
 
 _WIDTH = 380
@@ -104,7 +104,7 @@ def _changes_of_time(spent: Mapping[str, Mapping[str, float]]) -> dict[str, floa
 
 def _steps(attribution: findings.Attribution) -> Iterator[style.Record]:
     reached = 1.0
-    for name, ratio, share in _leaves(attribution):
+    for name, ratio, share in _leaves(attribution.factors, attribution):
         yield _step(name, reached, reached * ratio, ratio, share, style.BLUE if ratio >= 1 else style.RED)
         reached *= ratio
     whole = attribution.profiled_ratio
@@ -123,25 +123,17 @@ def _step(name: str, start: float, end: float, ratio: float, share: float, colou
     }
 
 
-def _leaves(attribution: findings.Attribution) -> Iterator[tuple[str, float, float]]:
-    """Returns the innermost factors and parts in their order, with the small parts of one sum together."""
-    parts = [*attribution.stalls, *attribution.traffic]
-
-    def walk(factors: Sequence[findings.Factor]) -> Iterator[tuple[str, float, float]]:
-        for factor in factors:
-            if factor.factors:
-                yield from walk(factor.factors)
-            elif parts and _is_sum(factor, parts):
-                yield from _split(factor, parts)
-            else:
-                yield factor.name, factor.ratio, factor.share
-
-    return walk(attribution.factors)
-
-
-def _is_sum(factor: findings.Factor, parts: Sequence[findings.Part]) -> bool:
-    """Returns whether the parts belong to the factor: then their shares add up to the factor's."""
-    return math.isclose(sum(part.share for part in parts), factor.share, rel_tol=1e-6, abs_tol=1e-9)
+def _leaves(
+    factors: Sequence[findings.Factor], attribution: findings.Attribution
+) -> Iterator[tuple[str, float, float]]:
+    """Yields the innermost factors and parts in their order, with the small parts of one sum together."""
+    for factor in factors:
+        if factor.factors:
+            yield from _leaves(factor.factors, attribution)
+        elif parts := parts_of(factor, attribution):
+            yield from _split(factor, parts)
+        else:
+            yield factor.name, factor.ratio, factor.share
 
 
 def _split(factor: findings.Factor, parts: Sequence[findings.Part]) -> Iterator[tuple[str, float, float]]:
@@ -179,25 +171,16 @@ def _largest_share(attribution: findings.Attribution) -> str:
     It is the innermost factor or part that is most of the one it belongs to, unless those beside it mostly
     undo it. If the outermost factor is mostly undone, the text also names the one that undoes most of it.
     """
-    parts = [*attribution.stalls, *attribution.traffic]
     found: findings.Factor | findings.Part = max(attribution.factors, key=_share)
     if _is_undone(found, attribution.factors):
         against = min(attribution.factors, key=_share)
         return f"{_share_text(found)}, against {_share_text(against)}"
-    while beside := _inside(found, parts):
+    while isinstance(found, findings.Factor) and (beside := found.factors or parts_of(found, attribution)):
         largest = max(beside, key=_share)
         if largest.share < _MOST * found.share or _is_undone(largest, beside):
             break
         found = largest
     return _share_text(found)
-
-
-def _inside(
-    factor: findings.Factor | findings.Part, parts: Sequence[findings.Part]
-) -> Sequence[findings.Factor | findings.Part]:
-    if isinstance(factor, findings.Part):
-        return ()
-    return factor.factors or (parts if parts and _is_sum(factor, parts) else ())
 
 
 def _is_undone(

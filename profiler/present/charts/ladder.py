@@ -82,11 +82,9 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         color=alt.Color("basis:N", scale=_styles(bases, (style.PURPLE, style.ORANGE)), legend=legend),
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
     )
-    names = style.names_in(rows, "rung")
-    text = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
     steps = f", and how many times as fast as the rung before{branches_text(finding)}"
     key = f"; right: the time{steps}" if any(rung.speedup for rung in finding.kernels) else ""
-    return alt.layer(points, text).properties(
+    return alt.layer(points, style.texts_beside(base)).properties(
         title=style.heading(_steps_title(finding), conditions_text(finding) + key)
     )
 
@@ -104,10 +102,8 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
     bars = base.mark_bar(height=14, color=style.ORANGE).encode(
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
     )
-    names = style.names_in(rows, "rung")
-    text = style.texts_beside(style.chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
     zero = style.chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
-    return alt.layer(bars, zero, text).properties(
+    return alt.layer(bars, zero, style.texts_beside(base)).properties(
         title=style.heading(
             _effect_title(finding), f"{conditions_text(finding)}; right: without the profiler → under it"
         )

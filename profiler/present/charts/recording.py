@@ -13,7 +13,6 @@ from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import DURATION
-from profiler.errors import MetricNotFound
 from profiler.present import style
 from profiler.present.charts.rungs import stalls_heading, stalls_of
 from profiler.text import counted, report_name, shortened
@@ -37,7 +36,7 @@ def source_lines_chart(lines: SourceLines) -> ChartType | None:
     if lines.samples:
         panels.append(_samples(lines, shown, named=not panels))
     left = len(lines.lines) - len(shown)
-    notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
+    notes = [f"{counted(left, 'line')} with less left out"] if left else []
     notes += [f"outlined: {style.READY_TITLE}"] if lines.samples else []
     where = ", ".join(shortened(part, _WHERE_WIDTH) for part in (report_name(lines.label), lines.gpu))
     title = style.heading(_lines_title(lines), "; ".join([where, *notes]))
@@ -112,15 +111,9 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
         y=y, tooltip=style.tooltips("line:N", "reason:N", "samples:Q")
     )
     x = style.bar_axis("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
-    waits = style.coloured("reason:N", colours, "waiting for", columns=3)
-    bars = base.transform_filter(alt.datum.reason != style.READY_TITLE).mark_bar(height=14)
-    ready = base.transform_filter(alt.datum.reason == style.READY_TITLE).mark_bar(
-        height=13, filled=False, stroke=style.GREY, strokeWidth=1
-    )
+    bars = style.stall_bars(base, x, colours, 14, columns=3)
     text = style.figures_behind(style.chart_of(totals).encode(y=y), alt.X("end:Q"))
-    return alt.layer(
-        bars.encode(x=x, x2=alt.X2("end:Q"), color=waits), ready.encode(x=x, x2=alt.X2("end:Q")), text
-    )
+    return alt.layer(*bars, text)
 
 
 def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
@@ -169,7 +162,7 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
     """Returns the launches and times of one kernel, its stall reasons, and its hottest source lines."""
     where = {shortened(profile.label, _LABEL_WIDTH): stalls}
     columns = [
-        [launches_chart(profile) if DURATION in profile.series else None, repeats_chart(profile)],
+        [launches_chart(profile), repeats_chart(profile)],
         [
             stalls_of(where, stalls_heading(where, shortened(profile.gpu, _TITLE_WIDTH))),
             source_lines_chart(lines) if lines else None,
@@ -180,34 +173,30 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
     )
 
 
-def launches_chart(profile: Profile, metric: str = DURATION) -> ChartType | None:
-    """Returns a point for each launch, and their mean as a line; processes differ in colour and shape.
+def launches_chart(profile: Profile) -> ChartType | None:
+    """Returns a point for the time of each launch, and their mean as a line; processes differ in colour and shape.
 
     The result is None for a single launch, which scatters around nothing.
     """
-    series = profile.find(metric)
-    if series is None or not series.values:
-        raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
-    if len(series.values) < _FEWEST:
+    series = profile.find(DURATION)
+    if series is None or len(series.values) < _FEWEST:
         return None
-    name = "time under the profiler" if metric == DURATION else series.metric.name
-    title = _title(profile, name, series.values, "launches")
-    return _scatter(series.values, "launch", name, series.metric.unit, ("mean", series.values.mean), title)
+    middle = ("mean", series.values.mean)
+    return _scatter(profile, series.values, "launch", "time under the profiler", middle)
 
 
 def repeats_chart(profile: Profile) -> ChartType | None:
     """Returns a point for each time without the profiler, and their median; None if there are none."""
-    if len(profile.timings_ns) < _FEWEST:
+    times = profile.timings_ns
+    if len(times) < _FEWEST:
         return None
-    title = _title(profile, "time without the profiler", profile.timings_ns, "repeats")
-    middle = ("median", median(profile.timings_ns))
-    return _scatter(profile.timings_ns, "repeat", "time without the profiler", "ns", middle, title)
+    return _scatter(profile, times, "repeat", "time without the profiler", ("median", median(times)))
 
 
 def _scatter(
-    values: Readings, what: str, name: str, unit: str, middle: tuple[str, float], title: str
+    profile: Profile, values: Readings, what: str, name: str, middle: tuple[str, float]
 ) -> ChartType:
-    divisor, unit = style.readable_unit(unit, max(abs(value) for value in values))
+    divisor, unit = style.readable_unit("ns", max(values))
     rows: list[style.Record] = [
         {"number": number, "value": value / divisor, "process": str(process)}
         for number, (value, process) in enumerate(zip(values, values.processes, strict=True), start=1)
@@ -240,13 +229,14 @@ def _scatter(
     shown = [{"value": value / divisor, "label": f"{label} {style.figure(value / divisor, 4)} {unit}"}]
     line = style.chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
     text = style.texts_beside(style.chart_of(shown).encode(y=alt.Y("value:Q")))
-    return alt.layer(line, points, text).properties(title=style.heading(title))
+    return alt.layer(line, points, text).properties(title=style.heading(_title(profile, name, values, what)))
 
 
-def _title(profile: Profile, name: str, values: Sequence[float], what: str) -> str:
+def _title(profile: Profile, name: str, values: Readings, what: str) -> str:
+    where = f"{shortened(report_name(profile.label), _NAME_WIDTH)}: {name}"
     mean = sum(values) / len(values)
-    where = f"{shortened(report_name(profile.label), _NAME_WIDTH)}: {shortened(name, _NAME_WIDTH)}"
     if not mean:
         return where
-    spread = 100 * (max(values) - min(values)) / abs(mean)
-    return f"{where} of {len(values)} {what} within {style.figure(spread, 2)} % of each other"
+    spread = 100 * (max(values) - min(values)) / mean
+    many = "launches" if what == "launch" else "repeats"
+    return f"{where} of {len(values)} {many} within {style.figure(spread, 2)} % of each other"

@@ -280,7 +280,10 @@ def roofline_sentence(roofline: Roofline) -> str:
         return f"{measured} was measured on {roofline.gpu} (missing: {missing}); `prof collect --ladder ceilings` measures them"
     candidates: list[tuple[float | None, str, str | None]] = [
         *((one.ceiling_pct, rung_title(one), one.ceiling) for one in roofline.points),
-        *((_stream_pct(one), rung_title(one), DRAM) for one in roofline.streams),
+        *(
+            (one.dram_pct if one.useful_pct is None else one.useful_pct, rung_title(one), DRAM)
+            for one in roofline.streams
+        ),
     ]
     reached = [(pct, name, ceiling) for pct, name, ceiling in candidates if pct is not None]
     if not reached:
@@ -333,7 +336,3 @@ def _stream_row(stream: Stream) -> style.Record:
         "rung": rung_title(stream), "pct": stream.useful_pct, "moved": stream.dram_pct, "label": ", ".join(parts),
         "colour": LEVELS[DRAM],
     }  # fmt: skip
-
-
-def _stream_pct(stream: Stream) -> float | None:
-    return stream.useful_pct if stream.useful_pct is not None else stream.dram_pct

@@ -63,16 +63,7 @@ def stalls_of(
     cycles = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
     axis = f"time under the profiler, {time_unit}" if time_unit else cycles
     x = alt.X("start:Q", title=axis, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
-    bars = (
-        base.transform_filter(alt.datum.reason != style.READY_TITLE)
-        .mark_bar(height=16)
-        .encode(x=x, x2=alt.X2("end:Q"), color=style.coloured("reason:N", colours, "waiting for", columns=6))
-    )
-    ready = (
-        base.transform_filter(alt.datum.reason == style.READY_TITLE)
-        .mark_bar(height=15, filled=False, stroke=style.GREY, strokeWidth=1)
-        .encode(x=x, x2=alt.X2("end:Q"))
-    )
+    bars = style.stall_bars(base, x, colours, 16, columns=6)
     texts = [_texts(rows, names, ink) for ink in (style.BLACK, style.WHITE, "")]
     digits = _DIGITS_OF_TIMES if time_unit else _DIGITS
     sums = style.chart_of(
@@ -85,7 +76,7 @@ def stalls_of(
         ]
     )
     total = style.texts_beside(sums.encode(y=alt.Y("rung:N", sort=names)), "total:N")
-    return alt.layer(bars, ready, *texts, total).properties(title=title)
+    return alt.layer(*bars, *texts, total).properties(title=title)
 
 
 def _drawn(stalls: Mapping[str, float]) -> dict[str, float]:

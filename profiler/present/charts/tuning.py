@@ -105,7 +105,7 @@ def _subtitle(finding: TuningFinding, left_out: Sequence[RankedPoint]) -> list[s
     if own is not best and own not in left_out:
         lines.append(f"open diamond: {_OWN}, {_point_text(own)}")
     if left_out:
-        points, are = counted(len(left_out), "point", "points"), "is" if len(left_out) == 1 else "are"
+        points, are = counted(len(left_out), "point"), "is" if len(left_out) == 1 else "are"
         which = f", {_OWN} among them" if own in left_out else ""
         lines.append(f"{points} at less than {_LOWEST_PCT:g} % of its speed {are} not drawn{which}")
     return lines

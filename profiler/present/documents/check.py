@@ -101,9 +101,9 @@ def _sides(finding: CheckFinding) -> doc.Section:
 
 def outcome_of(pair: PairCheck, one: MetricCheck | None) -> Outcome:
     """Returns the outcome of a limit: where the kernels may be different ones, none passes."""
-    if one is None or (one.outcome == "passed" and pair.is_doubted):
-        return pair.outcome if one is None else "unclear"
-    return one.outcome
+    if one is None:
+        return pair.outcome
+    return "unclear" if one.outcome == "passed" and pair.is_doubted else one.outcome
 
 
 def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]:
@@ -119,10 +119,7 @@ def unpaired(finding: CheckFinding) -> Iterator[tuple[str, Outcome | None, str]]
 def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
     """Yields every limit with its pair; a pair that is not comparable comes once, without a limit."""
     for pair in finding.pairs:
-        if pair.checks:
-            yield from ((pair, one) for one in pair.checks)
-        else:
-            yield pair, None
+        yield from ((pair, one) for one in pair.checks or (None,))
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
@@ -158,7 +155,7 @@ def _cautions(finding: CheckFinding) -> list[str]:
     notes = []
     if alike := [pair_name(pair) for pair in finding.pairs if pair.is_itself]:
         notes.append(
-            f"{len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
+            f"{len(alike)} of {counted(len(finding.pairs), 'kernel')} not checked, "
             f"{ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
@@ -238,15 +235,13 @@ def code_check_document(finding: CodeCheck) -> doc.Document:
 def _code_sentence(finding: CodeCheck) -> str:
     """Returns the outcome in one line."""
     other = [one for one in finding.functions if one.state != "same"]
-    whole = counted(len(finding.functions), "function", "functions")
+    whole = counted(len(finding.functions), "function")
     if not other:
         return f"the machine code is the same in {whole}"
     first = other[0]
     name = shortened(first.function, _NAME_WIDTH)
-    where = {
-        "changed": f"{name}, from instruction {first.index} on",
-        "missing": f"{name} is gone",
-        "new": f"{name} is new",
-        "same": "",
-    }[first.state]
+    if first.state == "changed":
+        where = f"{name}, from instruction {first.index} on"
+    else:
+        where = f"{name} is {'gone' if first.state == 'missing' else 'new'}"
     return f"the machine code differs in {len(other)} of {whole}: {where}"

@@ -149,41 +149,36 @@ def figures_table(code: MachineCode, titles: Sequence[str]) -> doc.Table:
     """Returns each figure of the loops, with a column for each side."""
     sides = [doc.Column(title, "count", missing="-") for title in titles]
     rows = [doc.Row((name, *values)) for name, values in figures(code)]
-    return doc.Table([doc.Column(figures_title(code)), *sides], rows)
-
-
-def figures_title(code: MachineCode) -> str:
-    return "hot loop, per thread" if code.kernels[0].scope == "loop" else "whole function, per thread"
+    of = "hot loop" if code.kernels[0].scope == "loop" else "whole function"
+    return doc.Table([doc.Column(f"{of}, per thread"), *sides], rows)
 
 
 def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
     """Returns each figure with its value on each side, leaving out figures that no side has."""
-    sheets = code.kernels
     unit = UNIT_TEXT[code.per]
-    turn = "iteration" if sheets[0].scope == "loop" else UNIT_TEXT[code.per]
-    steps = _divisors(code)
-    shared = [sheet.shared for sheet in sheets]
-    rows: list[tuple[str, list[float | None]]] = [
-        (f"instructions per {turn}", [sheet.instructions for sheet in sheets]),
-        (f"k-steps per {turn}", [sheet.steps for sheet in sheets]),
-        (f"FMAs per {unit}", [sheet.fmas / n or None for sheet, n in zip(sheets, steps, strict=True)]),
-        ("instructions per FMA", [sheet.instructions_per_fma for sheet in sheets]),
-        ("FMA instructions, % of issue slots", [sheet.fma_issue_pct or None for sheet in sheets]),
-        (f"shared loads per {unit}", [one.loads / n if one else None for one, n in zip(shared, steps, strict=True)]),
-        ("bytes per shared load", [one.bytes_per_load if one else None for one in shared]),
-        ("FMAs per shared load", [one.fmas_per_load or None if one else None for one in shared]),
-        ("FMAs per shared element of 4 bytes", [one.fmas_per_word or None if one else None for one in shared]),
-    ]  # fmt: skip
-    told = [
-        (name, [_without_tensor(name, *one) for one in zip(values, sheets, strict=True)])
-        for name, values in rows
+    turn = "iteration" if code.kernels[0].scope == "loop" else unit
+    sides = [
+        _figures_of(sheet, n, unit, turn) for sheet, n in zip(code.kernels, _divisors(code), strict=True)
     ]
-    return [(name, values) for name, values in told if any(value is not None for value in values)]
+    rows = [(name, [side[name] for side in sides]) for name in sides[0]]
+    return [(name, values) for name, values in rows if any(value is not None for value in values)]
 
 
-def _without_tensor(name: str, value: float | None, sheet: LoopSheet) -> float | None:
-    """Returns the figure, or None for one about FMAs of tensor cores: they multiply for many threads at once."""
-    return None if sheet.is_tensor and "FMA" in name else value
+def _figures_of(sheet: LoopSheet, steps: int, unit: str, turn: str) -> dict[str, float | None]:
+    shared = sheet.shared
+    found = {
+        f"instructions per {turn}": sheet.instructions,
+        f"k-steps per {turn}": sheet.steps,
+        f"FMAs per {unit}": sheet.fmas / steps or None,
+        "instructions per FMA": sheet.instructions_per_fma,
+        "FMA instructions, % of issue slots": sheet.fma_issue_pct or None,
+        f"shared loads per {unit}": shared.loads / steps if shared else None,
+        "bytes per shared load": shared.bytes_per_load if shared else None,
+        "FMAs per shared load": (shared.fmas_per_load or None) if shared else None,
+        "FMAs per shared element of 4 bytes": (shared.fmas_per_word or None) if shared else None,
+    }
+    # Those of tensor cores multiply for many threads at once.
+    return {name: None if sheet.is_tensor and "FMA" in name else value for name, value in found.items()}
 
 
 def _divisors(code: MachineCode) -> list[int]:

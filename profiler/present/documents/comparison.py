@@ -96,7 +96,13 @@ def comparison_document(
     """
     title = f"{comparison.before.label} → {comparison.after.label}"
     if comparison.before.timing is not None:
-        sections = [*_heading(comparison), _timed_table(comparison), _sides(comparison, _timed_side)]
+        table = doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*one)) for one in _figures(comparison)])
+        references = [doc.Text(line, wraps=False) for line in _references(comparison)]
+        sections: list[doc.Section] = [
+            *_heading(comparison),
+            [table, *references],
+            _sides(comparison, _timed_side),
+        ]
         records = doc.Records(_HEADER, list(_timed_records(comparison)))
         return doc.Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
@@ -158,7 +164,7 @@ def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequenc
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
     return [
         _metrics_table(shown),
-        *_folded(len(hidden), "more", verdict_counts(hidden), _metrics_table(hidden)),
+        *_folded(_metrics_table(hidden), "more", verdict_counts(hidden)),
     ]
 
 
@@ -166,12 +172,10 @@ def _metrics_table(deltas: Sequence[findings.MetricDelta]) -> doc.Table:
     return doc.Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas], drops_empty=True)
 
 
-def _folded(count: int, what: str, which: str, table: doc.Table) -> doc.Section:
+def _folded(table: doc.Table, what: str, which: str) -> doc.Section:
     """Returns the table folded away, under the count of its rows; nothing if it has none."""
-    more = f": {which}" if which else ""
-    return (
-        [doc.Folded(f"{count} {what}{more}", [table], f"{count} {what} with --full{more}")] if count else []
-    )
+    said, more = f"{len(table.rows)} {what}", f": {which}" if which else ""
+    return [doc.Folded(f"{said}{more}", [table], f"{said} with --full{more}")] if table.rows else []
 
 
 def shown_metrics(
@@ -234,18 +238,13 @@ def _opcodes(comparison: findings.ComparisonFinding, full: bool) -> doc.Section:
     return [
         doc.Chart("instructions_chart", comparison),
         _opcodes_table([total, *shown]),
-        *_folded(len(hidden), "more changed", "", _opcodes_table(hidden)),
+        *_folded(_opcodes_table(hidden), "more changed", ""),
     ]
 
 
 def _opcodes_table(opcodes: Sequence[findings.Opcode]) -> doc.Table:
-    return doc.Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in opcodes])
-
-
-def opcode_row(opcode: findings.Opcode) -> doc.Row:
-    """Returns the row of one opcode, in the order of `OPCODE_COLUMNS`."""
-    figures = (opcode.before, opcode.after, opcode.after - opcode.before)
-    return doc.Row((opcode.opcode, opcode.width_bits, *figures))
+    rows = [(one.opcode, one.width_bits, one.before, one.after, one.after - one.before) for one in opcodes]
+    return doc.Table(OPCODE_COLUMNS, list(map(doc.Row, rows)))
 
 
 def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
@@ -287,13 +286,6 @@ def _records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[doc.Pl
 def _timed_side(side: findings.Side) -> list[str]:
     workload = f", {size_text(side.workload)}" if side.workload else ""
     return [f"{side.label}: {side.run_id}", f"timed on {side.gpu}{workload}"]
-
-
-def _timed_table(comparison: findings.ComparisonFinding) -> doc.Section:
-    return [
-        doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*figure)) for figure in _figures(comparison)]),
-        *(doc.Text(line, wraps=False) for line in _references(comparison)),
-    ]
 
 
 def _timed_values(name: str, before: float | None, after: float | None) -> tuple[doc.Value, ...]:
@@ -371,9 +363,7 @@ def comparisons_document(
     ]
     left_out = len(finding.index) - len(rows)
     more = (
-        f"{counted(left_out, 'kernel', 'kernels')} with smaller changes: --format json lists them. "
-        if left_out
-        else ""
+        f"{counted(left_out, 'kernel')} with smaller changes: --format json lists them. " if left_out else ""
     )
     cautions = [set(one.comparable.warnings) for one in finding.comparisons]
     documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]

@@ -15,16 +15,18 @@ _ABILITY_TITLES: dict[Ability, str] = {"reading": "reading, comparing"}
 
 def doctor_document(checks: Sequence[HealthCheck], verdicts: Sequence[Readiness]) -> Document:
     """Returns a row for each check, and below them a sentence for each ability."""
-    rows = [Row((one.name, one.state, _found(one)), _TONES[one.state]) for one in checks]
+    # What was found and the remedy are one text, so that only one column folds.
+    rows = [
+        Row(
+            (one.name, one.state, f"{one.found}. {one.remedy}" if one.remedy else one.found),
+            _TONES[one.state],
+        )
+        for one in checks
+    ]
     abilities = [(_ABILITY_TITLES.get(one.ability, one.ability), _sentence(one)) for one in verdicts]
     records = [(one.name, one.ability, one.state, one.found, one.remedy) for one in checks]
     records += [(one.ability, one.ability, one.state, _sentence(one), "") for one in verdicts]
     return Document("", [[Table(_COLUMNS, rows)], [Facts(abilities)]], Records(_HEADER, records))
-
-
-def _found(check: HealthCheck) -> str:
-    """Returns what was found and the remedy in one text, so that only one column folds."""
-    return f"{check.found}. {check.remedy}" if check.remedy else check.found
 
 
 def _sentence(verdict: Readiness) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from profiler.analyse.ladder.cautions import cautions_of
 from profiler.analyse.ladder.ideas import BAND, Idea, IdeasFinding
-from profiler.catalog.ladders.ladder import Claim, size_text
+from profiler.catalog.ladders.ladder import Claim
 from profiler.present.document import Caution, Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
+from profiler.present.documents.ladder import ladder_heading
 from profiler.text import number, short_gpu
 
 IDEA_COLUMNS = (
@@ -41,7 +42,7 @@ _HEADER = (
 def ideas_document(finding: IdeasFinding) -> Document:
     """Returns a row for each step, with the idea and what the counters show."""
     return Document(
-        _heading(finding),
+        ladder_heading(finding, "what each idea was worth"),
         [
             [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
             [
@@ -83,19 +84,11 @@ def _claimed(one: Idea) -> str:
 def step_text(one: Idea) -> str:
     if one.speedup is None:
         return "refused" if one.refused else "not measured"
+    ratio, ci = one.speedup.ratio, one.speedup.ci
     under = " under the profiler" if one.speedup.basis == "profiled" else ""
-    span = f" ± {_spread_pct(one.speedup.ratio, one.speedup.ci):.2f} %" if one.speedup.ci else ""
+    span = f" ± {100 * (ci[1] - ci[0]) / 2 / ratio:.2f} %" if ci else ""
     mark = VERDICT_MARK.get(one.verdict or "")
-    return f"{number(one.speedup.ratio)}x{span}{f' {mark}' if mark else ''}{under}"
-
-
-def _spread_pct(ratio: float, ci: tuple[float, float]) -> float:
-    return 100 * (ci[1] - ci[0]) / 2 / ratio
-
-
-def _heading(finding: IdeasFinding) -> str:
-    workload = size_text(finding.workload) if finding.workload else "workload not recorded"
-    return f"{finding.ladder}: what each idea was worth ({finding.gpu}, {workload})"
+    return f"{number(ratio)}x{span}{f' {mark}' if mark else ''}{under}"
 
 
 def _refusals(finding: IdeasFinding) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from profiler.analyse.ladder import ladder
+from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
@@ -17,6 +18,14 @@ from profiler.present.documents.recording import width_text
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for
 _MOST_OTHERS = 6
+
+
+class LadderColumn(NamedTuple):
+    """A column of the table, and how to fill it for a rung. A counter's is there if one of its `metrics` is recorded."""
+
+    column: doc.Column
+    value: Callable[[ladder.RungFinding], doc.Cell]
+    metrics: tuple[str, ...] = ()
 
 
 def ladder_document(
@@ -44,15 +53,16 @@ def ladder_document(
     legend: doc.Section = [*notes, *counter_legend(finding), *cautions]
     table = rungs_table(finding, view_was_asked=view_was_asked)
     sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
-    return doc.Document(ladder_heading(finding), sections, _records(finding), titled=True)
+    return doc.Document(ladder_heading(finding, finding.title), sections, _records(finding), titled=True)
 
 
 def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool = False) -> doc.Table:
+    columns = _columns(finding, view_was_asked)
     rows = [
-        doc.Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
+        doc.Row([one.value(rung) for one in columns], VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
         for rung in finding.kernels
     ]
-    return doc.Table(_columns(finding, view_was_asked), rows)
+    return doc.Table([one.column for one in columns], rows, drops_empty=True)
 
 
 def _elsewhere(finding: ladder.LadderFinding, there: ladder.LadderElsewhere) -> doc.Section:
@@ -69,41 +79,25 @@ def _elsewhere(finding: ladder.LadderFinding, there: ladder.LadderElsewhere) -> 
     return [doc.Text(f"On {there.gpu}:"), doc.Table(columns, rows, drops_empty=True)]
 
 
-def _columns(finding: ladder.LadderFinding, view_was_asked: bool) -> list[doc.Column]:
+def _columns(finding: ladder.LadderFinding, view_was_asked: bool) -> list[LadderColumn]:
     work_stays, binding_stays, best_stays = _GOES_FIRST if view_was_asked else (_WORK_STAYS, None, None)
-    work = [doc.Column(_work_title(finding), "number", work_stays)] if _has_work(finding) else []
-    counters = [one.column for one in counter_columns(finding)]
-    binding = [doc.Column("binding", stays=binding_stays, folds=True)] if _has_binding(finding) else []
-    fixed = [doc.Column("rung", "number"), doc.Column("name"), doc.Column("time", "duration")]
-    reference = [doc.Column("% ref", "tenths")] if _has_reference(finding) else []
-    best = [doc.Column("% best", "tenths", best_stays)] if _has_best(finding) else []
-    step = doc.Column("step", "ratio", judges=True)
-    return [*fixed, *work, *reference, *best, step, *counters, *binding]
-
-
-def _values(rung: ladder.RungFinding, finding: ladder.LadderFinding) -> list[doc.Cell]:
-    own, pair = str(rung.kernel), f"{rung.before}-{rung.kernel}"
-    values: list[doc.Cell] = [doc.Linked(rung.kernel, own), doc.Linked(rung.name, own), _time(rung, finding)]
-    values += [_work(rung, finding)] if _has_work(finding) else []
-    values += [
-        *([rung.reference_pct] if _has_reference(finding) else []),
-        *([rung.best_pct] if _has_best(finding) else []),
-        doc.Linked(_step(rung), pair),
+    return [
+        LadderColumn(doc.Column("rung", "number"), lambda rung: doc.Linked(rung.kernel, str(rung.kernel))),
+        LadderColumn(doc.Column("name"), lambda rung: doc.Linked(rung.name, str(rung.kernel))),
+        LadderColumn(doc.Column("time", "duration"), lambda rung: _time(rung, finding)),
+        LadderColumn(
+            doc.Column(_work_title(finding), "number", work_stays), lambda rung: _work(rung, finding)
+        ),
+        LadderColumn(doc.Column("% ref", "tenths"), lambda rung: rung.reference_pct),
+        LadderColumn(doc.Column("% best", "tenths", best_stays), lambda rung: rung.best_pct),
+        LadderColumn(doc.Column("step", "ratio", judges=True), _step),
+        *counter_columns(finding),
+        LadderColumn(doc.Column("binding", stays=binding_stays, folds=True), _binding),
     ]
-    values += [one.value(rung) for one in counter_columns(finding)]
-    return [*values, _binding(rung)] if _has_binding(finding) else values
-
-
-def _has_reference(finding: ladder.LadderFinding) -> bool:
-    return any(rung.reference_pct is not None for rung in finding.kernels)
 
 
 def _has_best(finding: ladder.LadderFinding) -> bool:
     return any(rung.best_pct is not None for rung in finding.kernels)
-
-
-def _has_binding(finding: ladder.LadderFinding) -> bool:
-    return any(rung.binding for rung in finding.kernels)
 
 
 def _work(rung: ladder.RungFinding | ladder.RungElsewhere, finding: ladder.LadderFinding) -> float | None:
@@ -136,22 +130,21 @@ def _time(rung: ladder.RungFinding, finding: ladder.LadderFinding) -> doc.Value:
     return doc.Marked(rung.duration_ns, "*" if mixed and rung.basis == "profiled" else "")
 
 
-def _step(rung: ladder.RungFinding) -> doc.Value:
-    if rung.refused:
-        return "refused"
-    if rung.speedup is None:
-        return None
-    mark = VERDICT_MARK.get(rung.verdict or "")
-    return doc.Marked(rung.speedup.ratio, f" {mark}" if mark else "")
+def _step(rung: ladder.RungFinding) -> doc.Cell:
+    step: doc.Value = "refused" if rung.refused else None
+    if rung.speedup and not rung.refused:
+        mark = VERDICT_MARK.get(rung.verdict or "")
+        step = doc.Marked(rung.speedup.ratio, f" {mark}" if mark else "")
+    return doc.Linked(step, f"{rung.before}-{rung.kernel}")
 
 
 # Words
 
 
-def ladder_heading(finding: ladder.LadderFinding) -> str:
-    """Returns the ladder's name and title, the GPU and the workload."""
+def ladder_heading(finding: ladder.LadderFinding | IdeasFinding, title: str) -> str:
+    """Returns the ladder's name and the title, with the GPU and the workload."""
     workload = size_text(finding.workload) if finding.workload else "workload not recorded"
-    return f"{finding.ladder}: {finding.title} ({finding.gpu}, {workload})"
+    return f"{finding.ladder}: {title} ({finding.gpu}, {workload})"
 
 
 def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
@@ -256,21 +249,9 @@ def _record(rung: ladder.RungFinding, headline: Sequence[str]) -> list[doc.Plain
 
 
 # The counters that a ladder's table shows for each rung, which differ between compute and memory kernels.
-#
-# A column is data: its title, the kind of its values, when a narrow window leaves it out, the metrics that fill
-# it, and how to compute a rung's value.
 
 
-@dataclass(frozen=True)
-class CounterColumn:
-    """A column of the table. `value` fills it if one of the `metrics` is recorded."""
-
-    column: doc.Column
-    metrics: tuple[str, ...]
-    value: Callable[[ladder.RungFinding], doc.Value]
-
-
-def counter_columns(finding: ladder.LadderFinding) -> list[CounterColumn]:
+def counter_columns(finding: ladder.LadderFinding) -> list[LadderColumn]:
     """Returns the columns of the finding's view that any rung fills."""
     recorded = {name for rung in finding.kernels for name in rung.metrics}
     return [one for one in _VIEWS[finding.view] if recorded.intersection(one.metrics)]
@@ -290,12 +271,12 @@ def counter_legend(finding: ladder.LadderFinding) -> list[doc.Legend]:
     return [doc.Legend(entries)] if entries else []
 
 
-def _counter(title: str, metric: str, stays: int, kind: doc.ValueKind) -> CounterColumn:
+def _counter(title: str, metric: str, stays: int, kind: doc.ValueKind) -> LadderColumn:
     def value(rung: ladder.RungFinding) -> doc.Value:
         mean = rung.metrics.get(metric)
         return None if mean is None else doc.Marked(mean, f" {_mark(rung, metric)}")
 
-    return CounterColumn(doc.Column(title, kind, stays), (metric,), value)
+    return LadderColumn(doc.Column(title, kind, stays), value, (metric,))
 
 
 def _mark(rung: ladder.RungFinding, metric: str) -> str:
@@ -318,7 +299,7 @@ def _width(rung: ladder.RungFinding) -> str:
 
 
 _WIDTH = ("load_width_bits", "store_width_bits", "bulk_loads")
-_VIEWS: dict[ladder.LadderView, tuple[CounterColumn, ...]] = {
+_VIEWS: dict[ladder.LadderView, tuple[LadderColumn, ...]] = {
     "compute": (
         _counter("issue", "issue_active_pct", 4, "tenths"),
         _counter("FMA", "fma_pipe_pct", 3, "tenths"),
@@ -333,7 +314,7 @@ _VIEWS: dict[ladder.LadderView, tuple[CounterColumn, ...]] = {
         _counter("L2 hit", "l2_hit_pct", 3, "tenths"),
         _counter("pipes", "mem_pipes_busy_pct", 1, "tenths"),
         _counter("inst/B", "inst_per_byte", 0, "thousandths"),
-        CounterColumn(doc.Column("width", stays=6, right=True), _WIDTH, _width),
+        LadderColumn(doc.Column("width", stays=6, right=True), _width, _WIDTH),
     ),
 }
 # Titles, and the meaning that they share.

@@ -143,22 +143,19 @@ def kernel_sections(
     """
     launched = [("launched", text) for text in shape_lines(sheet)]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
-    rules = [doc.Text(line) for line in (rule_lines if full else brief_rule_lines)(sheet)]
+    facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
+    rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return [
         headline_blocks(sheet.headline),
         [doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
         [doc.Caution(text) for text in sheet.cautions],
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
         hot_line_blocks(sheet.hot_lines, sheet.causes),
-        _facts([*launched, *nvtx, *memory_facts(sheet.metrics)]),
+        [doc.Facts(facts)] if facts else [],
         *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
         [doc.Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
     ]
-
-
-def _facts(facts: Sequence[Fact]) -> doc.Section:
-    return [doc.Facts(facts)] if facts else []
 
 
 def profiled_facts(sheet: overview.SheetFinding | None) -> list[Fact]:
@@ -247,29 +244,21 @@ def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
     return [*waits[: _MOST_REASONS - len(ready)], *ready]
 
 
-def rule_lines(sheet: overview.SheetFinding) -> list[str]:
-    """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup."""
-    lines = [_rule_line(rule, rule.message) for rule in sheet.rules]
-    if sheet.rules_left_out:
-        more = counted(sheet.rules_left_out, "more finding", "more findings")
-        lines.append(f"and {more} of Nsight Compute")
-    return lines
+def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
+    """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup.
 
-
-def brief_rule_lines(sheet: overview.SheetFinding) -> list[str]:
-    """Returns the sentence with the figure of the findings that promise most, and counts the others."""
-    shown = [rule for rule in sheet.rules[:_MOST_RULES] if rule.speedup_pct]
-    lines = [_rule_line(rule, _telling_sentence(rule.message)) for rule in shown]
+    Unless `full`, of those that promise most, the sentence with the figure; the others are counted.
+    """
+    shown = sheet.rules if full else [rule for rule in sheet.rules[:_MOST_RULES] if rule.speedup_pct]
+    lines = [
+        f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message if full else _telling_sentence(rule.message)}"
+        for rule in shown
+    ]
     if left_out := sheet.rules_left_out + len(sheet.rules) - len(shown):
         more = "more " if shown else ""
-        lines.append(
-            f"{counted(left_out, f'{more}finding', f'{more}findings')} of Nsight Compute with --full"
-        )
+        count = f"{counted(left_out, f'{more}finding')} of Nsight Compute"
+        lines.append(f"and {count}" if full else f"{count} with --full")
     return lines
-
-
-def _rule_line(rule: overview.SheetRule, message: str) -> str:
-    return f"{rule.section}{_place(rule)}{_estimate(rule)}: {message}"
 
 
 def _telling_sentence(message: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import PurePath
 
@@ -71,50 +71,61 @@ def recordings_document(
     `unrelated`, where to begin. Others are versions to compare, not parts of a whole: the answer is how much faster the last
     is. The unrelated are named, and those refused.
     """
-    after = {pair.after: pair for pair in pairs}
     recordings = [list(group) for _, group in groupby(kernels, key=lambda one: id(one.run))]
-    group_of = {id(group[0].run): group for group in recordings}
-    many_gpus = len({_gpu(one) for one in kernels}) > 1
-    repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     entries: dict[str, IndexEntry] = {}
     for group in [kernels] if unrelated else recordings:
         entries |= _shares(group)
-    answer: Headline | None = headline_of_steps(kernels, pairs)
-    if unrelated or (len(recordings) == 1 and entries):
+    begins = bool(unrelated) or len(recordings) == 1  # with what takes most of the time
+    if unrelated or (begins and entries):
         sheets = [(_source(one, recordings), one.sheet) for one in kernels if one.sheet]
         counted = all(one.run.manifest.has_counters for one in kernels)
-        answer = triage(sheets, has_counters=counted).headline
+        answer: Headline | None = triage(sheets, has_counters=counted).headline
+    else:
+        answer = headline_of_steps(kernels, pairs)
+    after = {pair.after: pair for pair in pairs}
+    many_gpus = len({_gpu(one) for one in kernels}) > 1
+    repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     rows = [
-        doc.Row(
-            _recording(
-                one,
-                _source(one, recordings)
-                if len(group_of[id(one.run)]) > 1 and len(recordings) > 1
-                else one.name,
-                entries.get(one.anchor),
-                _step(after.get(one.anchor)),
-                many_gpus,
-                repeated,
-            )
+        _recording(
+            one,
+            _called(one, recordings),
+            entries.get(one.anchor),
+            _step(after.get(one.anchor)),
+            many_gpus,
+            repeated,
         )
-        for one in (_by_time(kernels) if unrelated or len(recordings) == 1 else kernels)
+        for one in (_by_time(kernels) if begins else kernels)
     ]
-    names = {one.anchor: one.name for one in kernels}
-    notes = [SHARES_MEANING] if unrelated else []
-    notes += [_UNRELATED.format(*two) for two in unrelated[:1]]
-    if len(unrelated) > 1:
-        notes[-1] = _ALL_UNRELATED.format("; ".join(" and ".join(two) for two in unrelated))
-    notes += [f"time: {WHICH_MEDIAN}"] if any(map(_is_timed_alone, pairs)) else []
-    notes += [
-        _NOT_COMPARED.format(names[pair.before], names[pair.after], "; ".join(map(str.strip, pair.refused)))
-        for pair in pairs
-        if pair.refused
-    ]
-    opening = [*headline_blocks(answer)]
+    opening = headline_blocks(answer)
     if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
-        opening.append(doc.Chart("spent_chart", pairs[0].comparison))
-    table = doc.Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    return doc.Document("At a glance", [opening, [table, *map(doc.Text, notes)]])
+        opening = [*opening, doc.Chart("spent_chart", pairs[0].comparison)]
+    table = doc.Table(_RECORDING_COLUMNS, list(map(doc.Row, rows)), drops_empty=True)
+    notes = map(doc.Text, _notes_on(kernels, pairs, unrelated))
+    return doc.Document("At a glance", [opening, [table, *notes]])
+
+
+def _notes_on(
+    kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings], unrelated: Sequence[tuple[str, str]]
+) -> Iterator[str]:
+    if unrelated:
+        yield SHARES_MEANING
+    if len(unrelated) == 1:
+        yield _UNRELATED.format(*unrelated[0])
+    elif unrelated:
+        yield _ALL_UNRELATED.format("; ".join(" and ".join(two) for two in unrelated))
+    if any(map(_is_timed_alone, pairs)):
+        yield f"time: {WHICH_MEDIAN}"
+    names = {one.anchor: one.name for one in kernels}
+    for pair in pairs:
+        if pair.refused:
+            reasons = "; ".join(map(str.strip, pair.refused))
+            yield _NOT_COMPARED.format(names[pair.before], names[pair.after], reasons)
+
+
+def _called(found: KernelFindings, recordings: Sequence[Sequence[KernelFindings]]) -> str:
+    """Returns the name of a row: that of the recording where one of several has several kernels, else the kernel's."""
+    of_several = any(group[0].run is found.run and len(group) > 1 for group in recordings)
+    return _source(found, recordings) if of_several and len(recordings) > 1 else found.name
 
 
 def _source(found: KernelFindings, recordings: Sequence[Sequence[KernelFindings]]) -> str:

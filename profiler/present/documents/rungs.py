@@ -31,11 +31,14 @@ TIME_HEADER = (
     "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct", "best_ns",
     "best_pct", "run_id",
 )  # fmt: skip
+_TIMES = (  # fields of a `TimingSummary`
+    "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_median_ns", "reference_pct", "best_median_ns", "best_pct",
+)  # fmt: skip
+_WORK = ("gflops", "gbytes_per_s", "reference_pct", "best_pct")
 _METRICS = HEADLINE[1:]
 _KERNEL_WIDTH = 40
 HEADER = (
-    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "profiled_ns",
-    *_METRICS, "run_id",
+    "status", "run", "kernel", "size", "launches", "unprofiled_ns", *_WORK, "profiled_ns", *_METRICS, "run_id",
 )  # fmt: skip
 # A narrow window leaves out the first of these first.
 _OPTIONAL_TIMES = ("run_id", "best_ns", "gbytes_per_s", "reference_ns", "best_pct")
@@ -112,34 +115,14 @@ def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
 def check_row(checked: Checked) -> RungRow:
     """Returns the row of one rung, in the order of `CHECK_HEADER`."""
     job = checked.job
-    return (
-        job.kernel.number,
-        job.kernel.name,
-        size_text(job.values),
-        checked.relative_error,
-        checked.threshold,
-        checked.worst_element,
-        checked.verdict,
-        job.seed,
-    )
+    found = (checked.relative_error, checked.threshold, checked.worst_element, checked.verdict)
+    return (job.kernel.number, job.kernel.name, size_text(job.values), *found, job.seed)
 
 
 def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, run_id: str) -> RungRow:
     """Returns the row of one rung, in the order of `TIME_HEADER`."""
-    return (
-        kernel.number,
-        kernel.name,
-        size_text(values),
-        summary.median_ns,
-        summary.spread_pct,
-        summary.gflops,
-        summary.gbytes_per_s,
-        summary.reference_median_ns,
-        summary.reference_pct,
-        summary.best_median_ns,
-        summary.best_pct,
-        run_id,
-    )
+    times = (getattr(summary, name) for name in _TIMES)
+    return (kernel.number, kernel.name, size_text(values), *times, run_id)
 
 
 def _shortest(path: Path) -> str:
@@ -156,24 +139,19 @@ def collected_document(rows: Sequence[RungRow]) -> Document:
 
 def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> RungRow:
     """Returns the row of one kernel of one run, in the order of `HEADER`."""
-    manifest = run.manifest
-    timings = run.table("timings")
-    summary = None
+    manifest, timings = run.manifest, run.table("timings")
+    workload = manifest.workload or {}
+    summary = summarise_rung(kernel, workload, *times_of(timings)) if timings.num_rows else None
     duration_ns = profile.mean(DURATION)
     alone_ns = None if manifest.has_counters else duration_ns
-    if timings.num_rows:
-        summary = summarise_rung(kernel, manifest.workload or {}, *times_of(timings))
     return (
         status,
         manifest.name,
         profile.kernel if len(manifest.kernels) > 1 else "",
-        size_text(manifest.workload or {}),
+        size_text(workload),
         profile.launches,
         summary.median_ns if summary else alone_ns,
-        summary.gflops if summary else None,
-        summary.gbytes_per_s if summary else None,
-        summary.reference_pct if summary else None,
-        summary.best_pct if summary else None,
+        *(getattr(summary, name, None) for name in _WORK),
         duration_ns if alone_ns is None else None,
         *(profile.mean(name) for name in _METRICS),
         manifest.run_id,

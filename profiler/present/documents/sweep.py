@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from profiler.analyse.tuning import Fate, ParameterWorth, RankedPoint, TuningFinding, TuningStep
+from profiler.analyse.tuning import ParameterWorth, RankedPoint, TuningFinding, TuningStep
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Column, Document, Records, Row, Section, Table, Text, Value
 from profiler.text import counted, duration, percent, printable, shortened
@@ -115,11 +115,14 @@ def tried_lines(finding: TuningFinding) -> list[str]:
     lines = [
         f"{finding.combinations} combinations, {allowed} within the constraints{chosen}; "
         f"{finding.timed} {'is' if finding.timed == 1 else 'are'} correct",
-        f"timed: {counted(stages['screen'], 'point', 'points')} with {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
+        f"timed: {counted(stages['screen'], 'point')} with {counted(finding.screen_repeats, 'repeat')}; "
         f"{stages['full']} within {finding.within_pct:g} % of the best, or from the source, with {finding.repeats} more; "
         f"{stages['final']} again in {counted(finding.processes, 'process', 'processes')} of {finding.repeats} repeats, which take turns and decide",
     ]
-    return lines + [f"  {_fate_text(fate)}" for fate in finding.fates]
+    return lines + [
+        f"  {counted(one.points, 'point')} {one.status}: {shortened(one.reason, _REASON_WIDTH)}"
+        for one in finding.fates
+    ]
 
 
 def verdict_lines(finding: TuningFinding) -> list[str]:
@@ -176,7 +179,3 @@ def step_text(step: TuningStep) -> str:
     low, high = (percent(end) for end in step.ci)
     said = f"is {by} (95 % interval {low} to {high})"
     return said if step.is_sure else f"{said}: no certain difference"
-
-
-def _fate_text(fate: Fate) -> str:
-    return f"{counted(fate.points, 'point', 'points')} {fate.status}: {shortened(fate.reason, _REASON_WIDTH)}"

@@ -38,7 +38,7 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     share = sum(one.share_pct or 0.0 for one in rest)
     more = f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {number(share)} % of the time; --full lists all."
     return doc.Document(
-        counted(found.recordings, "recording", "recordings"),
+        counted(found.recordings, "recording"),
         [
             headline_blocks(found.headline),
             [

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,51 +22,25 @@ _METADATA = {
 }
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The ladder that a notebook is about. `runs` and `ladder` are as its cells name them.
+def ladder_notebook(
+    title: str, runs: str, ladder: str, workload: dict[str, int] | None, gpu: str | None
+) -> str:
+    """Returns the notebook of a ladder as a `.ipynb` file holds it, not yet executed. `runs` and `ladder` are as its cells name them.
 
     Without a `workload` or a `gpu`, the notebook takes those that most rungs share.
     """
-
-    title: str
-    runs: str
-    ladder: str
-    workload: dict[str, int] | None = None
-    gpu: str | None = None
+    return _notebook("ladder.md.j2", title=title, runs=runs, ladder=ladder, workload=workload, gpu=gpu)
 
 
-@dataclass(frozen=True)
-class Reports:
-    """The report that a notebook is about, or the two that it compares, as its cells name them.
+def report_notebook(title: str, reports: list[str], kernels: list[str], kernel: str | None) -> str:
+    """Returns the notebook of one report, or of two that are compared, not yet executed. `reports` are as its cells name them.
 
-    `kernels` are the patterns that choose each of them, and `kernel` is one of these, or None if there is only one.
+    `kernels` are the patterns that choose each kernel, and `kernel` is one of these, or None if there is only one.
     """
-
-    title: str
-    reports: list[str]
-    kernels: list[str]
-    kernel: str | None = None
+    return _notebook("report.md.j2", title=title, reports=reports, kernels=kernels, kernel=kernel)
 
 
-def ladder_notebook(subject: Subject) -> str:
-    """Returns the notebook of a ladder as a `.ipynb` file holds it, not yet executed."""
-    return _notebook("ladder.md.j2", asdict(subject))
-
-
-def report_notebook(subject: Reports) -> str:
-    """Returns the notebook of one report, or of two that are compared, not yet executed."""
-    return _notebook("report.md.j2", asdict(subject))
-
-
-def _notebook(template: str, subject: dict[str, Any]) -> str:
-    parts = _parts(_document(template, subject))
-    cells = [_cell(number, kind, text) for number, (kind, text) in enumerate(parts, start=1)]
-    notebook = {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(notebook, indent=1, sort_keys=True) + "\n"
-
-
-def _document(template: str, subject: dict[str, Any]) -> str:
+def _notebook(template: str, **subject: Any) -> str:
     from jinja2 import Environment, StrictUndefined
 
     # A title is text in Markdown; everything else is a literal in Python.
@@ -79,7 +52,10 @@ def _document(template: str, subject: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"text": markdown_text, "literal": repr}
-    return environment.from_string((_TEMPLATES / template).read_text()).render(subject)
+    document = environment.from_string((_TEMPLATES / template).read_text()).render(subject)
+    cells = [_cell(number, kind, text) for number, (kind, text) in enumerate(_parts(document), start=1)]
+    notebook = {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, sort_keys=True) + "\n"
 
 
 def _parts(document: str) -> Iterator[tuple[str, str]]:

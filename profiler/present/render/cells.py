@@ -66,7 +66,7 @@ def table_texts(table: Table, indent: str) -> TableTexts:
     ]
     places = list(range(len(table.columns)))
     if table.drops_empty and rows:
-        places = [place for place in places if any(row[place] for row in rows)]
+        places = [place for place in places if table.columns[place].judges or any(row[place] for row in rows)]
     columns = [table.columns[place] for place in places]
     return TableTexts(columns, [[row[place] for place in places] for row in rows], places)
 

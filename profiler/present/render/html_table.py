@@ -192,7 +192,9 @@ def code_html(code: doc.CodeBlock, heading: str) -> Markup:
         Markup('<th scope="colgroup"{}>{}</th>').format(span, printable(title)) for title in code.titles
     )
     names = Markup("").join(
-        Markup('<th scope="col"{}>{}</th>').format(_right(column), column.title or "count")
+        Markup('<th scope="col"{}>{}</th>').format(
+            Markup(' class="r"') if column.is_right else "", column.title or "count"
+        )
         for column in columns
     )
     stretches = Markup("\n").join(
@@ -226,10 +228,6 @@ def _code_cell(cell: doc.CodeCell, column: doc.CodeColumn) -> Markup:
     names = " ".join(filter(None, ("r" if column.is_right else "", style)))
     shown = _JOINT.sub("<wbr>", str(escape(printable(cell.text))))
     return Markup("<td{}>{}").format(Markup(' class="{}"').format(names) if names else "", Markup(shown))
-
-
-def _right(column: doc.CodeColumn) -> Markup:
-    return Markup(' class="r"') if column.is_right else Markup("")
 
 
 def _width_class(bits: int) -> str:

@@ -120,30 +120,19 @@ class _Printer:
         columns, texts, _ = table_texts(block, indent="  ")
         shown = [place for place, column in enumerate(columns) if not (column.prose or column.wide)]
         prose = [place for place, column in enumerate(columns) if column.prose]
-        giving = sorted(
-            (stays, place) for place, one in enumerate(shown) if (stays := columns[one].stays) is not None
-        )
         table = render_table(
-            [columns[place].title for place in shown],
+            [columns[place] for place in shown],
             [[row[place] for place in shown] for row in texts],
-            right=[place for place, one in enumerate(shown) if columns[one].is_right],
-            styles=[_STYLES[row.tone] if self.window.colour else "" for row in block.rows],
-            fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
-            optional=[place for _, place in giving],
-            shrink=next((place for place, one in enumerate(shown) if columns[one].shrinks), None),
-            kept=[place for place, one in enumerate(shown) if columns[one].judges or columns[one].kept],
-            colour=self.window.colour,
-            width=self.window.width,
+            [_STYLES[row.tone] for row in block.rows],
+            self.window.colour,
+            self.window.width,
         )
         self.hidden = (self.hidden | {columns[place].title for place in shown}) - set(table.titles)
-        rows = [
-            "\n".join([row, *(self._below(texts_of_row[place]) for place in prose if texts_of_row[place])])
-            for row, texts_of_row in zip(table.rows, texts, strict=True)
-        ]
+        rows = []
+        for row, cells in zip(table.rows, texts, strict=True):
+            below = [_BELOW + printable(cells[place]) for place in prose if cells[place]]
+            rows.append("\n".join([row, *(wrapped(one, self.window.width, _BELOW) for one in below)]))
         return table._replace(rows=rows).text
-
-    def _below(self, prose: str) -> str:
-        return wrapped(_BELOW + printable(prose), self.window.width, _BELOW)
 
     @text.register
     def _(self, block: doc.Legend) -> str:
@@ -152,9 +141,7 @@ class _Printer:
 
     @text.register
     def _(self, block: doc.Checks) -> str:
-        lines = [
-            self._styled(block.title, f"bold {_STYLES[block.tone]}" if block.rows else _STYLES[block.tone])
-        ]
+        lines = [self._styled(block.title, f"{'bold ' if block.rows else ''}{_STYLES[block.tone]}")]
         for one in block.rows:
             why = f" ({CHECK_WORDS[None]})" if one.ok is None else ""
             lines.append(printable(f"  {CHECK_MARKS[one.ok]} {one.subject} {one.expected}{why}"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from rich.cells import cell_len, chop_cells
 from rich.color import ColorSystem
 from rich.style import Style
 
-from profiler.present.document import CodeBlock, CodeCell, CodeRow, CodeSide
+from profiler.present.document import CodeBlock, CodeCell, CodeRow, CodeSide, Column
 from profiler.text import printable, shortened
 
 _GAP = 2
@@ -51,36 +51,29 @@ class DrawnTable(NamedTuple):
 
 
 def render_table(
-    header: Sequence[str],
+    columns: Sequence[Column],
     rows: Iterable[Sequence[str]],
-    *,
-    right: Iterable[int] = (),
-    styles: Sequence[str] = (),
-    fold: int | None = None,
-    optional: Sequence[int] = (),
-    shrink: int | None = None,
-    kept: Collection[int] = (),
-    colour: bool = False,
-    width: int | None = None,
+    styles: Sequence[str],
+    colour: bool,
+    width: int | None,
 ) -> DrawnTable:
-    """Returns the table; columns in `right` are aligned right.
+    """Returns the table, with a style for each row.
 
-    In a narrow window, column `fold` folds first, and the names in column `shrink` get shorter. Then the columns in
-    `optional` are left out in that order. If that is not enough, all texts fold, and then other columns are left out, the
-    last first, but none that is `kept`. A line below names what was left out. No figure is ever cut, because half a
-    number is another number.
+    In a narrow window, the columns give way as `Column` says, and a line below names what was left out. No figure is
+    ever cut, because half a number is another number.
     """
-    aligned = set(right)
-    header = [printable(name) for name in header]
+    header = [printable(column.title) for column in columns]
     cells = [[printable(cell).rstrip() for cell in row] for row in rows]
     texts = [
-        _Texts(name, [row[place] for row in cells], place in aligned) for place, name in enumerate(header)
+        _Texts(name, [row[place] for row in cells], column.is_right)
+        for place, (name, column) in enumerate(zip(header, columns, strict=True))
     ]
+    shrink = next((place for place, column in enumerate(columns) if column.shrinks), None)
     if shrink is not None and texts[shrink].natural <= _SHRUNK_WIDTH:
         shrink = None  # too short to get shorter, so it folds as other names do
     widths = {place: one.natural for place, one in enumerate(texts)}
     if width is not None and texts:
-        widths = _fitting(texts, fold, shrink, optional, {0, *kept}, width)
+        widths = _fitting(columns, texts, shrink, width)
     if shrink in widths:
         for row in cells:
             row[shrink] = shortened(row[shrink], widths[shrink])
@@ -92,7 +85,7 @@ def render_table(
             padded = []
             for part, (place, needed) in zip(parts, widths.items(), strict=True):
                 gap = " " * (needed - cell_len(part))
-                padded.append(gap + part if place in aligned else part + gap)
+                padded.append(gap + part if columns[place].is_right else part + gap)
             lines.append(styled((" " * _GAP).join(padded).rstrip(), style, colour=colour))
         return "\n".join(lines)
 
@@ -101,7 +94,7 @@ def render_table(
     note = f"no room for {which} {', '.join(hidden)}: widen the window, or --format markdown"
     return DrawnTable(
         drawn(header, "dim"),
-        [drawn(row, styles[place] if place < len(styles) else "") for place, row in enumerate(cells)],
+        [drawn(row, style) for row, style in zip(cells, styles, strict=True)],
         wrapped(note, width) if hidden else "",
         [header[place] for place in widths],
     )
@@ -130,14 +123,13 @@ class _Texts:
 
 
 def _fitting(
-    texts: Sequence[_Texts],
-    fold: int | None,
-    shrink: int | None,
-    optional: Sequence[int],
-    kept: Collection[int],
-    width: int,
+    columns: Sequence[Column], texts: Sequence[_Texts], shrink: int | None, width: int
 ) -> dict[int, int]:
     """Returns the columns to show with their widths, which exceed the window only if what is kept does."""
+    fold = next((place for place, one in enumerate(columns) if one.folds), None)
+    stays = {place: one.stays for place, one in enumerate(columns) if one.stays is not None}
+    optional = sorted(stays, key=lambda place: stays[place])
+    kept = {0, *(place for place, one in enumerate(columns) if one.judges or one.kept)}
     first = [
         (place, least)
         for place, least in ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))

@@ -88,14 +88,7 @@ def test_a_pair_says_what_was_compared_by_how_much_it_changed_and_what_is_allowe
     page = text(derive_finding([pair("regression")], []))
     assert "baseline   run-before\ncandidate  run-after" in page
     row = next(line for line in page.splitlines() if line.startswith("gemm-6"))
-    for part in (
-        "duration_ns",
-        "3.000 ms",
-        "3.300 ms",
-        "+10.00 ± 0.50 %",
-        "+2 %",
-        "regression",
-    ):
+    for part in ("duration_ns", "3.000 ms", "3.300 ms", "+10.00 ± 0.50 %", "+2 %", "regression"):
         assert part in row
     assert page.splitlines()[0] == (
         "❌ regression: duration_ns 3.000 ms -> 3.300 ms (+10.00 ± 0.50 %, allowed +2 %) in gemm-6"

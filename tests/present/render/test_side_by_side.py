@@ -28,9 +28,7 @@ STRETCHES = [
         [row("2,097,152", "8", "LDS", "59"), None],
         [row("2,097,152", "2", "LDS.128", "61"), row("2,097,152", "4", "LDS.128", "64")],
     ],
-    [
-        [None, row("8,192", "0.0625", "BAR.SYNC.DEFER_BLOCKING", "69")],
-    ],
+    [[None, row("8,192", "0.0625", "BAR.SYNC.DEFER_BLOCKING", "69")]],
 ]
 
 

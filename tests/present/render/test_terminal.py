@@ -18,8 +18,24 @@ ROWS = [
 ]
 
 
-def table_text(*arguments, **options):
-    return render_table(*arguments, **options).text
+def table_text(
+    header,
+    rows,
+    *,
+    right=(),
+    fold=None,
+    shrink=None,
+    optional=(),
+    kept=(),
+    styles=None,
+    colour=False,
+    width=None,
+):
+    columns = [
+        Column(title, right=place in right, folds=place == fold, shrinks=place == shrink, kept=place in kept, stays=place if place in optional else None)
+        for place, title in enumerate(header)
+    ]  # fmt: skip
+    return render_table(columns, rows, styles or [""] * len(rows), colour, width).text
 
 
 def words(text):

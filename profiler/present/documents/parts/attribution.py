@@ -44,6 +44,10 @@ _PHRASES = {
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
 _DISPATCH = "stall_dispatch"
 _OF_A_SCHEDULER = "instructions: of one scheduler, on average"
+_HELD_BACK = f"{_DISPATCH}: held back at dispatch, since operands of arithmetic share a register bank"
+_NO_USEFUL_BYTES = "the useful share of the bytes is unknown, because no ladder declares what the work needs"
+_NO_STALLS = "the stall reasons are left out, because their sum is far from wait_per_issue"
+_INFERRED_WARPS = "warps_in_use: inferred from issue_rate and wait_per_issue"
 _MEANING = "the split says where the time went, and does not prove what caused it"
 # Digits of the whole and of its factors, the fewest first.
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
@@ -54,8 +58,9 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
     heading = Heading("Factors of the speedup")
     attribution = comparison.attribution
     if attribution is None:
-        lines = lack_lines(comparison.attribution_missing)
-        return [heading, *map(Text, lines)] if lines else []
+        missing = comparison.attribution_missing
+        why = f"the speedup cannot be split; zero or not recorded: {_names(missing)}"
+        return [heading, Text(why), Text(_remedy(missing))] if missing else []
     columns, rows, all_rows = (
         factor_columns(attribution),
         factor_rows(attribution, MOST_PARTS),
@@ -64,7 +69,7 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
     every = [Folded("every factor and part", [Table(columns, all_rows)], "every part with --full")]
     return [
         heading,
-        Text(attribution_title(attribution)),
+        Text(f"the speedup, split {_VIEWS[attribution.view]}: {attribution.why}"),
         Text(speedup_sentence(attribution), strong=True, wraps=False),
         Chart("waterfall_chart", comparison),
         Chart("stalls_chart", comparison),
@@ -146,7 +151,6 @@ def _has_shares(attribution: findings.Attribution) -> bool:
 def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row]:
     """Returns each factor with its own factors below it, and their product as the last row."""
     _, digits = _precision(attribution)
-    parts = [*attribution.stalls, *attribution.traffic]
     columns = len(factor_columns(attribution))
 
     def row(depth: int, part: findings.Factor | findings.Part, unit: str) -> Row:
@@ -162,13 +166,18 @@ def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row
         for factor in factors:
             yield row(depth, factor, factor.unit)
             yield from rows(factor.factors, depth + 1)
-            if factor.name in _SUMS and not factor.factors:
-                for part in _leading(parts, most):
-                    yield row(depth + 1, part, _SUMS[factor.name])
+            for part in _leading(parts_of(factor, attribution), most):
+                yield row(depth + 1, part, _SUMS[factor.name])
 
     product = math.prod(factor.ratio for factor in attribution.factors)
     whole = ("all", "", None, None, *effect(product, sum(factor.share for factor in attribution.factors)))
     return [*rows(attribution.factors, 0), Row(whole[:columns])]
+
+
+def parts_of(factor: findings.Factor, attribution: findings.Attribution) -> list[findings.Part]:
+    """Returns the parts that a factor without factors of its own is the sum of."""
+    is_sum = factor.name in _SUMS and not factor.factors
+    return [*attribution.stalls, *attribution.traffic] if is_sum else []
 
 
 def _is_same(ratio: float) -> bool:
@@ -194,40 +203,30 @@ def _leading(parts: Sequence[findings.Part], most: int | None) -> list[findings.
 # How far to trust it
 
 
-def attribution_title(attribution: findings.Attribution) -> str:
-    return f"the speedup, split {_VIEWS[attribution.view]}: {attribution.why}"
-
-
 def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
     """Returns what a reader must know of the factors: what some of them mean, and what could not be known."""
-    missing = comparison.attribution_missing
-    notes = [_closure(attribution), _MEANING]
-    if any(factor.name == "instructions" for factor in attribution.factors):
-        notes.append(_OF_A_SCHEDULER)
-    if attribution.bandwidth_from:
-        notes.append(f"bandwidth: follows the {attribution.bandwidth_from}")
-    if any(part.name == _DISPATCH and not _is_same(part.ratio) for part in attribution.stalls[:MOST_PARTS]):
-        notes.append(
-            f"{_DISPATCH}: held back at dispatch, since operands of arithmetic share a register bank"
-        )
-    if comparison.speedup and comparison.speedup.basis == "unprofiled":
-        notes.append("these are factors of the duration under the profiler, not of the one without it")
-    if not _has_shares(attribution):
-        notes.append("the durations are too close for shares to mean anything")
-    elif any(delta.name == "duration_ns" and delta.verdict == "unclear" for delta in comparison.metrics):
-        notes.append("the durations do not differ for certain, so these factors may be noise")
+    missing, view = comparison.attribution_missing, attribution.view
     is_split = any(factor.factors for factor in attribution.factors)
-    if attribution.view == "bytes" and not is_split:
-        notes.append(
-            "the useful share of the bytes is unknown, because no ladder declares what the work needs"
-        )
-    if attribution.view == "issue" and is_split and not attribution.stalls:
-        notes.append("the stall reasons are left out, because their sum is far from wait_per_issue")
-    if is_split and any(one.name == "active_warps" for one in missing):
-        notes.append("warps_in_use: inferred from issue_rate and wait_per_issue")
-    if missing:
-        notes += [f"zero or not recorded: {_names(missing)}", _remedy(missing)]
-    return notes
+    has_shares = _has_shares(attribution)
+    dispatch = [part for part in attribution.stalls[:MOST_PARTS] if part.name == _DISPATCH]
+    unclear = [one for one in comparison.metrics if (one.name, one.verdict) == ("duration_ns", "unclear")]
+    timed = comparison.speedup is not None and comparison.speedup.basis == "unprofiled"
+    notes = [
+        (True, _closure(attribution)),
+        (True, _MEANING),
+        (any(factor.name == "instructions" for factor in attribution.factors), _OF_A_SCHEDULER),
+        (attribution.bandwidth_from, f"bandwidth: follows the {attribution.bandwidth_from}"),
+        (any(not _is_same(part.ratio) for part in dispatch), _HELD_BACK),
+        (timed, "these are factors of the duration under the profiler, not of the one without it"),
+        (not has_shares, "the durations are too close for shares to mean anything"),
+        (has_shares and unclear, "the durations do not differ for certain, so these factors may be noise"),
+        (view == "bytes" and not is_split, _NO_USEFUL_BYTES),
+        (view == "issue" and is_split and not attribution.stalls, _NO_STALLS),
+        (is_split and any(one.name == "active_warps" for one in missing), _INFERRED_WARPS),
+        (missing, f"zero or not recorded: {_names(missing)}"),
+        (missing, _remedy(missing)),
+    ]
+    return [note for holds, note in notes if holds]
 
 
 def _closure(attribution: findings.Attribution) -> str:
@@ -240,12 +239,6 @@ def _closure(attribution: findings.Attribution) -> str:
     if gap <= _LARGEST_GAP_PCT:
         return error
     return f"caution: {error}, so the passes of the profiler did not measure the same work"
-
-
-def lack_lines(missing: Sequence[findings.MissingMetric]) -> list[str]:
-    if not missing:
-        return []
-    return [f"the speedup cannot be split; zero or not recorded: {_names(missing)}", _remedy(missing)]
 
 
 def _names(missing: Sequence[findings.MissingMetric]) -> str:

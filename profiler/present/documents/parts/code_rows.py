@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from profiler.analyse.causes.cause import Cause
@@ -45,19 +46,23 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
         CodeColumn("source", gives_way=1),
         CodeColumn("samples", True, gives_way=0),
     )
-    rows = [
-        [
-            [_count_cells(one, sheet, code) for one, sheet in zip(row, code.kernels, strict=True)]
-            for row in stretch
-        ]
-        for stretch in _with_plumbing_last(stretches)
-    ]
-    return CodeBlock(_titles(code), columns, rows)
+    return _block(code, columns, _with_plumbing_last(stretches), partial(_count_cells, code))
 
 
-def _titles(code: MachineCode) -> list[str]:
+def _block(
+    code: MachineCode,
+    columns: Sequence[CodeColumn],
+    stretches: Iterable[Iterable[Sequence[Entry | None]]],
+    cells: Callable[[Entry, LoopSheet], Sequence[CodeCell]],
+) -> CodeBlock:
     labels = [sheet.label for sheet in code.kernels]
-    return list(names_of_sides((labels[0], labels[1]))) if len(labels) > 1 else [report_name(labels[0])]
+    titles = names_of_sides((labels[0], labels[1])) if len(labels) > 1 else [report_name(labels[0])]
+
+    def sides(row: Sequence[Entry | None]) -> list[CodeSide]:
+        both = zip(row, code.kernels, strict=True)
+        return [None if one is None else cells(one, sheet) for one, sheet in both]
+
+    return CodeBlock(titles, columns, [list(map(sides, stretch)) for stretch in stretches])
 
 
 def _with_plumbing_last(stretches: Sequence[Stretch[OpcodeCount]]) -> list[list[Counts]]:
@@ -84,9 +89,7 @@ def _sum(counts: Sequence[OpcodeCount | None]) -> OpcodeCount | None:
     return OpcodeCount(PLUMBING, total, None, [], sum(samples) if samples else None) if there else None
 
 
-def _count_cells(one: OpcodeCount | None, sheet: LoopSheet, code: MachineCode) -> CodeSide:
-    if one is None:
-        return None
+def _count_cells(code: MachineCode, one: OpcodeCount, sheet: LoopSheet) -> Sequence[CodeCell]:
     quiet = one.opcode == PLUMBING
     per_step = one.count / sheet.steps if code.per == "step" and sheet.steps else None
     is_repeated = code.per == "step" and all(kernel.steps == 1 for kernel in code.kernels)
@@ -116,19 +119,10 @@ def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]
         CodeColumn("samples", is_right=True, gives_way=1),
         CodeColumn("waits for", gives_way=0),
     )
-    rows = [
-        [
-            [_instruction_cells(one, sheet) for one, sheet in zip(row, code.kernels, strict=True)]
-            for row in stretch
-        ]
-        for stretch in stretches
-    ]
-    return CodeBlock(_titles(code), columns, rows)
+    return _block(code, columns, stretches, _instruction_cells)
 
 
-def _instruction_cells(one: Instruction | None, sheet: LoopSheet) -> CodeSide:
-    if one is None:
-        return None
+def _instruction_cells(one: Instruction, sheet: LoopSheet) -> Sequence[CodeCell]:
     return (
         CodeCell(number(one.executed)),
         CodeCell(f"{one.offset:x}", quiet=True),

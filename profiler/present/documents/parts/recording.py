@@ -28,14 +28,15 @@ def provenance_facts(
     `report` is the name of a report that was never stored. Its folder is left out, because pages are sent to others.
     """
     facts = manifest.facts
+    is_ingested = report is None and manifest.origin == "ingested"
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
-        ("origin", _origin(manifest) if report is None else ""),
+        ("origin", "ingested from a report, not collected by prof" if is_ingested else ""),
         ("part", manifest.part),
         ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
         ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
         ("workload", size_text(manifest.workload or {})),
-        ("verified", _verified(facts)),
+        ("verified", "" if facts.relative_error is None else f"relative error {facts.relative_error:.1e}"),
         ("library", _algorithms(facts)),
         ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.has_counters else ""),
         ("measured", _measured(manifest)),
@@ -52,14 +53,6 @@ def provenance_facts(
         ("report", _reports(manifest.reports)),
     ]
     return [(name, value) for name, value in rows if value and (full or name in _BRIEF)]
-
-
-def _origin(manifest: Manifest) -> str:
-    return "ingested from a report, not collected by prof" if manifest.origin == "ingested" else ""
-
-
-def _verified(facts: Provenance) -> str:
-    return f"relative error {facts.relative_error:.1e}" if facts.relative_error is not None else ""
 
 
 def _measured(manifest: Manifest) -> str:
@@ -148,12 +141,12 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
     )
     more = f"; {left_out} more in `prof show --full`" if left_out else ""
     if known:
-        number_of = counted(len(known), "other metric", "other metrics")
+        number_of = counted(len(known), "other metric")
         summary = f"{number_of}, mean and standard deviation over launches{'' if counters else more}"
         table = metrics_table("other metric", known, grouped=True)
         yield Folded(summary, [table], None if full else f"{number_of} with --full")
     if counters:
-        summary = counted(len(counters), "counter", "counters") + " by the names of Nsight Compute"
+        summary = counted(len(counters), "counter") + " by the names of Nsight Compute"
         instead = f"{summary}: --full --format csv lists them"
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters, named=False)], instead)
 
@@ -198,35 +191,34 @@ _STEADY_MHZ = 15.0  # one step of the clock
 
 def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     timing, facts = sheet.timing, sheet.run.facts
+    spread = f"spread {number(timing.spread_pct)} % (interquartile range)"
+    called = ", as one calls it" if timing.best_pct is not None else ""
+    name = f" ({facts.reference}{called})" if facts.reference else ""
+    fastest = f" (fastest algorithm of {facts.library or 'its library'})"
+    repeats = counted(timing.repeats, "repeat")
     rows = [
         (
             "median",
-            f"{duration(timing.median_ns)}, spread {number(timing.spread_pct)} % (interquartile range), "
-            f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
-        )
+            f"{duration(timing.median_ns)}, {spread}, {duration(timing.min_ns)} to {duration(timing.max_ns)}",
+        ),
+        ("work", "" if timing.gflops is None else f"{number(timing.gflops)} GFLOP/s"),
+        (
+            "useful",
+            "" if timing.gbytes_per_s is None else f"{number(timing.gbytes_per_s)} GB/s, {USEFUL_BYTES}",
+        ),
+        ("reference", _reached(timing.reference_median_ns, name, timing.reference_pct)),
+        ("at its best", _reached(timing.best_median_ns, fastest, timing.best_pct)),
+        ("clock", clocks_text(facts.clocks) if facts.clocks else ""),
+        ("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"),
     ]
-    if timing.gflops is not None:
-        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
-    if timing.gbytes_per_s is not None:
-        rows.append(("useful", f"{number(timing.gbytes_per_s)} GB/s, {USEFUL_BYTES}"))
-    if timing.reference_median_ns is not None and timing.reference_pct is not None:
-        called = ", as one calls it" if timing.best_pct is not None else ""
-        name = f" ({facts.reference}{called})" if facts.reference else ""
-        reached = f"{number(timing.reference_pct)} % of its speed reached"
-        rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
-    if timing.best_median_ns is not None and timing.best_pct is not None:
-        reached = f"{number(timing.best_pct)} % of its speed reached"
-        rows.append(
-            (
-                "at its best",
-                f"{duration(timing.best_median_ns)} (fastest algorithm of {facts.library or 'its library'}), {reached}",
-            )
-        )
-    if facts.clocks:
-        rows.append(("clock", clocks_text(facts.clocks)))
-    repeats = counted(timing.repeats, "repeat", "repeats")
-    rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
-    return rows
+    return [(title, text) for title, text in rows if text]
+
+
+def _reached(reference_ns: float | None, name: str, pct: float | None) -> str:
+    """Returns the time of a reference, and how close it was come to; empty where there is none."""
+    if reference_ns is None or pct is None:
+        return ""
+    return f"{duration(reference_ns)}{name}, {number(pct)} % of its speed reached"
 
 
 def _algorithms(facts: Provenance) -> str:
@@ -245,4 +237,4 @@ def clocks_text(clocks: Clocks) -> str:
     mhz, power = clocks.sm_mhz, clocks.power_w
     moved = mhz.greatest - mhz.least > _STEADY_MHZ
     range_text = f"{mhz.least:,.0f} to {mhz.greatest:,.0f} MHz, " if moved else ""
-    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample', 'samples')})"
+    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample')})"

@@ -15,14 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from profiler.analyse.check import CheckFinding
-from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.analyse.ladder.ideas import IdeasFinding
-from profiler.analyse.ladder.ladder import LadderFinding, LadderView
-from profiler.analyse.listing import Listing
-from profiler.analyse.recording.overview import Sheets, TimingSheet
-from profiler.analyse.recording.triage import Triage
+from profiler.analyse.ladder.ladder import LadderView
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
@@ -30,8 +23,8 @@ from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
 from profiler.ask.show import recordings_meant, show, show_several
 from profiler.catalog.patterns import MOST_CHARACTERS
-from profiler.commands.shared import options
-from profiler.commands.shared.failure import Failure, failure_json
+from profiler.commands.shared.failure import failure_json
+from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
 
@@ -60,17 +53,28 @@ Reference = Annotated[
         examples=[6, "gemm-6", "before.ncu-rep"],
     ),
 ]
-KernelPattern = Annotated[
-    str, Meta(max_length=MOST_CHARACTERS, description="Regular expression that chooses kernels.")
-]
-OtherKernel = Annotated[
-    str, Meta(max_length=MOST_CHARACTERS, description="The kernel of `after`, if it is another one.")
-]
-Nvtx = Annotated[
-    str,
+Pattern = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
+KernelPattern = Annotated[Pattern, Meta(description="Regular expression that chooses kernels.")]
+OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it is another one.")]
+OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
+Nvtx = Annotated[Pattern, Meta(description="Only launches in NVTX ranges that match.")]
+LadderSize = Annotated[
+    int | LongestText,
     Meta(
-        max_length=MOST_CHARACTERS,
-        description="Only launches in NVTX ranges that match.",
+        description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
+    ),
+]
+AskedView = Annotated[
+    LadderView, Meta(description="Show the counters of kernels that compute, or of kernels that move bytes.")
+]
+MostSlower = Annotated[
+    float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")
+]
+ListedName = Annotated[
+    LongestText | int,
+    Meta(
+        description="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern.",
+        examples=[6, "gemm-6", "gemm-6*"],
     ),
 ]
 RunSize = Annotated[
@@ -82,10 +86,7 @@ GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU: a part
 Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
 
 
-Brief = Annotated[
-    bool,
-    Meta(description="Return the headline alone, with what to doubt: 1 KB."),
-]
+Brief = Annotated[bool, Meta(description="Return the headline alone, with what to doubt: 1 KB.")]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -112,25 +113,11 @@ class CompareInput(Input, frozen=True):
 
 
 class LadderInput(Input, frozen=True):
-    size: (
-        Annotated[
-            int | LongestText,
-            Meta(
-                description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
-            ),
-        ]
-        | None
-    ) = None
+    size: LadderSize | None = None
     set_param: Annotated[
         list[str], Meta(description="Single parameters of the workload, for example m=1000.")
     ] = []
-    view: (
-        Annotated[
-            LadderView,
-            Meta(description="Show the counters of kernels that compute, or of kernels that move bytes."),
-        ]
-        | None
-    ) = None
+    view: AskedView | None = None
     ideas: Annotated[
         bool,
         Meta(
@@ -161,42 +148,21 @@ class CheckInput(Input, frozen=True, kw_only=True):
     baseline: Reference
     candidate: Reference | None = None
     kernel_name: KernelPattern | None = None
-    other_kernel: (
-        Annotated[
-            str,
-            Meta(max_length=MOST_CHARACTERS, description="The kernel of `candidate`, if it is another one."),
-        ]
-        | None
-    ) = None
+    other_kernel: OtherCandidate | None = None
     all: Annotated[bool, Meta(description="Check every kernel that both recordings hold.")] = False
-    max_slower_pct: (
-        Annotated[
-            float,
-            Meta(ge=0, description="Percent that the duration may rise, if not what the project allows."),
-        ]
-        | None
-    ) = None
+    max_slower_pct: MostSlower | None = None
     brief: Brief = False
 
 
 class ListInput(Input, frozen=True):
-    name: (
-        Annotated[
-            LongestText | int,
-            Meta(
-                description="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern.",
-                examples=[6, "gemm-6", "gemm-6*"],
-            ),
-        ]
-        | None
-    ) = None
+    name: ListedName | None = None
 
 
 class ToolFailed(Exception):
     """The failure of a tool; its text is the JSON of a `Failure`."""
 
 
-def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
+def _compare(given: CompareInput, settings: VerbSettings) -> str:
     comparisons = compare(
         str(given.before),
         str(given.after),
@@ -212,12 +178,12 @@ def _compare(given: CompareInput, settings: options.VerbSettings) -> str:
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric, alone=given.brief)
 
 
-def _ladder(given: LadderInput, settings: options.VerbSettings) -> str:
+def _ladder(given: LadderInput, settings: VerbSettings) -> str:
     climb = climb_ladder(settings, given.size, given.set_param, given.view)
     return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full, alone=given.brief)
 
 
-def _show(given: ShowInput, settings: options.VerbSettings) -> str:
+def _show(given: ShowInput, settings: VerbSettings) -> str:
     named = given.source if isinstance(given.source, list) else [given.source]
     sources = recordings_meant(list(map(str, named)), settings)
     if len(sources) > _MOST_SHOWN:
@@ -241,7 +207,7 @@ def _show(given: ShowInput, settings: options.VerbSettings) -> str:
     return json_answer(recording.finding, given.full, alone=given.brief)
 
 
-def _sass(given: SassInput, settings: options.VerbSettings) -> str:
+def _sass(given: SassInput, settings: VerbSettings) -> str:
     after = None if given.after is None else str(given.after)
     view = find_machine_code(
         str(given.before),
@@ -255,12 +221,12 @@ def _sass(given: SassInput, settings: options.VerbSettings) -> str:
     return json_answer(view.finding, given.full)
 
 
-def _list(given: ListInput, settings: options.VerbSettings) -> str:
+def _list(given: ListInput, settings: VerbSettings) -> str:
     name = None if given.name is None else str(given.name)
     return json_answer(list_stored(settings, name), given.full)
 
 
-def _check(given: CheckInput, settings: options.VerbSettings) -> str:
+def _check(given: CheckInput, settings: VerbSettings) -> str:
     finding = check(
         str(given.baseline),
         None if given.candidate is None else str(given.candidate),
@@ -275,14 +241,13 @@ def _check(given: CheckInput, settings: options.VerbSettings) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that `takes` arguments of one type and `gives` a finding of one of several."""
+    """A tool, the type of the arguments that it `takes`, and the function that has its `answer`."""
 
     name: str
     title: str
     description: str
     takes: type[Input]
-    gives: tuple[type[Struct], ...]
-    answer: Callable[[Any, options.VerbSettings], str]
+    answer: Callable[[Any, VerbSettings], str]
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -290,7 +255,7 @@ class Tool:
         schema: dict[str, Any] = definitions[self.takes.__name__]
         return schema
 
-    def call(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
+    def call(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         """Returns the JSON of the finding; raises ToolFailed for any error."""
         try:
             return self._answer(arguments, settings)
@@ -298,17 +263,16 @@ class Tool:
             takes = (
                 f"{self.name} takes {', '.join(self.takes.__struct_fields__)}; its input schema says more."
             )
-            failure = Failure(f"{self.name}: {error}", [], _PARSER_EXIT_CODE, takes)
+            failure, exit_code = ProfError(f"{self.name}: {error}", remedy=takes), _PARSER_EXIT_CODE
         except ProfError as error:
-            failure = Failure(error.message, list(error.details), error.exit_code, error.remedy)
+            failure, exit_code = error, error.exit_code
         except Exception as error:
-            bug = InternalError(f"{type(error).__name__}: {error}")
-            failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
+            failure, exit_code = InternalError(f"{type(error).__name__}: {error}"), InternalError.exit_code
             if settings.verbose:
                 traceback.print_exc()
-        raise ToolFailed(failure_json(failure))
+        raise ToolFailed(failure_json(failure, exit_code))
 
-    def _answer(self, arguments: Mapping[str, Any], settings: options.VerbSettings) -> str:
+    def _answer(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)
         if given.ladder is not None:
             if settings.reach is not None and given.ladder != settings.ladder:
@@ -327,7 +291,6 @@ TOOLS = (
         "verdict; what binds the second; the instructions and loads that changed. Of runs that were only timed, the speedup, and "
         "how close each comes to the reference. Use it for every question about a difference, instead of two calls of `show`.",
         CompareInput,
-        (ComparisonFinding, Comparisons),
         _compare,
     ),
     Tool(
@@ -337,7 +300,6 @@ TOOLS = (
         "counters, the change from the rung it follows with its verdict, and what binds each. `missing` lists the rungs that "
         "the answer lacks, and why. Use it to find the step to look into with `compare`.",
         LadderInput,
-        (LadderFinding, IdeasFinding),
         _ladder,
     ),
     Tool(
@@ -347,7 +309,6 @@ TOOLS = (
         "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Of a list of "
         "recordings, or a folder, shows all kernels, the longest first, with cause and likely saving: where to begin.",
         ShowInput,
-        (Sheets, TimingSheet, Triage),
         _show,
     ),
     Tool(
@@ -357,7 +318,6 @@ TOOLS = (
         "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
         "instructions or stalls changed.",
         SassInput,
-        (MachineCode,),
         _sass,
     ),
     Tool(
@@ -367,7 +327,6 @@ TOOLS = (
         "`pairs` say why, with the main factors, the first cause and what to try. Without a candidate, it checks the newest "
         "run with the baseline's name. Use it before you keep a change.",
         CheckInput,
-        (CheckFinding,),
         _check,
     ),
     Tool(
@@ -377,7 +336,6 @@ TOOLS = (
         "With `name`, lists every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
         "is recorded.",
         ListInput,
-        (Listing,),
         _list,
     ),
 )
