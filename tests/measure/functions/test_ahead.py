@@ -264,23 +264,20 @@ def test_counters_that_are_refused_leave_the_times_and_no_process(waiting):
 
 @pytest.mark.parametrize("how", ["interrupt", "terminate", "kill", "kill the group"])
 def test_ended_at_any_moment_it_leaves_no_process_behind(waiting, how):
-    rng = random.Random(how)
-    for _ in range(2):
-        waiting.mark.unlink(missing_ok=True)
-        process = waiting.start(f"prof.measure(noted, x, {BRIEF})\n")
-        while len(waiting.of("imports")) < 2 and process.poll() is None:  # its own, and that of the survey
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, 1.5))
-        if how == "kill the group":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            ending = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how]
-            process.send_signal(ending)
-        said = process.communicate(timeout=60)[1]
-        assert waiting.left() == [], said
-        if how == "interrupt":
-            assert process.returncode == 0 or "KeyboardInterrupt" in said
-            assert waiting.folders() == []
+    process = waiting.start(f"prof.measure(noted, x, {BRIEF})\n")
+    while len(waiting.of("imports")) < 2 and process.poll() is None:  # its own, and that of the survey
+        time.sleep(0.01)
+    time.sleep(random.Random(how).uniform(0, 1.5))
+    if how == "kill the group":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        ending = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how]
+        process.send_signal(ending)
+    said = process.communicate(timeout=60)[1]
+    assert waiting.left() == [], said
+    if how == "interrupt":
+        assert process.returncode == 0 or "KeyboardInterrupt" in said
+        assert waiting.folders() == []
 
 
 def test_a_process_that_dies_while_it_waits_is_replaced_at_its_turn(waiting):
@@ -299,7 +296,7 @@ def test_processes_for_the_next_points_of_tuning_import_while_one_is_measured(wa
     text = """
 def patient(x, size):
     if not cupy.processes("calls"):
-        cupy.wait_for("imported", 5)
+    cupy.wait_for("imported", 5)
     return noted(x)
 tuned = prof.tune(patient, x, over={"size": [1, 2, 3, 4]}, processes=2, repeats=3)
 print(len(tuned), len(cupy.processes("calls")))
@@ -313,7 +310,7 @@ def test_points_of_a_sweep_share_the_processes_that_wait(waiting):
     text = """
 def patient(x):
     if not cupy.processes("calls"):
-        cupy.wait_for("imported", 5)  # also the next two surveys
+    cupy.wait_for("imported", 5)  # also the next two surveys
     return noted(x)
 swept = prof.measure(patient, lambda n: x[:n], over={"n": [10, 20, 30]}, profile=False, processes=2, repeats=3)
 print([one.manifest.facts.arguments for one in swept], len(cupy.processes("calls")))
@@ -339,28 +336,28 @@ class Told:
     """A process that was started before its turn, and what it is told."""
 
     def __init__(self, folder: Path) -> None:
-        self.gate, self.modules = folder / "gate", folder / "modules"
-        (folder / "slow_module.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\n")
-        self.imported = folder / "imported"
-        os.mkfifo(self.gate)
-        self.pipe: int | None = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
-        self.folder = folder
+    self.gate, self.modules = folder / "gate", folder / "modules"
+    (folder / "slow_module.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\n")
+    self.imported = folder / "imported"
+    os.mkfifo(self.gate)
+    self.pipe: int | None = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
+    self.folder = folder
 
     def leave(self) -> None:
-        if self.pipe is not None:
-            os.close(self.pipe)
-        self.pipe = None
+    if self.pipe is not None:
+        os.close(self.pipe)
+    self.pipe = None
 
     def tell(self, **said: object) -> None:
-        os.write(self.pipe, json.dumps(said).encode() + b"\n")
+    os.write(self.pipe, json.dumps(said).encode() + b"\n")
 
     def start(self) -> subprocess.Popen[str]:
-        code = "import os, sys; from profiler.measure.functions.child import await_turn\nprint(await_turn(), os.getcwd(), 'PROF_GATE' in os.environ)"
-        root = str(Path(__file__).parents[3])
-        environment = {**os.environ, "PROF_GATE": str(self.gate), "PYTHONPATH": f"{root}:{self.folder}"}
-        return subprocess.Popen(
-            [sys.executable, "-c", code, "its", "own"], env=environment, stdout=subprocess.PIPE, text=True
-        )
+    code = "import os, sys; from profiler.measure.functions.child import await_turn\nprint(await_turn(), os.getcwd(), 'PROF_GATE' in os.environ)"
+    root = str(Path(__file__).parents[3])
+    environment = {**os.environ, "PROF_GATE": str(self.gate), "PYTHONPATH": f"{root}:{self.folder}"}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "its", "own"], env=environment, stdout=subprocess.PIPE, text=True
+    )
 
 
 @pytest.fixture
