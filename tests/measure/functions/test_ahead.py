@@ -296,7 +296,7 @@ def test_processes_for_the_next_points_of_tuning_import_while_one_is_measured(wa
     text = """
 def patient(x, size):
     if not cupy.processes("calls"):
-    cupy.wait_for("imported", 5)
+        cupy.wait_for("imported", 5)
     return noted(x)
 tuned = prof.tune(patient, x, over={"size": [1, 2, 3, 4]}, processes=2, repeats=3)
 print(len(tuned), len(cupy.processes("calls")))
@@ -310,7 +310,7 @@ def test_points_of_a_sweep_share_the_processes_that_wait(waiting):
     text = """
 def patient(x):
     if not cupy.processes("calls"):
-    cupy.wait_for("imported", 5)  # also the next two surveys
+        cupy.wait_for("imported", 5)  # also the next two surveys
     return noted(x)
 swept = prof.measure(patient, lambda n: x[:n], over={"n": [10, 20, 30]}, profile=False, processes=2, repeats=3)
 print([one.manifest.facts.arguments for one in swept], len(cupy.processes("calls")))
@@ -336,28 +336,28 @@ class Told:
     """A process that was started before its turn, and what it is told."""
 
     def __init__(self, folder: Path) -> None:
-    self.gate, self.modules = folder / "gate", folder / "modules"
-    (folder / "slow_module.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\n")
-    self.imported = folder / "imported"
-    os.mkfifo(self.gate)
-    self.pipe: int | None = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
-    self.folder = folder
+        self.gate, self.modules = folder / "gate", folder / "modules"
+        (folder / "slow_module.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\n")
+        self.imported = folder / "imported"
+        os.mkfifo(self.gate)
+        self.pipe: int | None = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
+        self.folder = folder
 
     def leave(self) -> None:
-    if self.pipe is not None:
-        os.close(self.pipe)
-    self.pipe = None
+        if self.pipe is not None:
+            os.close(self.pipe)
+        self.pipe = None
 
     def tell(self, **said: object) -> None:
-    os.write(self.pipe, json.dumps(said).encode() + b"\n")
+        os.write(self.pipe, json.dumps(said).encode() + b"\n")
 
     def start(self) -> subprocess.Popen[str]:
-    code = "import os, sys; from profiler.measure.functions.child import await_turn\nprint(await_turn(), os.getcwd(), 'PROF_GATE' in os.environ)"
-    root = str(Path(__file__).parents[3])
-    environment = {**os.environ, "PROF_GATE": str(self.gate), "PYTHONPATH": f"{root}:{self.folder}"}
-    return subprocess.Popen(
-        [sys.executable, "-c", code, "its", "own"], env=environment, stdout=subprocess.PIPE, text=True
-    )
+        code = "import os, sys; from profiler.measure.functions.child import await_turn\nprint(await_turn(), os.getcwd(), 'PROF_GATE' in os.environ)"
+        root = str(Path(__file__).parents[3])
+        environment = {**os.environ, "PROF_GATE": str(self.gate), "PYTHONPATH": f"{root}:{self.folder}"}
+        return subprocess.Popen(
+            [sys.executable, "-c", code, "its", "own"], env=environment, stdout=subprocess.PIPE, text=True
+        )
 
 
 @pytest.fixture
