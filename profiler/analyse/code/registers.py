@@ -117,6 +117,16 @@ def _only_written_by(opcode: str, text: str) -> frozenset[str]:
     return frozenset(_NAMED.findall(first)).difference(_NAMED.findall(", ".join(others)))
 
 
+def inputs_of(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers whose values an instruction takes."""
+    return _inputs_by(instruction.opcode, instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _inputs_by(opcode: str, text: str) -> frozenset[str]:
+    return _read_by(opcode, text) - _only_written_by(opcode, text)
+
+
 def words_from(register: str, words: int) -> list[str]:
     """Returns R4 and R5 for two words from R4; of uniform registers, UR4 and UR5."""
     file, number = ("UR", register[2:]) if register.startswith("U") else ("R", register[1:])

@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import find_address_work
-from profiler.analyse.code.registers import only_written, read_registers, written_registers
+from profiler.analyse.code.registers import inputs_of, written_registers
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
@@ -194,7 +194,7 @@ def _invariant(evidence: Evidence) -> list[Site]:
 
 
 def sources_read(site: Site) -> frozenset[str]:
-    return read_registers(site.instruction) - only_written(site.instruction)
+    return inputs_of(site.instruction)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:

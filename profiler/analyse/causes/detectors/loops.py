@@ -21,7 +21,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import only_written, read_registers, written_registers
+from profiler.analyse.code.registers import inputs_of, read_registers, written_registers
 
 _COMPUTING: tuple[Kind, ...] = (
     "fp32",
@@ -137,12 +137,13 @@ def _is_as_long_each_time(
 ) -> bool:
     """Returns whether an inner loop makes as many turns in each turn of the loop around it."""
     leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
+    if not leading.isdisjoint(of_data):
+        return False
     read = frozenset().union(*(sources_read(site) for site in leading))
-    counted_up = any(
+    return not any(
         not read.isdisjoint(written_registers(site.instruction)) and is_carried(evidence, site)
         for site in set(nest).difference(inner)
     )
-    return leading.isdisjoint(of_data) and not counted_up
 
 
 def _keeping_nest(evidence: Evidence, nest: Sequence[Site], of_data: Set[Site]) -> list[Site]:
@@ -327,7 +328,7 @@ def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
     for site in inside:
         one = site.instruction
         written = set(written_registers(one))
-        read = read_registers(one) - only_written(one)
+        read = inputs_of(one)
         if one.name == "SHFL" or site.kind == "shared load":
             found.append(site)
             exchanged |= written
@@ -350,7 +351,7 @@ def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
     for site in inside:  # the next turn
         written = set(written_registers(site.instruction))
         of_lanes = written if site.instruction.name == "SHFL" else set()  # named after the predicate
-        if exchanged & (read_registers(site.instruction) - only_written(site.instruction) - of_lanes):
+        if exchanged & (inputs_of(site.instruction) - of_lanes):
             return []
         exchanged -= written
     shuffles = any(site.instruction.name == "SHFL" for site in found)

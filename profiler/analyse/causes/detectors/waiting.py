@@ -27,7 +27,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import only_written, read_registers
+from profiler.analyse.code.registers import inputs_of
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
@@ -266,7 +266,7 @@ def _follows_at_once(evidence: Evidence, site: Site) -> bool:
     before = around[max(0, first) : here]
     if first < 0 and evidence.innermost_loop(site):
         before = [*before, *around[first:]]
-    read = read_registers(site.instruction) - only_written(site.instruction) | predicates_read(site)
+    read = inputs_of(site.instruction) | predicates_read(site)
     return any(not read.isdisjoint(results_of(one.instruction)) for one in before)
 
 

@@ -17,7 +17,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import only_written, read_registers
+from profiler.analyse.code.registers import inputs_of
 
 _RESULTS = ("fp32", "fp64")
 _TIMES_ROUND = 2  # one turn to fill the registers, and the one that counts
@@ -76,16 +76,18 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     held: dict[str, _Positions] = {}
     under: dict[tuple[str, str], _Positions] = {}
     passed_by = _branches_around(body)
+    chosen_by = [predicates_in(one.text) if one.name == "BRA" else predicates_read_by(one) for one in body]
+    flow = [
+        (one.predicate or "", inputs_of(one) | chosen, results_of(one))
+        for one, chosen in zip(body, chosen_by, strict=True)
+    ]
     found: list[_Positions] = []
     for _ in range(_TIMES_ROUND):
         found = []
-        for position, one in enumerate(body):
-            guard = one.predicate or ""
-            chosen_by = predicates_in(one.text) if one.name == "BRA" else predicates_read_by(one)
-            read = read_registers(one) - only_written(one) | chosen_by
+        for position, (guard, read, results) in enumerate(flow):
             values = (under.get((guard, name)) or held.get(name, _NOTHING) for name in read)
             found.append(passed_by[position].union(*values))
-            for name in results_of(one):
+            for name in results:
                 _write(held, under, name, guard, position)
     return tuple(found)
 

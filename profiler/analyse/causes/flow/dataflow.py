@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import Instruction, operands_of
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import (
-    REGISTER,
-    only_written,
-    read_registers,
-    register_of,
-    written_registers,
-)
+from profiler.analyse.code.registers import REGISTER, inputs_of, register_of, written_registers
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
@@ -188,20 +182,26 @@ def find_address_work(evidence: Evidence) -> set[Site]:
             if writer is None or sites[writer].kind not in COMPUTED:
                 continue
             found.add(sites[writer])
-            for source in read_registers(sites[writer].instruction) - only_written(sites[writer].instruction):
+            for source in inputs_of(sites[writer].instruction):
                 if (writer, source) not in seen:
                     seen.add((writer, source))
                     wanted.append((writer, source))
     return found
 
 
-def find_processing(evidence: Evidence) -> set[Site]:
+def find_processing(evidence: Evidence) -> Set[Site]:
     """Returns the instructions that compute with loaded values, in the order in which they stand: work for each element."""
+    if evidence not in _processing:
+        _processing[evidence] = _find_processing(evidence)
+    return _processing[evidence]
+
+
+def _find_processing(evidence: Evidence) -> Set[Site]:
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         loaded: set[str] = set()
         for site in sites:
-            reads = read_registers(site.instruction) - only_written(site.instruction)
+            reads = inputs_of(site.instruction)
             of_loaded = not loaded.isdisjoint(reads | predicates_in(site.instruction.text))
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
@@ -215,7 +215,7 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
     writers, here = _writers_in(evidence, site.function), place_of(sites, site)
-    read = read_registers(site.instruction) - only_written(site.instruction)
+    read = inputs_of(site.instruction)
     found = {writers(here, register) for register in read}
     return [
         sites[index]
@@ -264,7 +264,7 @@ def follow_results(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = read_registers(instruction) - only_written(instruction) | predicates_read(site)
+        sources = inputs_of(instruction) | predicates_read(site)
         if depends(site, bool(sources & tainted)):
             depending.add(site)
             tainted |= results_of(instruction)
@@ -287,13 +287,23 @@ def predicates_read_by(instruction: Instruction) -> frozenset[str]:
     return predicates_in(", ".join([instruction.predicate or "", *instruction.operands[2:]]))
 
 
-def results_of(instruction: Instruction) -> set[str]:
+def results_of(instruction: Instruction) -> frozenset[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return {*written_registers(instruction), *predicates_written(instruction)}
+    return _results(written_registers(instruction), instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _results(written: tuple[str, ...], text: str) -> frozenset[str]:
+    return frozenset(written) | _predicates_written_by(text)
 
 
 def predicates_written(instruction: Instruction) -> frozenset[str]:
-    return predicates_in(", ".join(instruction.operands[:2]))
+    return _predicates_written_by(instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _predicates_written_by(text: str) -> frozenset[str]:
+    return predicates_in(", ".join(operands_of(text)[:2]))
 
 
 @lru_cache(maxsize=8192)
@@ -301,6 +311,7 @@ def predicates_in(text: str) -> frozenset[str]:
     return frozenset(_PREDICATE.findall(text))
 
 
+_processing: WeakKeyDictionary[Evidence, Set[Site]] = WeakKeyDictionary()  # several detectors ask for it
 _writers: WeakKeyDictionary[Evidence, dict[int, Callable[[int, str], int | None]]] = WeakKeyDictionary()
 
 

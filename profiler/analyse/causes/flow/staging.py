@@ -10,12 +10,7 @@ from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site,
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import (
-    REGISTER,
-    only_written,
-    read_registers,
-    written_registers,
-)
+from profiler.analyse.code.registers import REGISTER, inputs_of, read_registers, written_registers
 
 _REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
 _PACKING = ("PRMT", "MOV", "F2FP", "HADD2")
@@ -52,7 +47,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     for instruction in following:
         if instruction.name in ("STS", "STSM") and held & stored_registers(instruction):
             return True
-        sources = read_registers(instruction) - only_written(instruction)
+        sources = inputs_of(instruction)
         if held & sources and (
             instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)
         ):
