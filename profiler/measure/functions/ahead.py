@@ -33,7 +33,10 @@ _ALWAYS = ("profiler.measure.functions.arrays", "profiler.measure.functions.veri
 
 @dataclass(frozen=True)
 class _Start:
-    """How a process is started. One without words of its own is told them at its gate, and so serves any call."""
+    """The command, folder and environment that a process is started with.
+
+    A plain one is started without arguments. It is given them when its turn comes, so that it can serve any call.
+    """
 
     command: tuple[str, ...]
     folder: Path | None

@@ -293,12 +293,11 @@ def _fail(message: str) -> int:
 
 
 class _Gate:
-    """Where a process that was started before its turn hears from prof, line by line; it ends if prof is gone."""
+    """The pipe by which prof tells a process that it started early what to import, and when its turn comes. If prof has died, the process ends."""
 
     def __init__(self, path: str) -> None:
-        self._pipe = os.open(
-            path, os.O_RDONLY | os.O_NONBLOCK
-        )  # waits for no writer: there may be none any more
+        # Without O_NONBLOCK, it would wait for a writer, and prof may have died.
+        self._pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         os.set_blocking(self._pipe, True)
         self._text = b""
 
@@ -322,7 +321,7 @@ class _Gate:
 
 
 def await_turn() -> list[str]:
-    """Returns this process's words: at once, or at its turn, with its imports behind it, if it was started before that."""
+    """Returns the arguments of this process. If prof started it early, it imports what it is told to, and waits for its turn."""
     path = os.environ.pop(GATE, None)
     if path is None:
         return sys.argv[1:]

@@ -80,7 +80,7 @@ class _Message(defaultdict[int, list[_Value]]):
 
 @dataclass
 class _Walk:
-    """What was read from the blocks so far."""
+    """What the blocks of a report that have been read so far hold."""
 
     results: int = 0
     pending_sources: int = 0

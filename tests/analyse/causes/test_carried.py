@@ -6,7 +6,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting import detect_dependent_chain
-from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.carried import is_carried
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (
@@ -38,7 +38,7 @@ def loop_of(lines, facts=None):
 
 def first_load_is_chased(lines):
     evidence = loop_of(lines)
-    return is_chased(evidence, load_in(evidence))
+    return is_carried(evidence, load_in(evidence))
 
 
 def load_in(evidence):
@@ -47,7 +47,7 @@ def load_in(evidence):
 
 def test_where_a_search_looks_next_depends_on_what_it_found_by_a_comparison():
     evidence = loop_of(SEARCH, facts={5: {"waits": {"long_scoreboard": 90}}})
-    assert is_chased(evidence, load_in(evidence))
+    assert is_carried(evidence, load_in(evidence))
     (candidate,) = detect_dependent_chain(evidence)
     assert "address from the one before it" in candidate.sentence
 
@@ -62,12 +62,12 @@ def test_a_comparison_that_only_chooses_a_result_does_not_lead_to_the_next_load(
         "@P1 BRA 0x10",
     )
     evidence = loop_of(largest)
-    assert not is_chased(evidence, load_in(evidence))
+    assert not is_carried(evidence, load_in(evidence))
 
 
 def test_what_a_register_held_is_not_read_under_the_predicate_that_has_replaced_it():
     evidence = loop_of(SWEEP)
-    assert not is_chased(evidence, load_in(evidence))
+    assert not is_carried(evidence, load_in(evidence))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_a_register_held_is_not_read_under_the_predicate_that_has_replaced_
 def test_under_another_predicate_the_old_value_may_still_be_there(line, by):
     lines = [by if one == line else one for one in SWEEP if not one.startswith("@!P2 IMAD")]
     evidence = loop_of(lines)
-    assert is_chased(evidence, load_in(evidence))
+    assert is_carried(evidence, load_in(evidence))
 
 
 # Two sorted lists are merged: whichever has the smaller element goes on.

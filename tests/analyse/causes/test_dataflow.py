@@ -5,7 +5,7 @@ from __future__ import annotations
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.flow.block_sharing import find_block_independent
-from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_repeated_loads,
@@ -18,12 +18,12 @@ ARRAY = (("MOV R2, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("IADD3 R2, R2, 0x4, R
 
 def test_a_load_whose_address_it_loaded_itself_follows_a_list():
     evidence = evidence_of(*LIST)
-    assert is_chased(evidence, evidence.sites[1])
+    assert is_carried(evidence, evidence.sites[1])
 
 
 def test_a_load_whose_address_is_counted_up_does_not():
     evidence = evidence_of(*ARRAY)
-    assert not is_chased(evidence, evidence.sites[1])
+    assert not is_carried(evidence, evidence.sites[1])
 
 
 def test_an_address_that_its_loop_does_not_change_is_loaded_once_too_often_in_all_rounds_but_one():

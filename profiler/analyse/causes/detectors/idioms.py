@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.code.registers import written_registers
+from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
@@ -201,10 +200,12 @@ def _only_counts(inside: Sequence[Site]) -> bool:
         if site.opcode.startswith("SHF.R.")
         for register in written_registers(site.instruction)
     }
-    if not any(not shifted.isdisjoint(sources_read(site)) for site in taking):
+    if not any(not shifted.isdisjoint(inputs_of(site.instruction)) for site in taking):
         return False
     bits = {register for site in taking for register in written_registers(site.instruction)}
-    reading = [site for site in inside if site not in taking and not bits.isdisjoint(sources_read(site))]
+    reading = [
+        site for site in inside if site not in taking and not bits.isdisjoint(inputs_of(site.instruction))
+    ]
     return bool(reading) and all(site.opcode.startswith(_COUNTS) and _is_own_sum(site) for site in reading)
 
 
@@ -284,7 +285,7 @@ def _readers(sites: Sequence[Site], index: int, register: str) -> list[int]:
     """Returns the positions of the instructions after this one that read what it wrote to the register."""
     found = []
     for position in range(index + 1, len(sites)):
-        if register in sources_read(sites[position]):
+        if register in inputs_of(sites[position].instruction):
             found.append(position)
         if register in written_registers(sites[position].instruction):
             break

@@ -187,14 +187,10 @@ def _invariant(evidence: Evidence) -> list[Site]:
             for site in inside:
                 # Nothing keeps the result of a test: compilers have few predicates, and make it again.
                 if site.kind in ("fp32", "fp64", "special") and written_registers(site.instruction):
-                    sources = sources_read(site)
+                    sources = inputs_of(site.instruction)
                     if sources and not sources & changed:
                         repeated.append(site)
     return repeated
-
-
-def sources_read(site: Site) -> frozenset[str]:
-    return inputs_of(site.instruction)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
@@ -224,7 +220,7 @@ def _users(following: Iterable[Site], register: str) -> list[Site]:
     """Returns the instructions that read a register, until one writes it."""
     users = []
     for site in following:
-        if register in sources_read(site):
+        if register in inputs_of(site.instruction):
             users.append(site)
         if register in written_registers(site.instruction):
             break

@@ -6,13 +6,12 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
-from profiler.analyse.code.registers import written_registers
+from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -172,7 +171,7 @@ def _find_exchanging(step: Iterable[Site]) -> set[Site]:
             found.add(site)
             brought.update(written)
             continue
-        if site.kind in _RESULTS and not brought.isdisjoint(sources_read(site)):
+        if site.kind in _RESULTS and not brought.isdisjoint(inputs_of(site.instruction)):
             found.add(site)
         brought.difference_update(written)
     return found

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.instructions import sources_read
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried, is_chased
+from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_address_work,
@@ -65,7 +64,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * evidence.share_executed(keeping)
     fewer = evidence.without(_joined(sites) | dict.fromkeys(keeping, EIGHTFOLD))
     # The copies of an unrolled loop issue their loads together, and wait once for all.
-    loads = [site for site in sites if site.kind == "shared load" and not is_chased(evidence, site)]
+    loads = [site for site in sites if site.kind == "shared load" and not is_carried(evidence, site)]
     waits = evidence.waiting_for(dict.fromkeys([*keeping, *loads], EIGHTFOLD), "short_scoreboard")
     turns = _beside_each_other(evidence, sites)
     of_turns = evidence.waiting_for(turns | dict.fromkeys(keeping, EIGHTFOLD), "wait", "short_scoreboard")
@@ -139,7 +138,7 @@ def _is_as_long_each_time(
     leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
     if not leading.isdisjoint(of_data):
         return False
-    read = frozenset().union(*(sources_read(site) for site in leading))
+    read = frozenset().union(*(inputs_of(site.instruction) for site in leading))
     return not any(
         not read.isdisjoint(written_registers(site.instruction)) and is_carried(evidence, site)
         for site in set(nest).difference(inner)
@@ -184,7 +183,7 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
     while wanted:
         site = wanted.pop()
         code = evidence.by_function[site.function]
-        for register in sources_read(site):
+        for register in inputs_of(site.instruction):
             for writer in find_writers(evidence, code, place_of(code, site), register):
                 source = code[writer]
                 if source in within and source not in found and source.kind in _PREPARING:
@@ -270,7 +269,7 @@ def _of_data(inside: Sequence[Site]) -> set[Site]:
     loaded: set[str] = set()
     for site in (*inside, *inside):  # a turn may use what the one before has loaded
         results = set(written_registers(site.instruction))
-        is_of_data = not loaded.isdisjoint(sources_read(site))
+        is_of_data = not loaded.isdisjoint(inputs_of(site.instruction))
         if is_of_data:
             found.add(site)
         if is_of_data or site.kind in _LOADING:

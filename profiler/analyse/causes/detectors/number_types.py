@@ -15,14 +15,13 @@ from profiler.analyse.causes.detectors.instructions import (
     NEAR,
     find_dividing,
     find_spare,
-    sources_read,
 )
 from profiler.analyse.causes.detectors.launch import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.code.registers import register_of, written_registers
+from profiler.analyse.code.registers import inputs_of, register_of, written_registers
 from profiler.catalog.metrics import LANES
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
@@ -113,7 +112,7 @@ def _made_by(evidence: Evidence, site: Site) -> Site | None:
     around = evidence.around(site)
     here = around.index(site)
     after = around[here + 1 :] if evidence.innermost_loop(site) else []
-    wanted = sources_read(site)
+    wanted = inputs_of(site.instruction)
     for one in (*reversed(around[:here]), *reversed(after)):
         if wanted.isdisjoint(written_registers(one.instruction)):
             continue
@@ -121,7 +120,7 @@ def _made_by(evidence: Evidence, site: Site) -> Site | None:
             return None
         if one.instruction.name not in _UNPACKING:
             return one
-        wanted = sources_read(one)
+        wanted = inputs_of(one.instruction)
     return None
 
 
@@ -140,13 +139,13 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
     """Returns whether a conversion's input is the result of another, or its result the input of another."""
     sites = evidence.by_function[site.function]
     here = sites.index(site)
-    read, written = sources_read(site), set(written_registers(site.instruction))
+    read, written = inputs_of(site.instruction), set(written_registers(site.instruction))
     before = (
         one
         for one in reversed(sites[max(0, here - NEAR) : here])
         if read & set(written_registers(one.instruction))
     )
-    after = (one for one in sites[here + 1 : here + 1 + NEAR] if written & sources_read(one))
+    after = (one for one in sites[here + 1 : here + 1 + NEAR] if written & inputs_of(one.instruction))
     return any(
         one is not None and one.kind == "conversion" for one in (next(before, None), next(after, None))
     )
@@ -214,7 +213,7 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
                 continue
             written = set(written_registers(site.instruction))
             for one in sites[index + 1 : index + 1 + NEAR]:
-                read = sources_read(one)
+                read = inputs_of(one.instruction)
                 if one.kind == "fp64" and written & read:
                     found.append(site)
                     break

@@ -17,7 +17,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
-from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
@@ -302,7 +302,7 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     or by as many turns as the stores to one address show. A load whose address comes from the load before has to wait all the same.
     """
     held: dict[Site, float] = {}
-    lonely = [one for one in find_lonely_loads(evidence) if not is_chased(evidence, one)]
+    lonely = [one for one in find_lonely_loads(evidence) if not is_carried(evidence, one)]
     for store in stores:
         inside = set(evidence.around(store))
         loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}

@@ -18,7 +18,7 @@ from profiler.analyse.causes.detectors.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.carried import is_chased
+from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_loads_kept_apart,
     place_of,
@@ -85,7 +85,7 @@ _SEEN_TO_WAIT = 0.03
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads from global memory that warps wait for, most of all where few are under way at once."""
-    loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
+    loads = [site for site in evidence.of("global load") if not is_carried(evidence, site)]
     under_way = {site: _under_way(evidence, site) for site in loads}
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
@@ -208,7 +208,7 @@ def _waits_for_loads(site: Site) -> float:
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads whose address comes from the load before; without any, arithmetic that waits for the result before."""
-    chased = [site for site in evidence.of("global load", "shared load") if is_chased(evidence, site)]
+    chased = [site for site in evidence.of("global load", "shared load") if is_carried(evidence, site)]
     waiting = 100 * evidence.time_of(chased, "long_scoreboard", "short_scoreboard")
     if chased and waiting:
         yield Candidate(

@@ -25,13 +25,8 @@ _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
 
-def is_chased(evidence: Evidence, load: Site) -> bool:
-    """Returns whether a load's address comes from its own result in the iteration before, as when a list is followed or a sorted array is searched."""
-    return is_carried(evidence, load)
-
-
 def is_carried(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a result depends on itself in the iteration before: a sum, a counter, or the next place of a list."""
+    """Returns whether a result depends on itself in the iteration before: a sum, a counter, or a load that follows a list or searches a sorted array."""
     loop = evidence.innermost_loop(site)
     if loop is None:
         return False
