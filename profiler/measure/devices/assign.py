@@ -37,10 +37,8 @@ from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 
-RETURN_S, ALONE_S = (
-    10.0,
-    60.0,
-)  # how long a group waits for its GPU to come back, and a collection for any worker
+RETURN_S = 10.0  # how long a group waits for its GPU to come back
+ALONE_S = 60.0  # how long a collection waits for any worker
 _LOOK_S = 0.5
 _ENDING_S = 0.05
 _OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another host may well be able to measure
