@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
     find_processing,
     has_fixed_address,
     makers_of_value,
+    reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
@@ -157,15 +158,9 @@ def _find_multiplied(evidence: Evidence) -> set[Site]:
 
     What else a loop loads, such as its bounds or where a tile begins, is as much for each thread however large its tile of results is.
     """
-    wanted = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
-    seen = set(wanted)
-    while wanted:
-        for source in sources_of(evidence, wanted.pop()):
-            if source not in seen:
-                seen.add(source)
-                if source.kind not in ACCESSES:
-                    wanted.append(source)
-    return {site for site in seen if site.kind == "shared load"}
+    fmas = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
+    factors = reach(fmas, lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
+    return {site for site in factors if site.kind == "shared load"}
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
@@ -346,18 +341,12 @@ def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
     """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
-    wanted = makers_of_value(evidence, store)
-    seen: set[Site] = set()
-    while wanted:
-        one = wanted.pop()
-        if one in seen or one not in inside:
-            continue
-        seen.add(one)
-        if one.kind == "shared load":
-            return True
-        if one.kind not in ACCESSES:
-            wanted += sources_of(evidence, one)
-    return False
+    within = set(inside)
+    makers = reach(
+        within.intersection(makers_of_value(evidence, store)),
+        lambda site: () if site.kind in ACCESSES else within.intersection(sources_of(evidence, site)),
+    )
+    return any(site.kind == "shared load" for site in makers)
 
 
 def _address(instruction: Instruction) -> str:

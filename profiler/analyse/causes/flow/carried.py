@@ -13,6 +13,7 @@ from profiler.analyse.causes.flow.dataflow import (
     makers_of_value,
     predicates_in,
     predicates_read_by,
+    reach,
     results_of,
 )
 from profiler.analyse.code.code import Instruction
@@ -32,13 +33,7 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         return False
     position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
-    seen = set(sources[position])
-    following = list(seen)
-    while following:
-        new = sources[following.pop()] - seen
-        seen |= new
-        following += new
-    return position in seen
+    return position in reach(sources[position], sources.__getitem__)
 
 
 def follows_itself(evidence: Evidence) -> bool:
