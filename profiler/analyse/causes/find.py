@@ -126,17 +126,17 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
         if any(_is_better(one, ceiling, saved[one]) for one in best.values()):
             del best[ceiling.name]
-        else:  # what waits there waits for the ceiling: only less work would help
-            best = {
-                name: one
-                for name, one in best.items()
-                if one.nothing_to_gain
-                or one.effect.resources.get(ceiling.resource, 0.0) > 0
-                or name == LAST_WAVE
-            }
+        else:
+            best = {name: one for name, one in best.items() if _helps_at(ceiling, one)}
     estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
     return in_order(found)[:_MOST_CAUSES]
+
+
+def _helps_at(ceiling: Candidate, candidate: Candidate) -> bool:
+    """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help."""
+    less_work = candidate.effect.resources.get(ceiling.resource, 0.0) > 0
+    return candidate.nothing_to_gain or less_work or candidate.name == LAST_WAVE
 
 
 def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:

@@ -37,16 +37,23 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
         if not any(site.kind == "global load" and evidence.innermost_loop(site) for site in sites):
             continue
         addresses = first_addresses(sites)
-        earlier: list[tuple[Loop, list[Site]]] = []
-        for loop, loads in _loads_by_loop(evidence, sites, addresses):
-            for before, loaded in earlier:
-                if before.end < loop.start and (again := _again(addresses, loaded, loads)):
-                    between = [one for one in sites if before.start <= one.instruction.offset <= loop.end]
-                    if not _is_stored(addresses, between, again) and _fits(evidence, before, loop, again):
-                        found += again
-                        break
-            earlier.append((loop, loads))
+        loops = _loads_by_loop(evidence, sites, addresses)
+        for place, (loop, loads) in enumerate(loops):
+            kept = (
+                again
+                for before, loaded in loops[:place]
+                if before.end < loop.start
+                and (again := _again(addresses, loaded, loads))
+                and not _is_stored(addresses, _between(sites, before, loop), again)
+                and _fits(evidence, before, loop, again)
+            )
+            found += next(kept, [])
     return found
+
+
+def _between(sites: Iterable[Site], first: Loop, last: Loop) -> list[Site]:
+    """Returns the instructions of two loops, and those that stand between them."""
+    return [site for site in sites if first.start <= site.instruction.offset <= last.end]
 
 
 def _loads_by_loop(
