@@ -66,9 +66,6 @@ def check(
     for pair in pairs:
         title = title_of(pair[1])
         try:
-            for run in pair:
-                if run.stored:
-                    run.verify_reports(left_elsewhere=settings.reach is None)
             checks += _check_kernels(title, pair, settings, (kernel_name, other_kernel), every, limits)
             states_the_rest = every and other_kernel is None
             lost, added = _unmatched(pair, kernel_name) if states_the_rest else ([], [])
@@ -78,9 +75,9 @@ def check(
             before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
             # The others are still checked.
             checks.append(_refused(title, _only_kernel(pair[1], kernel_name), before, after, error))
-        else:
-            gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
-            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
+            continue
+        gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
+        notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
     finding = derive_finding(checks, [*pairing.notes, *notes], gone, [*pairing.missing], [*pairing.new])
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
@@ -201,7 +198,10 @@ def _check_kernels(
     every: bool,
     limits: Sequence[Threshold],
 ) -> list[PairCheck]:
-    """Returns the checks of a pair under its title, with the kernel's name if there are several."""
+    """Returns the checks of a pair under its title, with the kernel's name if there are several; its reports must be whole."""
+    for run in pair:
+        if run.stored:
+            run.verify_reports(left_elsewhere=settings.reach is None)
     kernel_name, other_kernel = kernel_names
     profiles = list(kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]

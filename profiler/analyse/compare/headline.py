@@ -156,6 +156,9 @@ def headline_of_pair(
     """
     if speedup is None or times_ns is None:
         return None
+    what, next_change = ratio_sentence(labels, times_ns, speedup), _next(causes)
+    if steps:
+        return Headline(what, _ONE_KERNEL.format(" and ".join(steps)), next_change)
     is_same, is_faster = _is_same(speedup), speedup.ratio >= 1
     new = {one.cause for one in changed.new}
     limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster and not is_same else []
@@ -169,22 +172,19 @@ def headline_of_pair(
         _sentence(map(_with_change, changed.more), "{} grew."),
         _conflicts(metrics, changed, rose=True),
     ]
-    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
-    if steps:
-        why = _ONE_KERNEL.format(" and ".join(steps))
-    elif is_same:
+    if is_same:
         even_so = _joined(_present([*left, *came]), "Even so, ")
-        why = f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip()
-    else:
-        factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
-        if reasons:  # what works against a change does not explain it
-            contrary.insert(0, against)
-        limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
-        reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
-        despite = f"Although it is {'faster' if is_faster else 'slower'}, "
-        against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
-        why = f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
-    return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
+        return Headline(what, f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip(), next_change)
+    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
+    factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
+    if reasons:  # what works against a change does not explain it
+        contrary.insert(0, against)
+    limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
+    reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
+    despite = f"Although it is {'faster' if is_faster else 'slower'}, "
+    against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
+    why = f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
+    return Headline(what, why, next_change)
 
 
 def _is_same(speedup: Speedup) -> bool:
