@@ -71,7 +71,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether warps wait there for a part of their time that is not zero as it is shown."""
+    """Returns whether warps wait there for a part of their time that is shown as more than 0 %."""
     return round(100 * evidence.time_of(sites)) > 0
 
 
@@ -136,9 +136,7 @@ def is_swap(site: Site) -> bool:
 def _is_retried(evidence: Evidence, loop: Loop) -> bool:
     """Returns whether a loop repeats its atomic until that succeeds, and at least half of its turns are in vain."""
     sites = evidence.inside(loop)
-    before = evidence.last_before(sites[0].function, loop)
-    turns = sites[0].executed / before.executed if before else 1.0
-    return turns >= _IN_VAIN and _is_retry(sites, loop)
+    return evidence.turns(sites[0], loop) >= _IN_VAIN and _is_retry(sites, loop)
 
 
 def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:

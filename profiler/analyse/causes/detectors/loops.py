@@ -38,7 +38,7 @@ _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
-# Whose results do not depend on the order, but for rounding.
+# Their results do not depend on the order of what they add up, except for rounding.
 _ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
 # With fewer turns, the exchange that stays after the loop is a large part of all.
 _TURNS_WORTH_IT = 4
@@ -292,17 +292,15 @@ def _steps_on(site: Site, changed: Set[str]) -> bool:
 def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops that add up what the threads of a block hold in each turn, only to add that to a sum.
 
-    Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. So it is with a maximum.
+    Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
+    maximum.
     """
     for loop in sorted(_with_barriers(evidence), key=lambda one: one.start):
         inside = evidence.inside(loop)
         barrier = next(site for site in inside if site.kind == "barrier")
-        before = evidence.last_before(barrier.function, loop)
-        if before is None or barrier.executed < _TURNS_WORTH_IT * before.executed:
+        turns = evidence.turns(barrier, loop)
+        if turns < _TURNS_WORTH_IT or not (exchanging := _exchanges_sums(inside)):
             continue
-        if not (exchanging := _exchanges_sums(inside)):
-            continue
-        turns = barrier.executed / before.executed
         fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
         yield Candidate(
             "redundant-shared-accesses",

@@ -23,7 +23,7 @@ _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = _WORD_BITS = 32
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
-# What was stored there may depend on anything.
+# A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
@@ -37,8 +37,8 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
         return 0.0
     if bases & changed_in(loop):
         return 0.0
-    rounds = _rounds(evidence, site, loop)
-    return 1 - 1 / rounds if rounds > 1 else 0.0
+    turns = evidence.turns(site, loop)
+    return 1 - 1 / turns if turns > 1 else 0.0
 
 
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
@@ -67,7 +67,7 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
             registers = sorted(address_registers(site.instruction))
             written = tuple((name, _before(index, writers(index, name))) for name in registers)
             place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
-            # What was loaded before a loop may have been stored to in an earlier turn of it.
+            # A place that was loaded before a loop may have been stored to in an earlier turn of it.
             key = (place, evidence.innermost_loop(site) if unless_stored else None)
             if registers and key in seen:
                 repeated.append(site)
@@ -83,8 +83,8 @@ def _before(index: int, writer: int | None) -> int | None:
 def is_gathered(evidence: Evidence, site: Site) -> bool:
     """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
 
-    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A small structure, of which
-    a sector holds one at least, is such an element, too: however its members lie, each lane needs a sector of its own.
+    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A structure that fits
+    into a sector is such an element, too: however its members lie, each lane needs a sector of its own.
     """
     for writer in sources_of(evidence, site):
         scaled = _scaled_index(writer)
@@ -123,17 +123,11 @@ def changed_in(loop: Loop) -> frozenset[str]:
     return frozenset(register for one in loop.body for register in written_registers(one))
 
 
-def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
-    """Returns how many iterations the loop makes each time that it is entered."""
-    before = evidence.last_before(site.function, loop)
-    return site.executed / before.executed if before else 1.0
-
-
 def address_registers(instruction: Instruction) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(instruction.text):
         found |= set(REGISTER.findall(address))
-        # Of a copy to shared memory, only the address that it loads from has 64 bits.
+        # A copy to shared memory has an address of 64 bits only where it loads.
         found |= {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
     return frozenset(found)
 
@@ -261,7 +255,7 @@ def follow_results(
 ) -> set[Site]:
     """Returns the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
 
-    It is asked for each instruction, and whether that reads a result of those before.
+    `depends` gets each instruction, and whether it reads a result of the ones found before it.
     """
     tainted: set[str] = set()
     depending: set[Site] = set()
