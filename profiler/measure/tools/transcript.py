@@ -31,7 +31,7 @@ _FRACTION_STEPS = 8  # dots that ncu prints between 0% and 100%
 _EXIT_CODE = re.compile(r"The application returned an error code \((\d+)\)")
 _KERNEL_LINE = re.compile(r"^\d+\. (.+)$")
 _MOST_KERNELS = 12
-# What ncu's errors say of what stands in its own way, and what that means.
+# What ncu prints when it cannot work itself, and the error that this means.
 _REFUSALS: tuple[tuple[tuple[str, ...], type[ProfError], str], ...] = (
     (("ERR_NVGPUCTRPERM",), CountersRefused, "the driver does not let this user read counters"),
     (

@@ -175,7 +175,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
 
 
 def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
-    """Returns what the speeds in percent are of: the library, and whether it was asked for its fastest algorithm."""
+    """Returns which library's speed is 100 %, and whether that was asked for its fastest algorithm."""
     rungs = finding.kernels
     named = groupby((rung for rung in rungs if rung.reference), key=lambda rung: rung.reference)
     references = ", ".join(

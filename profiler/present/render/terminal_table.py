@@ -1,8 +1,8 @@
 """Tables and machine code for a terminal: aligned, coloured, and no wider than the window.
 
-A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last breaks
-every text and title between its words. Of machine code it leaves out columns too, and then prints the sides one below
-the other. No figure is ever cut.
+A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last
+breaks every text and title between its words. For machine code it also leaves out columns, and then prints the sides
+one below the other. No figure is ever cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _UNBREAKABLE = re.compile(
     r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]+`"
 )
 _LONGEST_COMMAND = 62  # that stays on one line, with its quotes
-# A text is broken after a space, and a name inside. What hyphens join stays whole, since people copy the names of runs and causes.
+# A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and
+# causes.
 _BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=::)(?=[^:])")
 _NAME_GOES_ON = "  "
 
@@ -144,7 +145,7 @@ def _fitting(
     broken = [(place, texts[place].narrowest) for place in by_width]
     broken += [(fold, texts[fold].narrowest)] if fold is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
-    # What is left out before each attempt, and which columns then give way.
+    # The column that is left out before each attempt, and the columns that then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
     attempts += [(place, first + names) for place in optional]
     attempts += [(place, first + broken) for place in (None, *others)]

@@ -77,8 +77,8 @@ def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str
     used = evidence.find(USED[resource]) if resource in USED else None
     if used is None:
         return f"used to {100 * busy:.0f} % of what is within reach", {}
-    # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. Those of the tensor pipe take
-    # many of their pipe, and leave it time for others.
+    # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. An instruction of the
+    # tensor pipe takes many cycles of its pipe and one of the scheduler, which has time for others.
     taken = max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
     beside = " beside its other instructions" if taken > busy else ""
     text = f"at {used:.0f} % of its peak, and {used / taken:.0f} % are within reach{beside}"

@@ -33,8 +33,8 @@ _OF_A_TESTED = 10.0
 # three multiplications by the high part.
 _LOGARITHM_IN_PARTS = "1.925136"
 _PARTS_TOO_MANY = 2
-# What has nothing else by which to know it is known by one term of its polynomial. Of sine and cosine of one angle, which the compiler
-# reduces once, that is the x^6 term of the cosine; then one of atan, of asin and acos, and of the cosine of sinpi and cospi.
+# Some functions show by nothing but one term of their polynomial: the x^6 term of the cosine, for sine and cosine of one angle,
+# which the compiler reduces once; then a term of atan, of asin and acos, and of the cosine in sinpi and cospi.
 _POLYNOMIALS = ("0.0013887", "0.1998877", "0.0748230", "0.0749890", "4.9348020")
 # A remainder of floats first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
 _OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
@@ -147,7 +147,7 @@ def _divides(function: Sequence[Site]) -> bool:
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result, as of a network that sorts."""
+    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result itself, as in a network that sorts."""
     return [site for site in evidence.of("integer") if site.instruction.name == "ISETP"]
 
 
@@ -266,8 +266,8 @@ def find_spare(
 ) -> dict[Site, float]:
     """Returns the part of the instructions for functions that the fast forms would save, known by a mark where nothing else shows them.
 
-    They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
-    than evaluate it.
+    Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
+    does more than evaluate it.
     """
     found: dict[Site, float] = {}
     for group in _around_functions(evidence, is_function, kinds):

@@ -160,7 +160,7 @@ def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Si
 def _serving_step(
     step: Sequence[Site], passing: float, unconcerned: Collection[Site], exchanging: Set[Site]
 ) -> dict[Site, float]:
-    """Returns the part of a step that so many warps pass for lanes without work. What all lanes load alike is work for none of them."""
+    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them."""
     alike = {site for site in step if _is_broadcast(site)}
     accesses = [
         site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
@@ -227,9 +227,9 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     """Returns the effect of issuing only for lanes that act.
 
     L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
-    lanes. Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
-    Atomics are served lane by lane, so that those of idle lanes cost nothing. Where lanes are not counted for each instruction,
-    whole warps may be those that a predicate keeps from it: they wait for nothing there.
+    lanes. An instruction that conflicts, and so needs two passes or more, keeps them: fewer instructions touch the same words.
+    Atomics are served lane by lane, so that idle lanes cost nothing. Where lanes are not counted for each instruction, a
+    predicate may keep whole warps from it, which then wait for nothing.
     """
     effect = evidence.without(fractions)
     waiting = {
@@ -300,7 +300,7 @@ def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> f
 def _in_turn(sites: Sequence[Site]) -> float:
     """Returns the part of the work of a few lanes that others could share: that on one value after the other, beyond the first two.
 
-    A lane of a tree combines two values, which nobody does faster.
+    A lane of a tree combines two values, which no other lane can speed up.
     """
     working = _acting_lanes(sites[0]) if sites else 0.0
     accesses = dict.fromkeys(ACCESSES, 0.0)

@@ -33,9 +33,9 @@ _NARROWEST_COPY = 32
 # What works for each element, or for each sector, has as much to do as before.
 _AS_MUCH_WORK = ("l2", "fma", "alu", "fp64", "xu", "tensor")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
-# Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
+# The most lanes of a store that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
-# A part of the time that is not worth a change: what accesses wait for less than that is not made faster by wider ones.
+# The part of the time that is worth a change: where warps wait less than that for accesses, wider ones make nothing faster.
 _SEEN_TO_WAIT = 0.03
 
 
@@ -53,7 +53,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         and ((_is_contiguous(evidence, site) and not is_misaligned(evidence, site)) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
     ]
-    # Those of one base become part of the same wide access, aligned or not.
+    # Accesses of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
     total = sum(bytes_of(site) for site in accesses)
     moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)

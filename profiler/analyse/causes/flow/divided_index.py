@@ -17,7 +17,7 @@ from profiler.analyse.code.registers import REGISTER, written_registers
 
 _DIMENSIONS = "XYZ"
 _INDEX = "SR_CTAID."
-# Of two operands, one of which may be a zero or a negated register; IABS, because an index is not negative.
+# They have two operands, one of which may be zero or a negated register. IABS is one, because an index is not negative.
 _COPIES = ("MOV", "IABS", "R2UR")
 _TO_INTEGER = "F2I"
 _ZERO = ("RZ", "URZ")

@@ -31,7 +31,7 @@ _MOST_KEPT_BYTES = 128 * 1024
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
-    """Returns the loads by which a loop reads what an earlier one has read, nobody has changed, and a block could have kept."""
+    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it and a block could have kept it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         if not any(site.kind == "global load" and evidence.innermost_loop(site) for site in sites):
@@ -85,7 +85,7 @@ def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) 
 
 
 def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
-    """Returns whether the kernel stores where it loads, or where nobody knows."""
+    """Returns whether the kernel stores where it loads, or at an unknown place."""
     stores = [one for one in between if one.kind in ("global store", "atomic")]
     return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
 
