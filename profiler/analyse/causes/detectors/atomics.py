@@ -96,7 +96,7 @@ _IN_LARGER_PROGRAMS = (
 
 
 def find_ordering(evidence: Evidence) -> list[Site]:
-    """Returns the fences that belong to atomics: what orders one stands beside it, under the same predicate, and goes with it."""
+    """Returns the fences that belong to atomics: a fence that orders an atomic stands beside it under the same predicate, and would go with it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
