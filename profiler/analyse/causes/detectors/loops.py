@@ -244,8 +244,8 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
     changed = {register for site in inside for register in written_registers(site.instruction)}
     of_data = _of_data(inside)
     kept = []
-    wanted: frozenset[str] = frozenset()
-    taken_in: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()  # the predicates on which the branch back depends
+    taken_in: frozenset[str] = frozenset()  # those from which a PLOP3 makes one of them
     for site in reversed(inside):
         name, instruction = site.instruction.name, site.instruction
         written = predicates_in(instruction.operands[0]) if name in _TESTS else frozenset()
