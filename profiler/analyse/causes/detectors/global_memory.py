@@ -19,11 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
 from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
-from profiler.analyse.causes.flow.block_sharing import (
-    count_blocks_alike,
-    count_sharing_blocks,
-    merge_blocks,
-)
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES

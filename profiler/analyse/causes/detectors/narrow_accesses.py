@@ -19,10 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.flow.carried import follows_itself
-from profiler.analyse.causes.flow.dataflow import (
-    find_address_work,
-    find_processing,
-)
+from profiler.analyse.causes.flow.dataflow import find_address_work, find_processing
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 

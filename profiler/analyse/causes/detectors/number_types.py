@@ -10,12 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions import (
-    EVALUATING,
-    NEAR,
-    find_dividing,
-    find_spare,
-)
+from profiler.analyse.causes.detectors.instructions import EVALUATING, NEAR, find_dividing, find_spare
 from profiler.analyse.causes.detectors.launch import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect

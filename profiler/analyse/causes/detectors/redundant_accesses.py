@@ -7,11 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting import (
-    find_loads_beside,
-    find_lonely_loads,
-    find_own_part,
-)
+from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads, find_own_part
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits

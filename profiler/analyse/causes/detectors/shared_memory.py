@@ -196,8 +196,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
         # The arithmetic stays, and so do the meetings of the warps that execute it.
         Effect(
-            {**fewer.resources, "tensor": 0.0},
-            {**fewer.waits, **evidence.waiting_for(moving, "barrier")},
+            {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
         ),
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),

@@ -19,12 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import (
-    find_loads_kept_apart,
-    place_of,
-    predicates_read,
-    results_of,
-)
+from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart, place_of, predicates_read, results_of
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import inputs_of
