@@ -296,7 +296,8 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
     maximum.
     """
-    for loop in sorted(_with_barriers(evidence), key=lambda one: one.start):
+    loops = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
+    for loop in sorted(loops, key=lambda one: one.start):
         inside = evidence.inside(loop)
         barrier = next(site for site in inside if site.kind == "barrier")
         turns = evidence.turns(barrier, loop)
@@ -313,10 +314,6 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
             {"turns": turns},
             in_triton="Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
-
-
-def _with_barriers(evidence: Evidence) -> set[Loop]:
-    return {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
 
 
 def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
