@@ -163,8 +163,9 @@ def read(recording: Run | str | int | Path) -> Recording:
 def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
-    Of several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as is
-    what `kernel_name` chooses. Of a run of times alone, it is their `.timing`. `.sheets` has a sheet for each kernel.
+    For several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as
+    is what `kernel_name` chooses. For a run of times alone, it is their `.timing`. `.sheets` has a sheet for each
+    kernel.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_run
@@ -188,8 +189,9 @@ def compare(
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
-    Of recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of them;
-    `.comparisons` has one for each kernel. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
+    them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
+    the second side, such as two of one report.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
