@@ -348,11 +348,9 @@ def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
             found.append(site)
             exchanged |= written
     for site in inside:  # the next turn
-        written = set(written_registers(site.instruction))
-        of_lanes = written if site.instruction.name == "SHFL" else set()  # named after the predicate
-        if exchanged & (inputs_of(site.instruction) - of_lanes):
+        if exchanged & inputs_of(site.instruction):
             return []
-        exchanged -= written
+        exchanged -= set(written_registers(site.instruction))
     shuffles = any(site.instruction.name == "SHFL" for site in found)
     through_memory = any(site.kind == "shared load" for site in found)
     return found if sums and shuffles and through_memory and len(names) == 1 else []
