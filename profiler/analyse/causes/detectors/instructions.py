@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.code.lasting_functions import lasting_function
 from profiler.analyse.code.registers import inputs_of, written_registers
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -33,13 +35,16 @@ _OF_A_TESTED = 10.0
 _LOGARITHM_IN_PARTS = "1.925136"
 _PARTS_TOO_MANY = 2
 # What has nothing else by which to know it is known by one term of its polynomial. Of sine and cosine of one angle, which the compiler
-# reduces once, that is the x^6 term of the cosine; then one of atan, of asin and acos, and of the cosine of sinpi and cospi.
-_POLYNOMIALS = ("0.0013887", "0.1998877", "0.0748230", "0.0749890", "4.9348020")
+# reduces once, that is the x^6 term of the cosine; then one of the cosine of sinpi and cospi.
+_POLYNOMIALS = ("0.0013887", "4.9348020")
 # A remainder of floats first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
 _OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
 # Instructions on either side of a function's signature that scale its argument and its result.
 _OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
+# What has no fast form can only become less precise. The error of a polynomial falls by a like factor with each term, so that half of
+# the terms give half of the digits, as many as the fast forms of other functions have.
+_SPARE_TERMS = 1 / 2
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 _ADDITIONS = {
@@ -231,21 +236,37 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
-    fractions = find_spare(evidence, _evaluates, EVALUATING, _is_of_polynomial) | fractions
+    fractions = find_spare(evidence, _evaluates, EVALUATING, of_floats=True) | fractions
     busy = evidence.model.busy.get("xu", 0.0)
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)
+    spared = {site: part * site.executed for site, part in fractions.items()}
+    lasting = {site: function.name for site in fractions if (function := lasting_function(site.instruction))}
+    places = {site.instruction.place for site in lasting}
+    names = ", ".join(sorted(set(lasting.values())))
+    lasts = 2 * sum(part for site, part in spared.items() if site.instruction.place in places) > sum(
+        spared.values()
+    )
     yield Candidate(
         "special-functions",
         f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
-        f"{100 * busy:.0f} % of the time.",
-        "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
+        f"{100 * busy:.0f} % of the time." + (f" There is no fast form of {names}." if names else ""),
+        _LASTING_ADVICE
+        if lasts
+        else "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
         "powf, or look values up.",
         evidence.without(fractions),
-        {site: part * site.executed for site, part in fractions.items()},
+        spared,
         {"special_pct": share, "special_busy_pct": 100 * busy},
+        in_triton=_LASTING_ADVICE if lasts else "",
     )
+
+
+_LASTING_ADVICE = (
+    "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
+    "often, or look values up."
+)
 
 
 def _evaluates(site: Site) -> bool:
@@ -266,17 +287,14 @@ def _is_of_polynomial(site: Site) -> bool:
     return "." in text and any(term in text for term in _POLYNOMIALS)
 
 
-def _nothing(_: Site) -> bool:
-    return False
-
-
 def find_spare(
     evidence: Evidence,
     is_function: Callable[[Site], bool],
     kinds: Sequence[Kind],
-    is_mark: Callable[[Site], bool] = _nothing,
+    *,
+    of_floats: bool = False,
 ) -> dict[Site, float]:
-    """Returns the part of the instructions for functions that the fast forms would save, known by a mark where nothing else shows them.
+    """Returns the part of the instructions for functions that the fast forms would save. Some of floats are known by a term alone.
 
     They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
     than evaluate it.
@@ -297,15 +315,42 @@ def find_spare(
         functions -= _PARTS_TOO_MANY * sum(
             site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
         )
-        functions = functions or sum(site.executed for site in group if is_mark(site))
-        if functions:
+        lasting = _find_lasting(group) if of_floats else _Lasting()
+        functions = max(0.0, functions - lasting.signs)
+        if of_floats and not functions:
+            functions = sum(site.executed for site in group if _is_of_polynomial(site))
+        if functions or lasting.terms:
             whole = sum(site.executed for site in group)
             tested = sum(site.executed for site in group if _is_tested(site))
-            # A line may do more than take a root.
-            evaluating = min(whole, _OF_A_TESTED * tested) if tested == functions else whole
-            spare = max(0.0, (evaluating - _FAST_INSTRUCTIONS * functions) / whole)
-            found |= dict.fromkeys(group, spare)
+            evaluating = whole - lasting.instructions
+            if tested == functions:  # a line may do more than take a root
+                evaluating = min(evaluating, _OF_A_TESTED * tested)
+            spare = max(0.0, evaluating - _FAST_INSTRUCTIONS * functions) if functions else 0.0
+            found |= dict.fromkeys(group, (spare + _SPARE_TERMS * lasting.terms) / whole)
     return found
+
+
+@dataclass(frozen=True)
+class _Lasting:
+    """What functions without a fast form execute on a line: `terms` of the `instructions` are those of polynomials."""
+
+    instructions: float = 0.0
+    signs: float = 0.0
+    terms: float = 0.0
+
+
+def _find_lasting(group: Sequence[Site]) -> _Lasting:
+    known = [(site.executed, one) for site in group if (one := lasting_function(site.instruction))]
+    if not known:
+        return _Lasting()
+    whole = sum(site.executed for site in group)
+    adding = sum(site.executed for site in group if site.instruction.name == "FFMA")
+    if any(
+        one.instructions is None for _, one in known
+    ):  # the branches of which are taken by parts of the lanes
+        return _Lasting(whole, whole, adding)
+    own = min(whole, sum(times * (one.instructions or 0) for times, one in known))
+    return _Lasting(own, sum(times * one.signs for times, one in known), adding * own / whole)
 
 
 def _called(evidence: Evidence) -> list[list[Site]]:
