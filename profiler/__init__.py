@@ -166,10 +166,10 @@ def show(
 ) -> Sheet | Overview | ShownTriage:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
-    Of several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as is
-    what `kernel_name` chooses. Of a run of times alone, it is their `.timing`. `.sheets` has a sheet for each kernel.
-    A folder means the reports in it; the kernels of several recordings are one index, and `.errors` says which reports
-    cannot be read.
+    For several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as
+    is what `kernel_name` chooses. For a run of times alone, it is their `.timing`. `.sheets` has a sheet for each
+    kernel. A folder means the reports in it; the kernels of several recordings are one index, and `.errors` says which
+    reports cannot be read.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import recordings_meant, show_run, show_several
@@ -197,8 +197,9 @@ def compare(
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
-    Of recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of them;
-    `.comparisons` has one for each kernel. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
+    them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
+    the second side, such as two of one report.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs

@@ -37,7 +37,7 @@ _NO_OTHER = "Give the older report with --baseline and the newer one after it: p
 class Pairing:
     """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so.
 
-    What the `stores` left out is damaged.
+    Runs that the `stores` left out are damaged.
     """
 
     pairs: list[RunPair]
@@ -199,7 +199,7 @@ def _are_one(one: Run, other: Run) -> bool:
 
 
 def _newest(store: RunStore, gpu: str | None, name: str | None = None) -> dict[_Subject, Run]:
-    """Returns the newest run of every subject, or of those called `name`."""
+    """Returns the newest run of every subject, or of the subjects called `name`."""
     runs = store.open_all(run_id for run_id in store.ids() if name in (None, run_id.name))
     meant = [run for run in runs if is_on(run.manifest, gpu)]
     if gpu and runs and not meant:

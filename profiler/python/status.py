@@ -36,7 +36,7 @@ def _show(text: str) -> None:
             _cell.update(shown.Pretty(text))
         _cell = _cell if text else None
     elif sys.stderr.isatty():
-        # What is wider than the window would go on in a second line, which nothing clears.
+        # A text wider than the window would go on in a second line, which nothing clears.
         room = shutil.get_terminal_size().columns - 1
         print(_CLEAR_LINE, text[:room], sep="", end="", file=sys.stderr, flush=True)
 

@@ -175,7 +175,7 @@ def _metric_near(name: str) -> str | None:
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given.
+    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only the tables that it was given.
 
     One of our columns has to be quoted.
     """

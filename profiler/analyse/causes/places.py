@@ -18,9 +18,9 @@ _MOST_PLACES = 3
 _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
 )
-# Of memory as a whole, which accesses name before their address.
+# The descriptor of memory as a whole, which accesses name before their address.
 _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
-# Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
+# The functions of Triton in Python by which warps exchange values, or which a line calls for each element. The compiler puts
 # their instructions among those of the lines around.
 _CALLS = re.compile(
     r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("

@@ -49,15 +49,15 @@ def _is_repeated(metric: tuple[str, object], *_: object) -> bool:
 class RungFinding(WithAgreedNames, Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
-    If it `is_part_of_step`, the timed step took much longer than the kernel that the metrics are of.
+    If it `is_part_of_step`, the timed step took much longer than the kernel that was profiled.
 
     `reference_pct` is its speed in percent of the reference as one calls it, `best_pct` of the fastest algorithm that the
     reference's library offers, null where that was not timed.
 
-    `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
-    times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
-    the cause that would save most, null where none would save 3 %. A `duration_ns` is the median of all repeats; its `delta` is of the same
-    figures as the speedup, so that they never contradict each other.
+    `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many times as fast it is, or why
+    the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is the cause that would save most, null
+    where none would save 3 %. A `duration_ns` is the median of all repeats; its `delta` comes from the same figures as the
+    speedup, so that they never contradict each other.
     """
 
     kernel: int

@@ -27,9 +27,9 @@ _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0
 _STEADY_CLOCK = 0.98  # the least clock by the greatest
-# Samples over a longer time than so many times that of the repeats are mostly of something else: a program in
-# PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The reference, its
-# fastest algorithm and the emptying of caches between them are in a few times.
+# If the samples cover more than so many times the time of the repeats, most of them show something else: a
+# program in PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The
+# reference, its fastest algorithm and the emptying of caches between them take a few times as long.
 _MOSTLY_TIMED = 10
 # Options of ncu that end a recording after some launches, and those that choose which.
 _STOPS_AFTER = frozenset({"-c", "--launch-count"})
@@ -46,7 +46,7 @@ def find_doubts(profile: Profile) -> list[str]:
 def doubts_of(profile: Profile) -> Iterator[str]:
     """Yields what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step.
 
-    What the measurement itself found to doubt comes first, such as that nothing verified the result.
+    The doubts that the measurement itself noted come first, such as that nothing verified the result.
     """
     yield from profile.manifest.facts.cautions
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]

@@ -91,7 +91,7 @@ def headline_of_index(
 ) -> Headline | None:
     """Returns the headline of several kernels: how long they take, why the first does, and what to ask next.
 
-    Of several `recordings`, `label` is that of the first kernel, and `within` are the kernels that it holds.
+    If there are several `recordings`, `label` is that of the first kernel's, and `within` are the kernels that it holds.
     """
     if not index:
         return None

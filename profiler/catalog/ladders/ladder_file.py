@@ -83,7 +83,7 @@ def _parsed(path: Path, text: str) -> Ladder:
 
 
 class _LadderReader:
-    """Reads the kernels of one file. What a kernel does not say, the ladder may say for all of them."""
+    """Reads the kernels of one file. The ladder may say for all kernels what a kernel does not say itself."""
 
     def __init__(self, file: TomlTable) -> None:
         self._file = file

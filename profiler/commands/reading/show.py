@@ -54,8 +54,8 @@ def show(
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
-    If a recording has several kernels, lists all by their share of the time; -k chooses one. Of several reports, lists the kernels of all of them
-    together. For a run of `prof time`, shows its timings.
+    If a recording has several kernels, lists all by their share of the time; -k chooses one. For several
+    reports, lists the kernels of all of them together. For a run of `prof time`, shows its timings.
 
     Examples:
 

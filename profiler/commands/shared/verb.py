@@ -16,7 +16,7 @@ _NEAR = 0.6
 
 
 class OfOptions:
-    """Marks a parameter of a verb that `make` makes of options: of all that it takes, or of those called `names`."""
+    """Marks a parameter of a verb that `make` makes from options: from all that it takes, or from the ones called `names`."""
 
     def __init__(self, make: Callable[..., Any], *names: str) -> None:
         self.make = make

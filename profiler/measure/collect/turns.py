@@ -50,7 +50,7 @@ class CollectOutcome:
 class Turns:
     """Kernels that take turns on one device; use it in a `with` statement, or close it.
 
-    What is measured can be finished in another thread, while the device goes on to others.
+    A measured target can be finished in another thread, while the device goes on to others.
     """
 
     def __init__(

@@ -343,7 +343,7 @@ _COLUMNS = (
 def comparisons_document(
     finding: findings.Comparisons, *, full: bool = False, wanted: Sequence[str] = ()
 ) -> doc.Document:
-    """Returns a row for each kernel with the mean time of a launch, which its change and verdict are of.
+    """Returns a row for each kernel with the mean time of a launch, and the change of that time with its verdict.
 
     With `full` or `wanted` metrics, the comparison of each kernel follows.
     """

@@ -160,19 +160,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
         )
     if any(rung.speedup and rung.speedup.basis == "unprofiled" for rung in rungs):
         notes.append(f"time: {WHICH_MEDIAN}")
-    references = [
-        f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
-        for name, group in groupby(
-            (rung for rung in rungs if rung.reference), key=lambda rung: rung.reference
-        )
-    ]
-    if references and _has_best(finding):
-        notes.append(
-            f"% ref: speed in percent of the default call of {', '.join(references)}; % best: in percent of its fastest "
-            "algorithm, found by measuring"
-        )
-    elif references:
-        notes.append(f"% ref: speed in percent of {_only_default(rungs)}{', '.join(references)}")
+    notes += _reference_notes(finding)
     if not _has_work(finding) and not finding.workload:
         notes.append("no work per second: the runs do not record their workload")
     notes += missing_lines(finding)
@@ -186,9 +174,21 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     return notes
 
 
-def _only_default(rungs: Sequence[ladder.RungFinding]) -> str:
-    """Returns the remark that a library was not asked for its fastest algorithm."""
-    return "the default call of " if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
+def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
+    """Returns which library's speed is 100 %, and whether that was asked for its fastest algorithm."""
+    rungs = finding.kernels
+    named = groupby((rung for rung in rungs if rung.reference), key=lambda rung: rung.reference)
+    references = ", ".join(
+        f"{name}{_numbers([rung.kernel for rung in group], rungs)}" for name, group in named
+    )
+    if not references:
+        return []
+    if _has_best(finding):
+        return [
+            f"% ref: speed in percent of the default call of {references}; % best: in percent of its fastest algorithm, found by measuring"
+        ]
+    default = any(rung.reference.startswith("cuBLAS") for rung in rungs)
+    return [f"% ref: speed in percent of {'the default call of ' if default else ''}{references}"]
 
 
 def missing_lines(finding: ladder.LadderFinding) -> list[str]:

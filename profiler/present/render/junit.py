@@ -15,8 +15,8 @@ _NAME_WIDTH = 60
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     """Returns a test case for each limit; a failure has the reasons as its text. An unclear one is an error, or skipped if that is allowed.
 
-    What only the baseline has is unclear, or skipped if its removal was accepted. A recording that is new, or compared with itself, is
-    skipped. What was accepted passes, and says so as its output.
+    A kernel that only the baseline has is unclear, or skipped if its removal was accepted. A recording that is new, or compared
+    with itself, is skipped. A regression that was accepted passes, and says so as its output.
     """
     suite = ElementTree.Element("testsuite", name="prof check")
     for pair, one in check.check_lines(finding):

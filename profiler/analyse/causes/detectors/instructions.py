@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.dataflow import find_address_work, readers_of
 from profiler.analyse.code.lasting_functions import lasting_function
 from profiler.analyse.code.registers import inputs_of, written_registers
 
@@ -21,6 +21,7 @@ _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|
 _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 _OF_A_DIVISION = 20
+_DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
 _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
@@ -34,8 +35,8 @@ _OF_A_TESTED = 10.0
 # three multiplications by the high part.
 _LOGARITHM_IN_PARTS = "1.925136"
 _PARTS_TOO_MANY = 2
-# What has nothing else by which to know it is known by one term of its polynomial. Of sine and cosine of one angle, which the compiler
-# reduces once, that is the x^6 term of the cosine; then one of the cosine of sinpi and cospi.
+# Some functions show by nothing but one term of their polynomial: the x^6 term of the cosine, for sine and cosine of one angle,
+# which the compiler reduces once, and a term of the cosine in sinpi and cospi.
 _POLYNOMIALS = ("0.0013887", "4.9348020")
 # A remainder of floats first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
 _OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
@@ -124,21 +125,22 @@ def find_dividing(evidence: Evidence) -> list[Site]:
     An instruction that runs more often than the conversion on the same line is no part of the division: for
     example, the test of a loop.
     """
-    kinds = ("integer", "conversion", "special")
     found = {site for sites in _called(evidence) if _divides(sites) for site in sites}
-    places: dict[str, float] = {}
+    divisions: dict[str, float] = {}  # by source line
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
-            if _DIVISION.match(site.opcode):
-                if place := site.instruction.place:
-                    places[place] = max(site.executed, places.get(place, 0.0))
-                else:
-                    found.update(one for one in sites[index : index + _OF_A_DIVISION] if one.kind in kinds)
+            if not _DIVISION.match(site.opcode):
+                continue
+            if line := site.instruction.place:
+                divisions[line] = max(site.executed, divisions.get(line, 0.0))
+            else:
+                near = sites[index : index + _OF_A_DIVISION]
+                found.update(one for one in near if one.kind in _DIVIDING)
     return [
         site
         for site in evidence.sites
         if site in found
-        or (site.kind in kinds and site.executed <= places.get(site.instruction.place or "", 0.0))
+        or (site.kind in _DIVIDING and site.executed <= divisions.get(site.instruction.place or "", 0.0))
     ]
 
 
@@ -150,7 +152,7 @@ def _divides(function: Sequence[Site]) -> bool:
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result, as of a network that sorts."""
+    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result itself, as in a network that sorts."""
     return [site for site in evidence.of("integer") if site.instruction.name == "ISETP"]
 
 
@@ -184,17 +186,18 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _invariant(evidence: Evidence) -> list[Site]:
+    """Returns the arithmetic of loops whose inputs do not change in them."""
     repeated: list[Site] = []
-    for loops in evidence.loops.values():
-        for loop in loops:
-            inside = evidence.inside(loop)
-            changed = {word for site in inside for word in written_registers(site.instruction)}
-            for site in inside:
-                # Nothing keeps the result of a test: compilers have few predicates, and make it again.
-                if site.kind in ("fp32", "fp64", "special") and written_registers(site.instruction):
-                    sources = inputs_of(site.instruction)
-                    if sources and not sources & changed:
-                        repeated.append(site)
+    for loop in (loop for loops in evidence.loops.values() for loop in loops):
+        inside = evidence.inside(loop)
+        changed = {register for site in inside for register in written_registers(site.instruction)}
+        repeated += [
+            site
+            for site in inside
+            # Nothing keeps the result of a test: compilers have few predicates, and make it again.
+            if site.kind in ("fp32", "fp64", "special") and written_registers(site.instruction)
+            if (read := inputs_of(site.instruction)) and read.isdisjoint(changed)
+        ]
     return repeated
 
 
@@ -209,7 +212,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
         ]
-        users = _users(following, target[0])
+        users = readers_of(target[0], following)
         if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
             found |= {site: None, users[0]: None}
     return list(found)
@@ -219,17 +222,6 @@ def _adds(site: Site, addition: str) -> bool:
     """Returns whether an instruction adds to its value: an absolute value is written as an addition of zero."""
     zeros = {"RZ", "-RZ"}
     return site.instruction.name == addition and zeros.isdisjoint(site.instruction.operands[1:])
-
-
-def _users(following: Iterable[Site], register: str) -> list[Site]:
-    """Returns the instructions that read a register, until one writes it."""
-    users = []
-    for site in following:
-        if register in inputs_of(site.instruction):
-            users.append(site)
-        if register in written_registers(site.instruction):
-            break
-    return users
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
@@ -296,21 +288,11 @@ def find_spare(
 ) -> dict[Site, float]:
     """Returns the part of the instructions for functions that the fast forms would save. Some of floats are known by a term alone.
 
-    They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
-    than evaluate it.
+    Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
+    does more than evaluate it.
     """
-    groups: dict[str, list[Site]] = {}
-    for sites in evidence.by_function.values():
-        near: dict[Site, None] = {}
-        for index, site in enumerate(sites):
-            if site.kind in kinds and (place := site.instruction.place):
-                groups.setdefault(place, []).append(site)
-            elif site.instruction.place is None and is_function(site):
-                around = sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
-                near |= dict.fromkeys(one for one in around if one.kind in _RESULTS and one.kind in kinds)
-        groups[f"near in {sites[0].function}"] = list(near)
     found: dict[Site, float] = {}
-    for group in groups.values():
+    for group in _around_functions(evidence, is_function, kinds):
         functions = sum(site.executed for site in group if is_function(site))
         functions -= _PARTS_TOO_MANY * sum(
             site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
@@ -345,12 +327,27 @@ def _find_lasting(group: Sequence[Site]) -> _Lasting:
         return _Lasting()
     whole = sum(site.executed for site in group)
     adding = sum(site.executed for site in group if site.instruction.name == "FFMA")
-    if any(
-        one.instructions is None for _, one in known
-    ):  # the branches of which are taken by parts of the lanes
-        return _Lasting(whole, whole, adding)
+    if any(one.instructions is None for _, one in known):
+        return _Lasting(whole, whole, adding)  # how many instructions run depends on its branches
     own = min(whole, sum(times * (one.instructions or 0) for times, one in known))
     return _Lasting(own, sum(times * one.signs for times, one in known), adding * own / whole)
+
+
+def _around_functions(
+    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
+) -> Iterator[list[Site]]:
+    """Yields the instructions of these kinds by source line, and those near functions of which no line is known."""
+    lines: dict[str, list[Site]] = {}
+    for sites in evidence.by_function.values():
+        near: dict[Site, None] = {}
+        for index, site in enumerate(sites):
+            if site.kind in kinds and (place := site.instruction.place):
+                lines.setdefault(place, []).append(site)
+            elif site.instruction.place is None and is_function(site):
+                around = sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
+                near |= dict.fromkeys(one for one in around if one.kind in _RESULTS and one.kind in kinds)
+        yield list(near)
+    yield from lines.values()
 
 
 def _called(evidence: Evidence) -> list[list[Site]]:

@@ -24,11 +24,12 @@ from profiler.text import counted
 _REGISTER_BITS = 32
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
-# With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
+# With two rounds of blocks or more, the blocks of one round could do the work of another, and every SM would still have its
+# blocks.
 _SOME_WAVES = 2.0
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
-# Of the time that warps do not issue, and of a block: what counts that are averaged over the launch may be off.
+# By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
@@ -106,9 +107,9 @@ def find_unfilled(evidence: Evidence) -> float:
     if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
-    # However blocks share the work out, the busiest resource has as much of it.
-    # The occupancy is that of SMs which have a block: where each has place for one, it misses nothing. Where there is place for
-    # several, it shows that some are empty, and the blocks of the last round run faster beside fewer others.
+    # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block:
+    # where each has place for one, it misses nothing. Where there is place for several, it shows that some are empty, and the
+    # blocks of the last round run faster beside fewer others.
     alone = min(find_occupancy_limits(evidence).values(), default=0.0) == 1
     resting = (_below_most(evidence, "l1tex__cycles_active") or 0.0) if alone else 0.0
     return min(_idle_in_last_round(evidence), max(_missing_warps(evidence), resting), evidence.model.exposed)
@@ -165,7 +166,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
     each = evidence.executed / warps
-    # What a thread itself repeats need not wait for larger blocks.
+    # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
     alike = [
         site

@@ -229,7 +229,8 @@ def _is_move(site: Site) -> bool:
 def _find_terms(evidence: Evidence) -> list[Site]:
     """Returns the terms of polynomials in double precision, as functions of the library end in them.
 
-    A term multiplies the sum of those before it, and adds a constant of its own, which moves have put into a pair of registers.
+    A term multiplies the sum of the terms before it, and adds a constant of its own, which moves have put into a pair of
+    registers.
     """
     found: dict[Site, None] = {}
     for sites in evidence.by_function.values():

@@ -87,7 +87,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
-    """Returns the stores of a loop that put back what these loads take from the same address, as of a sum in memory: a register holds it instead."""
+    """Returns the stores of a loop that put back what these loads take from the same address, as for a sum in memory: a register holds it instead."""
     places = {(_place(site), evidence.innermost_loop(site)) for site in loads}
     return {
         site: part
@@ -101,8 +101,8 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
 def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     """Yields the loads of a second pass over the same data, and of later ones.
 
-    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it; what all blocks load
-    alike, such as the weights of a layer, needs one.
+    Device memory delivers for them what is left when each other load has had a trip of its own to it; what all blocks load alike,
+    such as the weights of a layer, needs one.
     """
     if not (later := find_later_passes(evidence)):
         return
@@ -197,7 +197,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
 def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1.
 
-    Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
+    Loads that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
     held = _held_for_neighbours(evidence)
@@ -218,7 +218,7 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
 
 
 def _held_for_neighbours(evidence: Evidence) -> float:
-    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, as of a struct.
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, such as a member of a struct.
 
     That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
     """
@@ -241,9 +241,9 @@ def _held_for_neighbours(evidence: Evidence) -> float:
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
 
-    Of the waiting, it counts only what is for the sectors that the data fills. The rest also goes when lanes
-    come to lie together, which is the smaller change, and a cause of its own. So it is with all sectors that were not counted, but
-    estimated from the time that L1 was busy.
+    Only the waiting for the sectors that the data fills counts. The rest also goes when lanes come to lie together, which is the
+    smaller change, and a cause of its own. The same holds for sectors that were not counted, but estimated from the time that L1
+    was busy.
     """
     filled = {
         site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part

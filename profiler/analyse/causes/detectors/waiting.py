@@ -45,8 +45,9 @@ _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
 _LATENCY = 4
-# Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three read it: its own and
-# those on either side. Of a tile, each stores several or many read one; in a tree, few threads store. Bounds are between whole counts.
+# Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three threads read it: its
+# own and those on either side. Where threads share a tile, each stores several values, or many read one; in a tree, few threads
+# store. Bounds are between whole counts.
 _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
@@ -78,8 +79,8 @@ _FEWER_TURNS_IN_TRITON = (
     "Let each turn of the loop do more between its barriers (a larger BLOCK_K, or a larger tile), or have several programs on an SM, of which "
     "others multiply while one waits (fewer `num_stages`, a smaller tile)."
 )
-# A part of the time that is not worth a change. Values that are exchanged between barriers at which nobody waits are no reason to
-# name the barriers.
+# The part of the time that is worth a change. If nobody waits at barriers, values that are exchanged between them are no reason
+# to name them.
 _SEEN_TO_WAIT = 0.03
 
 
@@ -259,7 +260,7 @@ def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Si
 
 
 def _follows_at_once(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction reads the result of one of those just before it, which has a latency of as many cycles."""
+    """Returns whether an instruction reads the result of one just before it: fewer instructions stand between them than the latency has cycles."""
     around = evidence.around(site)
     here = place_of(around, site)
     first = here - _LATENCY

@@ -1,7 +1,7 @@
 """Gathers what is known of one kernel for a diagnosis: its figures, its instructions, and where its time went.
 
-A `Profile` in, an `Evidence` out. Of launches that differ in shape, those of the shape that takes most of the time
-count, because a mean over large and small launches describes neither.
+A `Profile` in, an `Evidence` out. If launches differ in shape, only those of the shape that takes most of the time count, because
+a mean over large and small launches describes neither.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
 
-# What L1 may hold; it passes stores and atomics on.
+# Accesses whose data L1 may hold; it passes stores and atomics on.
 _LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
 
 
@@ -124,6 +124,11 @@ class Evidence:
         count = bisect_left(sites, loop.start, key=lambda site: site.instruction.offset)
         return sites[count - 1] if count else None
 
+    def turns(self, site: Site, loop: Loop) -> float:
+        """Returns how often an instruction of a loop runs each time that the loop is entered."""
+        before = self.last_before(site.function, loop)
+        return site.executed / before.executed if before else 1.0
+
     def of(self, *kinds: Kind) -> list[Site]:
         if len(kinds) == 1:
             return self._by_kind.get(kinds[0], [])
@@ -155,7 +160,7 @@ class Evidence:
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
-        """Returns the effect of no longer executing these parts of the sites, but for those that are retried until others are done."""
+        """Returns the effect of no longer executing these parts of the sites, except for sites that are retried until others are done."""
         fractions = {site: part for site, part in fractions.items() if site not in self.retried}
         resources = _share(_use_of_units(fractions), self._units)
         resources["l1"] = self.part_of_l1(fractions)

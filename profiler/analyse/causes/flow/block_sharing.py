@@ -32,7 +32,8 @@ _DIMENSIONS = "XYZ"
 # The traffic of device memory beyond one trip for each sector, and the sectors that a block finds in L1: of blocks that share their
 # sectors with others, both are small.
 _FEW = 0.5
-# What is left when blocks are merged: no arithmetic is sure to be, because what a block computes once serves all of its elements.
+# Work that is left when blocks are merged. Arithmetic may not be, because a block may compute once what serves all of its
+# elements.
 _STAYS = ("dram", "tensor")
 _SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
@@ -157,7 +158,7 @@ def count_sharing_blocks(evidence: Evidence, sites: Sequence[Site]) -> float:
 def merge_blocks(evidence: Evidence, effect: Effect, blocks: float) -> tuple[Effect, float]:
     """Returns the effect where one block takes the work of so many as well, and the most that this saves.
 
-    What is done once for each block is done less often: launching it, and the exchange between its threads.
+    Work that each block does once is done less often: launching it, and the exchange between its threads.
     """
     fewer = evidence.without(dict.fromkeys(_exchanges(evidence), 1 - 1 / blocks))
     merged = Effect(

@@ -18,10 +18,10 @@ from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.catalog.metrics import LANES
 
-# Of an SM, for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and keeps the
-# unit for it 98 % busy with 0.49 of them a cycle (an H200).
+# Cycles of an SM for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and
+# keeps the unit for it 98 % busy with 0.49 of them a cycle (an H200).
 _CYCLES_AN_ADDRESS = 2.0
-# Of a lookup that waits for none before it: as long as that of shared memory (the ladder `latency` in runs/).
+# Cycles of a lookup that waits for none before it: as many as a load from shared memory takes (the ladder `latency` in runs/).
 _UNLOADED_CYCLES = 29.0
 _JUMPS = ("BRX", "JMX")
 _QUEUED = ("mio_throttle", "short_scoreboard")

@@ -32,32 +32,35 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
 def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     if site.instruction.name in COPIES_TO_SHARED:
         return True
-    code = evidence.profile.code
-    if code is None or site.kind != "global load":
+    if site.kind != "global load":
         return False
-    held = set(written_registers(site.instruction))
-    function = code.functions[site.function]
     loop = evidence.innermost_loop(site)
-    following = list(function[site.position + 1 : site.position + 1 + _REACH])
-    if loop is not None and len(loop.body) <= _REACH:  # stored at the start of the next iteration
-        following = [one for one in following if one in loop] + [
-            one for one in loop.body if one.offset < site.instruction.offset
-        ]
     uses_tiles = loop is not None and any(one.kind in _USING_TILES for one in evidence.inside(loop))
-    for instruction in following:
+    held = set(written_registers(site.instruction))
+    for instruction in _following(evidence, site):
         if instruction.name in ("STS", "STSM") and held & stored_registers(instruction):
             return True
-        sources = inputs_of(instruction)
-        if held & sources and (
-            instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)
-        ):
+        takes = bool(held & inputs_of(instruction))
+        if takes and (instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)):
             held |= set(written_registers(instruction))
         # A sum, under whatever predicate, is another value.
-        elif instruction.predicate is None or held & sources:
+        elif instruction.predicate is None or takes:
             held -= set(written_registers(instruction))
         if not held:
             return False
     return False
+
+
+def _following(evidence: Evidence, site: Site) -> list[Instruction]:
+    """Returns the instructions after this one, as far as the search goes; in a loop, those of one turn."""
+    code, loop = evidence.profile.code, evidence.innermost_loop(site)
+    if code is None:
+        return []
+    following = list(code.functions[site.function][site.position + 1 : site.position + 1 + _REACH])
+    if loop is None or len(loop.body) > _REACH:
+        return following
+    next_turn = [one for one in loop.body if one.offset < site.instruction.offset]
+    return [one for one in following if one in loop] + next_turn
 
 
 def stored_registers(instruction: Instruction) -> frozenset[str]:
