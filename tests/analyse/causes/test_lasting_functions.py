@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import instructions
+from profiler.analyse.causes.detectors.instructions import special_functions
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.lasting_functions import lasting_function
 from profiler.store.tables.instruction_text import opcode_of
@@ -33,7 +33,7 @@ def found_on_one_line(*lines):
     evidence = evidence_of(*lines)
     for site in evidence.sites:
         site.instruction = replace(site.instruction, line=9)
-    (candidate,) = instructions.detect_special_functions(evidence)
+    (candidate,) = special_functions.detect_special_functions(evidence)
     return candidate
 
 
@@ -61,7 +61,7 @@ def test_it_is_named_and_advised_on_where_it_is_most_of_what_is_saved(lines, nam
     evidence = evidence_of(*lines)
     for place, site in enumerate(evidence.sites):
         site.instruction = replace(site.instruction, line=9 if place < len(ASIN) or not named else 10)
-    (candidate,) = instructions.detect_special_functions(evidence)
+    (candidate,) = special_functions.detect_special_functions(evidence)
     assert ("There is no fast form of asin." in candidate.sentence) == named
     assert advice in candidate.advice
 
