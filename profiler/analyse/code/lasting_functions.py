@@ -5,6 +5,8 @@ An instruction in; the function out of whose polynomial it is. Terms and sizes a
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,45 +15,62 @@ from profiler.analyse.code.code import Instruction, operands_of
 
 @dataclass(frozen=True)
 class LastingFunction:
-    """`instructions` of it run each time, where it has no branches. `signs` of them are also those of a function with a fast form.
+    """What it is, and what replaces it: a `formula` of functions that have fast forms, or a shorter polynomial.
 
-    Such signs are an exponential, a logarithm or a precise reciprocal within it.
+    `instructions` of it run each time; None if branches decide how many. `signs` of them look like those of functions with a
+    fast form: an exponential, a logarithm or a precise reciprocal within it.
     """
 
     name: str
-    instructions: int | None
+    instructions: int | None = None
     signs: int = 0
+    formula: str = ""
 
 
-# By one term of the polynomial, or of each branch's. The division in atan2 has a fast form, and is counted apart.
+# Each is known by one term of its polynomial, or of each branch's, to seven digits. The division in atan2 has a fast form, and is
+# counted apart.
 _BY_TERM = {
-    "0.0748230": LastingFunction("asin", 24),
-    "0.0749890": LastingFunction("acos", 25),
-    "0.1998877": LastingFunction("atan", 18),
-    "0.0747929": LastingFunction("atan2", 40),
-    "0.1128400": LastingFunction("erf", 29, 1),
-    "0.0070457": LastingFunction("erfc", 47, 4),  # erfcx and normcdf, too
-    "9.4274286": LastingFunction("erfinv", None),  # erfcinv and normcdfinv, too
-    "0.6630042": LastingFunction("erfinv", None),
-    "60.325786": LastingFunction("erfinv", None),
-    "0.9189385": LastingFunction("lgamma", None),
-    "259.25097": LastingFunction("lgamma", None),
-    "0.0002208": LastingFunction("lgamma", None),
-    "0.1037396": LastingFunction("lgamma", None),
-    "0.0054712": LastingFunction("lgamma", None),
-    "0.0009921": LastingFunction("tgamma", None),
-    "0.0071110": LastingFunction("tgamma", None),
+    0.07482301: LastingFunction("asin", 24),
+    0.07498904: LastingFunction("acos", 25),
+    0.1998878: LastingFunction("atan", 18),
+    0.07479298: LastingFunction("atan2", 40),
+    0.11284: LastingFunction("erf", 29, 1),
+    0.007045788: LastingFunction("erfc", 47, 4),  # erfcx and normcdf, too
+    9.427429e-09: LastingFunction("erfinv"),  # erfcinv and normcdfinv, too
+    0.6630042: LastingFunction("erfinv"),
+    60.32579: LastingFunction("erfinv"),
+    0.002777655: LastingFunction("lgamma"),
+    259.251: LastingFunction("lgamma"),
+    0.0002208948: LastingFunction("lgamma"),
+    0.1037397: LastingFunction("lgamma"),
+    0.005471285: LastingFunction("lgamma"),
+    0.0009921414: LastingFunction("tgamma"),
+    0.007111053: LastingFunction("tgamma"),
+    0.00833335: LastingFunction("sinh", formula="(exp(x) - exp(-x)) / 2"),
+    0.008382413: LastingFunction("expm1", formula="exp(x) - 1"),
+    0.1449145: LastingFunction("log1p", formula="log(1 + x)"),  # asinh, acosh and atanh, too
 }
 _TAKES_TERMS = frozenset({"FFMA", "FADD", "FSEL"})
-_LENGTH = 9  # of a term as written here
+# A remainder first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
+_OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
+_REMAINDER = LastingFunction("fmod", formula="x - y * trunc(x / y)")
 
 
 def lasting_function(instruction: Instruction) -> LastingFunction | None:
     """Returns the function without a fast form that an instruction belongs to, for one instruction of each evaluation."""
+    if is_of_remainder(instruction):
+        return _REMAINDER
     return _found_in(instruction.text) if instruction.name in _TAKES_TERMS else None
+
+
+def is_of_remainder(instruction: Instruction) -> bool:
+    return instruction.name == "FMUL" and _OF_A_REMAINDER.search(instruction.text) is not None
 
 
 @lru_cache(maxsize=16_384)
 def _found_in(text: str) -> LastingFunction | None:
-    found = (_BY_TERM.get(operand.lstrip("-")[:_LENGTH]) for operand in operands_of(text))
-    return next(filter(None, found), None)
+    for operand in operands_of(text):
+        with suppress(ValueError):
+            if found := _BY_TERM.get(float(f"{abs(float(operand)):.7g}")):
+                return found
+    return None

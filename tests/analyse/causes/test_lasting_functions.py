@@ -71,12 +71,20 @@ def test_it_is_named_and_advised_on_where_it_is_most_of_what_is_saved(lines, nam
     [
         ("FFMA R3, R6, R3, 0.074989043176174163818", "acos"),
         ("FFMA R9, R4, R9, 0.19988775253295898438", "atan"),
-        ("FFMA R4, R3, R4, 0.19988867640495300293", None),  # of log1p, which is `__logf` of a sum
+        ("FFMA R9, R4, R9, 0.19988867640495300293", None),  # another one of log1p
         ("FFMA R9, R0, R9, -0.074792981147766113281", "atan2"),
         ("FSEL R7, R6, 0.11284004896879196167, P0", "erf"),
         ("FFMA R4, R5, R4, 0.0070457882247865200043", "erfc"),
         ("FFMA R4, R5, R4, 9.4274286155382469587e-09", "erfinv"),
         ("FADD R4, R5, -259.2509765625", "lgamma"),
+        ("FFMA R10, R9, R10, 0.0083333496004343032837", "sinh"),
+        ("FFMA R10, R9, R10, 0.0083333337679505348206", None),  # 1 / 120, as anybody may write it
+        ("FADD R4, R5, 0.91893851757049560547", None),  # a logarithm, as of a normal distribution
+        ("FFMA R3, R6, R3, 0.0083824126049876213074", "expm1"),
+        ("FFMA R7, R4, R7, 0.14491446316242218018", "log1p"),
+        ("FMUL R7, |R5|.reuse, 8388608", "fmod"),
+        ("FMUL R4, R4, 8388608", None),  # of a logarithm
+        ("FSETP.GT.AND P0, PT, |R2|, 8388608, PT", None),
         ("FFMA R4, R5, R4, 0.00099214143119752407074", "tgamma"),
         ("FMUL R6, R0, 0.63661974668502807617", None),
         ("FFMA R4, R5, R4, 0.5", None),
@@ -88,7 +96,23 @@ def test_such_a_function_is_known_by_one_term(text, name):
     assert (found and found.name) == name
 
 
+@pytest.mark.parametrize(
+    ("sign", "words"),
+    [
+        ("FMUL R7, |R5|, 8388608", "fmod as `x - y * trunc(x / y)`"),
+        ("FFMA R3, R6, R3, 0.0083824126049876213074", "expm1 as `exp(x) - 1`"),
+    ],
+)
+def test_what_can_be_written_with_fast_forms_saves_as_much_as_they_do(sign, words):
+    candidate = found_on_one_line(sign, "MUFU.EX2 R4, R4", *["FADD R4, R4, R5"] * 18)
+    assert candidate.effect.resources["issue"] >= 12 / 20
+    assert "There is no fast form of" in candidate.sentence
+    assert words in candidate.advice
+
+
 def test_a_function_that_takes_one_of_several_branches_has_all_of_its_line():
     """Its exponentials and logarithms are its own."""
-    stirling = ("FFMA R4, R5, R4, 0.91893851757049560547", "FMUL R4, R4, 1.44269502162933349609", "MUFU.EX2 R4, R4", *["FADD R4, R4, R5"] * 7)  # fmt: skip
+    stirling = ("FFMA R4, R5, R4, 0.0027776553761214017868", "FMUL R4, R4, 1.44269502162933349609", "MUFU.EX2 R4, R4", *["FADD R4, R4, R5"] * 7)  # fmt: skip
     assert found_on_one_line(*stirling).effect.resources["issue"] == pytest.approx(1 / 2 / 10)
+    with_remainder = found_on_one_line(*stirling, "FMUL R5, |R2|.reuse, 8388608")
+    assert with_remainder.sentence.endswith("There is no fast form of lgamma.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.code.lasting_functions import lasting_function
+from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
 
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
@@ -27,8 +26,6 @@ _PARTS_TOO_MANY = 2
 # Some functions show by nothing but one term of their polynomial: the x^6 term of the cosine, for sine and cosine of one angle,
 # which the compiler reduces once, and a term of the cosine in sinpi and cospi.
 _POLYNOMIALS = ("0.0013887", "4.9348020")
-# A remainder of floats first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.
-_OF_A_REMAINDER = re.compile(r"\|(?:\.reuse)?, 8388608$")
 # Instructions on either side of a function's signature that scale its argument and its result.
 _OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
@@ -74,18 +71,25 @@ _WITHOUT_FAST_FORM = (
 
 def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared."""
-    lasting = {site: function.name for site in spared if (function := lasting_function(site.instruction))}
-    lines = {site.instruction.place for site in lasting}
-    of_lasting = sum(part for site, part in spared.items() if site.instruction.place in lines)
-    advice = _WITHOUT_FAST_FORM if 2 * of_lasting > sum(spared.values()) else _WITH_FAST_FORM
-    return ", ".join(sorted(set(lasting.values()))), advice
+    found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
+    lines = {line for line, one in found if not one.formula}
+    lasting = [
+        one for line, one in found if not one.formula or line not in lines
+    ]  # lgamma takes a remainder itself
+    names = ", ".join(sorted({one.name for one in lasting}))
+    of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
+    if 2 * of_polynomials > sum(spared.values()):
+        return names, _WITHOUT_FAST_FORM
+    formulas = sorted({f"{one.name} as `{one.formula}`" for one in lasting if one.formula})
+    written = f" Where it is precise enough, write {' and '.join(formulas)}." if formulas else ""
+    return names, _WITH_FAST_FORM + written
 
 
 def _evaluates(site: Site) -> bool:
     if site.opcode.startswith(_FUNCTIONS):
         return True
     text = site.instruction.text
-    if _is_tested(site) or _OF_A_REMAINDER.search(text):
+    if _is_tested(site) or is_of_remainder(site.instruction):
         return True
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
@@ -142,7 +146,8 @@ class _Lasting:
 
 
 def _find_lasting(group: Sequence[Site]) -> _Lasting:
-    known = [(site.executed, one) for site in group if (one := lasting_function(site.instruction))]
+    found = ((site.executed, lasting_function(site.instruction)) for site in group)
+    known = [(times, one) for times, one in found if one and not one.formula]
     if not known:
         return _Lasting()
     whole = sum(site.executed for site in group)
