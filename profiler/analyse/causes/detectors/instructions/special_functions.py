@@ -73,9 +73,8 @@ def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared."""
     found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
     lines = {line for line, one in found if not one.formula}
-    lasting = [
-        one for line, one in found if not one.formula or line not in lines
-    ]  # lgamma takes a remainder itself
+    # Where lgamma is, the remainder is lgamma's own.
+    lasting = [one for line, one in found if not one.formula or line not in lines]
     names = ", ".join(sorted({one.name for one in lasting}))
     of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
     if 2 * of_polynomials > sum(spared.values()):
