@@ -19,7 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart, place_of, predicates_read, results_of
+from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart, predicates_read, results_of
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import inputs_of
@@ -178,7 +178,7 @@ def _under_way(evidence: Evidence, site: Site) -> int:
 def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
-    here = place_of(function, site)
+    here = evidence.place(site, function)
     longest = _longest_wait(evidence, site.function, evidence.innermost_loop(site))
     found: list[Site] = []
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
@@ -257,7 +257,7 @@ def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Si
 def _follows_at_once(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction reads the result of one just before it: fewer instructions stand between them than the latency has cycles."""
     around = evidence.around(site)
-    here = place_of(around, site)
+    here = evidence.place(site, around)
     first = here - _LATENCY
     before = around[max(0, first) : here]
     if first < 0 and evidence.innermost_loop(site):
