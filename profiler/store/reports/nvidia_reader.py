@@ -208,17 +208,13 @@ class _Decoder:
         columns["exact"].extend([exact for _, _, exact in values])
 
         kind, ids = _correlation_ids(metric, count)
-        names: list[Any]
-        functions: list[Any]
-        numbers: list[Any]
-        names = functions = numbers = [None] * count
+        names, functions, numbers = [[None] * count] * 3
         if kind == "name":
             names = ids
         elif kind == "number":
             numbers = ids
             places = [launch.function_of(one) for one in ids] if launch.starts else []
-            kind = _kind_of_numbers(ids, places)
-            if kind == "offset":
+            if (kind := _kind_of_numbers(ids, places)) == "offset":
                 self._note_addresses(launch, name, ids, values)
                 functions, numbers = map(list, zip(*filter(None, places), strict=True))
         columns["id_kind"].repeat(kind, count)
