@@ -143,9 +143,9 @@ def test_turns_that_are_peeled_off_a_loop_under_a_predicate_are_computed_too():
 IMAGES, PIXELS = 10, 100
 
 
-def planes(apart: bool, bytes_of_a_block: float):
+def planes(apart: bool, bytes_of_a_block: float, threads: int = 256, figures: dict[str, float] | None = None):
     """Two passes over the pixels of all images: each in a loop over images of its own if `apart`, or both in one of them."""
-    per_block, warps = 8.0, 50 * 8.0
+    per_block, warps = threads / 32, 50 * threads / 32
     lines: list[tuple[str, float]] = [(one, warps) for one in START]
     outer = len(lines)
     lines += [(one, warps * IMAGES) for one in FIRST]
@@ -169,7 +169,26 @@ def planes(apart: bool, bytes_of_a_block: float):
     lines.append((f"@P0 BRA {16 * outer:#x}", warps * IMAGES))
     sectors = bytes_of_a_block * warps / per_block / 32
     facts = {place: {"sectors": sectors, "ideal_sectors": sectors} for place in loads}
-    return evidence_of(*lines, facts=facts, grid=50), loads
+    return evidence_of(*lines, facts=facts, figures=figures, grid=50, block=threads), loads
+
+
+@pytest.mark.parametrize(
+    ("kibibytes", "threads", "waves", "is_kept"),
+    [
+        (31, 32, 1.0, True),  # in the registers of one warp
+        (33, 32, 1.0, False),  # not in shared memory either, because an SM holds 32 such blocks
+        (64, 32, 3 / 32, True),  # in shared memory, beside two more blocks
+        (64, 32, 4 / 32, False),
+        (64, 64, 1.0, False),  # beside fifteen more
+        (64, 128, 1.0, True),  # in the registers of four warps
+    ],
+)
+def test_a_block_keeps_what_its_registers_or_its_part_of_shared_memory_hold(
+    kibibytes, threads, waves, is_kept
+):
+    figures = {"occupancy_limit_pct": 50.0, "waves": waves}
+    evidence, (_, second) = planes(True, kibibytes * 1024.0, threads, figures)
+    assert find_later_passes(evidence) == ([evidence.sites[second]] if is_kept else [])
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,9 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
+# Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
+_THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
+_WARPS = 64  # that an SM holds
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
@@ -91,7 +94,7 @@ def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Se
 
 
 def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
-    """Returns whether a block could keep what it loads in the loop until then, since the loop before.
+    """Returns whether a block could keep what it loads in the loop until then, since the loop before: in its registers, or in shared memory beside the other blocks of its SM.
 
     If a loop around this one does not hold the one before, all of its turns are read anew.
     """
@@ -103,8 +106,16 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     entering = evidence.last_before(loads[0].function, min(around, key=lambda one: one.start))
     if entering is None or evidence.shape is None:
         return False
-    entered = entering.executed / math.ceil(math.prod(evidence.shape.block) / LANES)
-    return sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES <= _MOST_KEPT_BYTES * entered
+    warps = math.ceil(math.prod(evidence.shape.block) / LANES)
+    kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
+    in_shared = kept * _blocks_at_once(evidence, warps) <= _SHARED_BYTES
+    return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
+
+
+def _blocks_at_once(evidence: Evidence, warps: int) -> float:
+    """Returns how many blocks an SM holds at once, as far as the grid has them; none if that is not recorded."""
+    limit, waves = evidence.find("occupancy_limit_pct") or 0.0, evidence.find("waves") or 0.0
+    return limit / 100 * _WARPS / warps * min(1.0, waves)
 
 
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
