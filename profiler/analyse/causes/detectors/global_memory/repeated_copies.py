@@ -1,0 +1,46 @@
+"""Detects copies to shared memory in which the lanes of a warp load the same data, to keep it in several places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import NOT_COUNTED, OFTEN, without_loads
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+
+def detect_repeated_copies(evidence: Evidence) -> Iterable[Candidate]:
+    """Names copies whose lanes ask for more bytes than the sectors hold that they touch: several lanes copy the same ones."""
+    if not evidence.has_costs:
+        return
+    repeated: dict[Site, float] = {}
+    for site in evidence.of("global load"):
+        if site.instruction.name not in NOT_COUNTED and feeds_shared_memory(evidence, site):
+            times = _times_copied(site)
+            if times >= OFTEN:
+                repeated[site] = 1 - 1 / times
+    if not repeated:
+        return
+    executed = sum(site.executed for site in repeated)
+    times = executed / sum((1 - part) * site.executed for site, part in repeated.items())
+    yield Candidate(
+        "redundant-global-loads",
+        f"Lanes of a warp copy the same data to different places of shared memory, {times:.2g} times or more.",
+        "Copy what several rows or columns of a tile share once, and let each thread take it from there.",
+        without_loads(evidence, repeated),
+        {site: part * site.executed for site, part in repeated.items()},
+        {"times_copied": times},
+        in_triton="Load what the rows of a tile share as one row (offsets of the shape [1, N], or one index for all rows), and let the arithmetic "
+        "broadcast it: a block of pointers to equal addresses loads each copy, and keeps it.",
+    )
+
+
+def _times_copied(site: Site) -> float:
+    """Returns how often each byte is copied by a warp, or more: sectors may hold bytes that no lane asks for."""
+    if not site.sectors:
+        return 1.0
+    asked = site.executed * LANES * (1 - site.idle_share) * site.width / 8
+    return asked / (site.sectors * SECTOR_BYTES)
