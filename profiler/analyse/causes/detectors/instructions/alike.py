@@ -25,8 +25,6 @@ _STORES: tuple[Kind, ...] = ("global store", "shared store")
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
-# What is added up, or compared, may be shared out: its result does not depend on the order, except for rounding.
-_IN_ANY_ORDER = ("FADD", "DADD", "HADD2", "FMNMX", "HMNMX2")
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
@@ -57,13 +55,15 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[Site]) -> bool:
-    """Returns whether a loop takes new data in each turn, and neither its values nor its way depend on the thread or on the turn before.
+    """Returns whether a loop loads and stores in each turn, and neither its values nor its way depend on the thread or on the turn before.
 
-    Only which thread stores the result may depend on the thread. A turn whose data lies where the turn before says, as in a search
-    or a list, has to come after it, and so has one that multiplies the result of the turn before.
+    Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
+    list, has to come after it, and so has one that goes on with the result of the turn before.
     """
-    loads = [site for site in inside if site.kind == "global load"]
-    if not loads or all(has_fixed_address(evidence, site) for site in loads):
+    loads, stores = (
+        [site for site in inside if site.kind == kind] for kind in ("global load", "global store")
+    )
+    if not stores or all(has_fixed_address(evidence, site) for site in loads):
         return False
     for site in inside:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
@@ -73,10 +73,7 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[
                 return False
         elif site in differing:
             return False
-        must_follow = site.kind in _LOADS or (
-            site.kind in _FLOATS and site.instruction.name not in _IN_ANY_ORDER
-        )
-        if must_follow and is_carried(evidence, site):
+        if site.kind in (*_LOADS, *_FLOATS) and is_carried(evidence, site):
             return False
     return True
 
