@@ -36,3 +36,25 @@ def times_copied(*lines, sectors, acting=32.0):
 )
 def test_lanes_that_ask_for_more_than_the_sectors_hold_copy_the_same(lines, sectors, acting, times):
     assert times_copied(*lines, sectors=sectors, acting=acting) == pytest.approx(times)
+
+
+@pytest.mark.parametrize(
+    ("between", "whole", "times"),
+    [
+        ("MOV R5, R6", 16.0, 4),  # the other copy shows that there is a tile to come in each turn
+        ("MOV R5, R6", 4.0, 1),  # in a quarter of them, four sectors a turn may be the sixteen of each copy
+        ("ISETP.LT.AND P6, PT, R7, R8, PT", 16.0, 1),  # the other copy is under another test
+    ],
+)
+def test_a_copy_that_fills_its_place_with_zeros_takes_no_data(between, whole, times):
+    copies = (
+        "LDGSTS.E.BYPASS.128 [R3], desc[UR20][R20.64], P6",
+        between,
+        "LDGSTS.E.BYPASS.128 [R4], desc[UR20][R22.64], P6",
+    )
+    facts = {
+        place: {"sectors": 100 * sectors, "lanes": 32.0, "acting": 32.0}
+        for place, sectors in ((0, 4.0), (2, whole))
+    }
+    found = list(detect_repeated_copies(evidence_of(*copies, facts=facts)))
+    assert [one.evidence["times_copied"] for one in found] == ([pytest.approx(times)] if times > 1 else [])
