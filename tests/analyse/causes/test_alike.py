@@ -26,7 +26,7 @@ ELEMENT_BY_ELEMENT = (
 LOAD, MULTIPLY, STORE = 5, 6, 7
 
 
-def parts_in(replaced=None, block=128, turns=64):
+def parts_in(replaced=None, block=128, turns=64, lanes=32.0):
     """Returns the part of each instruction that other threads repeat, if some of the lines are others."""
     lines = [(replaced or {}).get(place, line) for place, line in enumerate(ELEMENT_BY_ELEMENT)]
     lines = [
@@ -34,7 +34,8 @@ def parts_in(replaced=None, block=128, turns=64):
         for place, line in enumerate(lines)
     ]
     lines = [line if isinstance(line, str) or line[1] == 100 else (line[0], 100 * turns) for line in lines]
-    evidence = evidence_of(*lines, block=block)
+    facts = {place: {"lanes": lanes} for place in range(LOAD, len(lines) - 1)}
+    evidence = evidence_of(*lines, block=block, facts=facts)
     found = list(detect_repeated_by_threads(evidence))
     return [found[0].weights.get(site, 0.0) / site.executed if found else 0.0 for site in evidence.sites]
 
@@ -68,3 +69,7 @@ def test_no_more_threads_can_share_the_turns_than_a_block_has():
 )
 def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
     assert parts_in(replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+def test_one_thread_that_makes_all_turns_repeats_none():
+    assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)

@@ -43,8 +43,8 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
     yield Candidate(
         "idle-lanes",
-        f"All {threads} threads of a block make every turn of a loop, with the same values: {share:.0f} % of the executed instructions "
-        "repeat what another thread does.",
+        f"All threads that come to a loop make every turn of it, with the same values: {share:.0f} % of the executed instructions repeat "
+        "what another thread does.",
         "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block.",
         _shared_out(evidence, repeated, math.ceil(threads / LANES)),
         {site: part * site.executed for site, part in repeated.items()},
@@ -64,6 +64,8 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[
         [site for site in inside if site.kind == kind] for kind in ("global load", "global store")
     )
     if not stores or all(has_fixed_address(evidence, site) for site in loads):
+        return False
+    if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
         return False
     for site in inside:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
