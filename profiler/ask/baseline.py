@@ -84,16 +84,13 @@ def pair_stores(
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
     lost, added = (sorted(map(title_of, side), key=natural_order) for side in (missing, new))
-    unpaired = {f"not recorded in {candidate.root}": lost, f"no baseline in {baseline.root}": added}
-    notes = [
-        "matched by the name and the workload of each run; a report has the name of its file",
-        *(
-            f"{what}, so not checked: {first_of(one, _MOST_NAMED, '; ')}"
-            for what, one in unpaired.items()
-            if one
-        ),
-        *([_RENAMED] if lost and added else []),
-    ]
+    notes = ["matched by the name and the workload of each run; a report has the name of its file"]
+    for what, names in (
+        (f"not recorded in {candidate.root}", lost),
+        (f"no baseline in {baseline.root}", added),
+    ):
+        notes += [f"{what}, so not checked: {first_of(names, _MOST_NAMED, '; ')}"] if names else []
+    notes += [_RENAMED] if lost and added else []
     return Pairing(pairs, lost, added, notes, [baseline, candidate])
 
 

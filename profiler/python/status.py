@@ -16,7 +16,7 @@ _cell: Any = None  # what a notebook shows
 
 @contextmanager
 def status(label: str) -> Iterator[Callable[[str], None]]:
-    """Yields a function that shows what is done now, behind the label; a status inside of another one goes on with its line."""
+    """Yields a function that shows what is done now, behind the label; a status inside of another one continues its line."""
     _labels.append(label)
     try:
         yield lambda text: _show(": ".join([*_labels, text]))

@@ -53,9 +53,7 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     function = evidence.by_function[site.function]
     here = place_of(function, site)
     candidates = chain(
-        _calling(function, here),
-        _sources(evidence, site),
-        _last_of_the_user(evidence, site.function)[here],
+        _calling(function, here), _sources(evidence, site), _last_of_the_user(evidence, site.function)[here]
     )
     return next((one for one in candidates if one.instruction.place and not _is_library(one)), site)
 

@@ -292,14 +292,7 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
 
 
 def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:
-    before, after = sum(one.before_ns for one in index), sum(one.after_ns for one in index)
-    took = f"The {len(index)} kernels that both have take {duration(before)}"
-    launches = [(one.before_launches, one.after_launches) for one in index]
-    if all(here == there for here, there in launches):
-        what = f"{took} before and {duration(after)} after, {relative(before, after)}."
-    else:  # how often a kernel was recorded says nothing about how long it takes
-        here, there = (counted(sum(side), "launch", "launches") for side in zip(*launches, strict=True))
-        what = f"{took} in {here} before, and {duration(after)} in {there} after."
+    what = _what(index)
     changed = [one for one in index if one.verdict not in SETTLED]
     unclear = [one for one in index if one.verdict == "unclear"]
     if not changed and not unclear:
@@ -317,3 +310,15 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     said = first.headline
     why = f"{called_name(top)} changed most: {said.what} {said.why}" if said else ""
     return Headline(what, why.rstrip(), ask)
+
+
+def _what(index: Sequence[ComparedKernel]) -> str:
+    """Returns how long all kernels take on each side, and the change where each was launched as often on both."""
+    before, after = sum(one.before_ns for one in index), sum(one.after_ns for one in index)
+    took = f"The {len(index)} kernels that both have take {duration(before)}"
+    launches = [(one.before_launches, one.after_launches) for one in index]
+    if all(here == there for here, there in launches):
+        return f"{took} before and {duration(after)} after, {relative(before, after)}."
+    # How often a kernel was recorded says nothing about how long it takes.
+    here, there = (counted(sum(side), "launch", "launches") for side in zip(*launches, strict=True))
+    return f"{took} in {here} before, and {duration(after)} in {there} after."

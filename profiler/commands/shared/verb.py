@@ -63,16 +63,20 @@ class Verb(TyperCommand):
             about_value = getattr(error, "param", None) is not None
             if not about_value and (hint := self._hint_for_words(ctx, typed)):
                 raise WrongTurn(hint) from None
-            name = str(getattr(error, "option_name", ""))
-            if possible := getattr(error, "possibilities", None):
-                error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
-            elif option := next((one for one in self.params if name in one.opts), None):
-                takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
-                error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
+            self._explain(error, ctx)
             raise
         if ctx.info_name == "show" and (hint := self._hint_for_words(ctx, typed)):
             raise WrongTurn(hint)
         return rest
+
+    def _explain(self, error: Any, ctx: Any) -> None:
+        """Adds to an error what the option takes that it is about; if it names options that were meant, leaves only near ones."""
+        name = str(getattr(error, "option_name", ""))
+        if possible := getattr(error, "possibilities", None):
+            error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
+        elif option := next((one for one in self.params if name in one.opts), None):
+            takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
+            error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
 
     def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:
         """Returns the hint if more words were typed than the verb takes, and every option is known and has a value."""

@@ -115,10 +115,7 @@ class Turns:
 
 
 def collect_here(
-    plan: CollectPlan,
-    targets: Sequence[Target],
-    store: RunStore,
-    observer: CollectObserver,
+    plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
 ) -> Iterator[CollectOutcome]:
     """Collects the targets on the plan's own device, in this thread."""
     from profiler.store.reports.sandbox import Sandbox  # which takes long to import

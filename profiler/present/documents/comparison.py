@@ -162,10 +162,7 @@ def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequenc
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
-    return [
-        _metrics_table(shown),
-        *_folded(_metrics_table(hidden), "more", verdict_counts(hidden)),
-    ]
+    return [_metrics_table(shown), *_folded(_metrics_table(hidden), "more", verdict_counts(hidden))]
 
 
 def _metrics_table(deltas: Sequence[findings.MetricDelta]) -> doc.Table:

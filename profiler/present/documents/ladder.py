@@ -96,10 +96,6 @@ def _columns(finding: ladder.LadderFinding, view_was_asked: bool) -> list[Ladder
     ]
 
 
-def _has_best(finding: ladder.LadderFinding) -> bool:
-    return any(rung.best_pct is not None for rung in finding.kernels)
-
-
 def _work(rung: ladder.RungFinding | ladder.RungElsewhere, finding: ladder.LadderFinding) -> float | None:
     return rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
 
@@ -110,10 +106,6 @@ def _work_title(finding: ladder.LadderFinding) -> str:
     computes = any(gflops is not None for gflops, _ in rates)
     moves = any(gbytes is not None for _, gbytes in rates)
     return "GFLOP/s" if computes and (finding.view == "compute" or not moves) else "GB/s"
-
-
-def _has_work(finding: ladder.LadderFinding) -> bool:
-    return any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in finding.kernels)
 
 
 def _binding(rung: ladder.RungFinding) -> str:
@@ -161,7 +153,8 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     if any(rung.speedup and rung.speedup.basis == "unprofiled" for rung in rungs):
         notes.append(f"time: {WHICH_MEDIAN}")
     notes += _reference_notes(finding)
-    if not _has_work(finding) and not finding.workload:
+    has_work = any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in rungs)
+    if not has_work and not finding.workload:
         notes.append("no work per second: the runs do not record their workload")
     notes += missing_lines(finding)
     for rung in rungs:
@@ -183,7 +176,7 @@ def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
     )
     if not references:
         return []
-    if _has_best(finding):
+    if any(rung.best_pct is not None for rung in rungs):
         return [
             f"% ref: speed in percent of the default call of {references}; % best: in percent of its fastest algorithm, found by measuring"
         ]

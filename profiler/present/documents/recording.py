@@ -78,7 +78,7 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
 
 
 def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
-    """Returns the headline of several kernels, and a row for each that takes much of the time."""
+    """Returns the headline of several kernels, and a row for each kernel that takes much of the time."""
     rows, rest = recording.index[:_MOST_ROWS], recording.index[_MOST_ROWS:]
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
     shared = [text for text, count in cautions.items() if count == len(recording.sheets)]

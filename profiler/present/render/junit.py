@@ -10,6 +10,7 @@ from profiler.present.documents import check
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 60
+_KINDS = {"regression": "failure", "not_comparable": "error", "unclear": "error"}
 
 
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
@@ -24,10 +25,10 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
         if one and one.is_accepted:
             ElementTree.SubElement(case, "system-out").text = _message(pair, one)
         outcome = check.outcome_of(pair, one)
-        kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
-        if kind is None and not pair.is_itself:
+        kind = _KINDS.get(outcome, "skipped" if pair.is_itself else None)
+        if kind is None:
             continue
-        if kind is None or (outcome == "unclear" and allow_unclear):
+        if outcome == "unclear" and allow_unclear:
             kind = "skipped"
         why = "same_recording" if outcome == "passed" else outcome
         element = ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)

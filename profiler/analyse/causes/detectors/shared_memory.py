@@ -32,7 +32,7 @@ _NEXT_STEPS = (8 / 3, 6.4)
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
 _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
-# A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
+# A product loads at most two values for each multiply-add; other code, with fewer, multiplies only in passing.
 _FMAS_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
@@ -197,8 +197,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
         # The arithmetic stays, and so do the meetings of the warps that execute it.
         Effect(
-            {**fewer.resources, "tensor": 0.0},
-            {**fewer.waits, **evidence.waiting_for(moving, "barrier")},
+            {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
         ),
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
@@ -206,7 +205,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _most_growth(evidence: Evidence) -> float:
-    """Returns how many times as high and wide a tile may become before there is none left for some SMs: fewer SMs then load as much in all.
+    """Returns how many times as high and wide a tile may become before some SMs have none: fewer SMs then load as much in all.
 
     A block that stores in a loop computes several tiles, and their number is not known.
     """

@@ -166,18 +166,16 @@ def _global_cost(site: Site) -> float:
 def find_cost_in_queue(site: Site) -> float:
     """Returns the cycles for which the queue of shared memory waits for an access or a function; none for what does not pass it.
 
-    L1 looks up a line a cycle, and a sector that lies apart is in another.
+    The unit behind it takes a cycle for each pass, and two for 32 special functions. L1 looks up a line a cycle, and a sector that
+    lies apart is in another.
     """
-    if site.kind not in (*_THROUGH_MIO, *GLOBAL) and "xu" not in site.units:
-        return 0.0
+    if "xu" in site.units:
+        return site.executed * LANES / SPECIAL_LANES
+    if site.kind in _THROUGH_MIO:
+        return site.passes or site.executed
     if site.kind not in GLOBAL:
-        return _shared_cost(site)
+        return 0.0
     return max(site.executed, (site.ideal_sectors or 0.0) / SECTORS_A_CYCLE) + site.excess_sectors
-
-
-def _shared_cost(site: Site) -> float:
-    """Returns the cycles of an SM that the unit behind the queue takes: one for each pass, two for 32 special functions."""
-    return site.executed * LANES / SPECIAL_LANES if "xu" in site.units else site.passes or site.executed
 
 
 def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:

@@ -162,7 +162,8 @@ class Evidence:
     def without(self, fractions: Mapping[Site, float]) -> Effect:
         """Returns the effect of no longer executing these parts of the sites, except for sites that are retried until others are done."""
         fractions = {site: part for site, part in fractions.items() if site not in self.retried}
-        resources = _share(_use_of_units(fractions), self._units)
+        used = _use_of_units(fractions)
+        resources = {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
         resources["l1"] = self.part_of_l1(fractions)
         resources["l2"] = self._part_of_l2(fractions)
         return Effect(resources, self.waiting_for(fractions))
@@ -239,16 +240,13 @@ def _use_of_units(fractions: Mapping[Site, float]) -> dict[str, float]:
     return used
 
 
-def _share(parts: Mapping[str, float], wholes: Mapping[str, float]) -> dict[str, float]:
-    return {name: parts.get(name, 0.0) / whole for name, whole in wholes.items() if whole}
-
-
 def gather(profile: Profile) -> Evidence:
     """Returns the evidence on the launches of the shape that takes most of the time."""
     main = of_main_shape(profile)
     figures = derive_figures(main)
     sites = tuple(read_sites(main))
-    if not (has_costs := _has_costs(sites)):
+    has_costs = any(site.passes is not None or site.sectors is not None for site in sites)
+    if not has_costs:
         estimate_costs(sites, figures)
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
@@ -266,7 +264,3 @@ def gather(profile: Profile) -> Evidence:
         atomics_are_contended=contended,
         wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
-
-
-def _has_costs(sites: Iterable[Site]) -> bool:
-    return any(site.passes is not None or site.sectors is not None for site in sites)

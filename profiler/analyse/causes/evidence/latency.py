@@ -120,7 +120,7 @@ class Circle:
     places: Places
 
     def speedup(self, effect: Effect) -> float:
-        """Returns how many times as often the place turns with a change: until the turn takes too long, or a unit is full."""
+        """Returns how many times as often the place gets a new warp with a change: until the turn takes too long, or a unit is full."""
         changed = self._changed(effect)
         most = max((unit.work for unit in changed.units.values()), default=0.0)
         low, high = 1.0, min(_MOST, 1.0 / most) if most else _MOST

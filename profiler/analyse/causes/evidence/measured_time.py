@@ -249,10 +249,7 @@ def sooner_from_l2(figures: Mapping[str, float]) -> float:
 
 def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the part of the waiting for results that is their latency in an idle GPU; the rest is queueing."""
-    cycles = {
-        "long_scoreboard": sum(_cycles_to_load(figures)),
-        "short_scoreboard": _SHARED_CYCLES,
-    }
+    cycles = {"long_scoreboard": sum(_cycles_to_load(figures)), "short_scoreboard": _SHARED_CYCLES}
     issued = sum(site.executed for site in sites)
     found = {}
     for reason, kinds in _WAITED_FOR.items():

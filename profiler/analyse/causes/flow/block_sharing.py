@@ -162,9 +162,7 @@ def merge_blocks(evidence: Evidence, effect: Effect, blocks: float) -> tuple[Eff
     """
     fewer = evidence.without(dict.fromkeys(_exchanges(evidence), 1 - 1 / blocks))
     merged = Effect(
-        {**fewer.resources, LAUNCH: 1 - 1 / blocks, **effect.resources},
-        fewer.waits,
-        effect.lighter,
+        {**fewer.resources, LAUNCH: 1 - 1 / blocks, **effect.resources}, fewer.waits, effect.lighter
     )
     return merged, evidence.model.bound(merged, _STAYS)[0]
 

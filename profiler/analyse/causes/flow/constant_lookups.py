@@ -75,9 +75,9 @@ def _most_cycles(site: Site) -> float:
 def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
     """Returns the share of the time for which the cache of constants is busy with these lookups.
 
-    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at
-    random finds the lookups of others before it, as many as arrive while one of them is served and waits (Little's law). So a
-    lookup that takes so long until it is answered takes that part of it by itself.
+    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at random finds as
+    many lookups of others before it as arrive while one of them waits and is served (Little's law). From how long a lookup takes
+    until it is answered follows how long the cache works for it alone.
     """
     cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
     if not cycles or not sms:

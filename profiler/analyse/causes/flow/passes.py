@@ -135,7 +135,7 @@ def _made_up(name: str) -> int:
 
 
 def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int] | None:
-    """Returns the words that an instruction writes; None where it is none that addresses are made of."""
+    """Returns the words that an instruction writes; None for an instruction that makes no addresses."""
     name, *modifiers = instruction.opcode.removeprefix("U").split(".")
     operands = [one for one in instruction.operands if not is_predicate(one)][1:]
     if name in ("S2R", "S2UR", "LDC") and not REGISTER.search(operands[0]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -68,9 +68,7 @@ def stored_registers(instruction: Instruction) -> frozenset[str]:
     return read_registers(instruction) - address_registers(instruction)
 
 
-def _is_of_one_value(
-    instruction: Instruction, held: Collection[str], loop: Loop | None, uses_tiles: bool
-) -> bool:
+def _is_of_one_value(instruction: Instruction, held: Set[str], loop: Loop | None, uses_tiles: bool) -> bool:
     """Returns whether an instruction makes one value of a loaded one: with what its loop does not change, it converts, scales or shifts it.
 
     In a loop that works on tiles, the scale may be loaded too, as that of a quantised value. In another, a product of two loaded values
@@ -81,7 +79,7 @@ def _is_of_one_value(
     factors, added = instruction.operands[1:], []
     if instruction.name in _PRODUCTS:
         factors, added = instruction.operands[1:3], instruction.operands[3:]
-        if not any(_names(one, held) for one in factors):
+        if held.isdisjoint(REGISTER.findall(", ".join(factors))):
             return False
         if uses_tiles:
             factors = []
@@ -89,7 +87,3 @@ def _is_of_one_value(
     if loop is None:
         return not any(name.startswith("R") for name in others)
     return others.isdisjoint(changed_in(loop))
-
-
-def _names(operand: str, held: Collection[str]) -> bool:
-    return not set(REGISTER.findall(operand)).isdisjoint(held)

@@ -22,7 +22,6 @@ from profiler.analyse.causes.flow.dataflow import (
     predicates_in,
     sources_of,
 )
-from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES
 
@@ -96,7 +95,7 @@ _IN_LARGER_PROGRAMS = (
 
 
 def find_ordering(evidence: Evidence) -> list[Site]:
-    """Returns the fences that belong to atomics: what orders one stands beside it, under the same predicate, and goes with it."""
+    """Returns the fences that belong to atomics: a fence that orders an atomic stands beside it under the same predicate, and would go with it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
@@ -154,13 +153,6 @@ def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
 
         depending = follow_results(sites, [loop], depends)
     branches = [site for site in sites if site.instruction.name == "BRA"]
-    if not branches:
-        return False
-    back = branches[-1]
-    if _is_conditional(back.instruction):
-        return back in depending
-    return any(site in depending for site in branches)
-
-
-def _is_conditional(instruction: Instruction) -> bool:
-    return bool(instruction.predicate or predicates_in(instruction.text))
+    last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
+    is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)
+    return not depending.isdisjoint(last if is_conditional else branches)

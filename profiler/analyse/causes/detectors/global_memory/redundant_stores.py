@@ -103,8 +103,8 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
 
-    In a list that is worked on in place, each thread stores its own element and loads those beside it. These differ between lanes, as
-    the stored ones do.
+    In a list that is worked on in place, each thread stores its own element and loads its neighbours. These differ between lanes,
+    as the stored ones do.
     """
     return (
         any(site.instruction.name in _FENCES for site in evidence.around(store))

@@ -79,7 +79,7 @@ def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
             if _is_shift(site) and not inside.keys().isdisjoint(sources_of(evidence, site))
         ]
         members = dict.fromkeys([*inside, *feeding, *reading])
-        if any(_is_sum(site) for site in members):
+        if any(site.opcode.startswith(_COUNTS) or _adds_bytes(site) for site in members):
             found += [site for site in members if site.kind == "integer"]
             words += sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
     return found, words
@@ -91,10 +91,6 @@ def _is_shift(site: Site) -> bool:
 
 def _adds_bytes(site: Site) -> bool:
     return _ADDS_BYTES in site.instruction.operands
-
-
-def _is_sum(site: Site) -> bool:
-    return site.opcode.startswith(_COUNTS) or _adds_bytes(site)
 
 
 def _masks_of(site: Site) -> set[str]:

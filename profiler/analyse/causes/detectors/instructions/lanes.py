@@ -283,7 +283,7 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
 def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
     """Returns the part of the time in which few lanes of a block work on, although others could share it, after the rest has ended.
 
-    At each sample, an SM shows one of its warps, so that these few are seen as often as they are all that is left.
+    At each sample, an SM shows one of its warps, so that the samples of these few say how long they were all that was left.
     """
     samples = sum(sum(site.waits.values()) for site in evidence.sites)
     alone = 0.0

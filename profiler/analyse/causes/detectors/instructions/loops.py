@@ -122,8 +122,8 @@ def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list
 def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
     """Returns loops whose inner loops hardly go back, by their first instruction: what keeps all of these going.
 
-    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, it tests before each and after
-    its copies what is left, and computes where each begins, as often as the outer loop goes round. A number of turns that comes from
+    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, each turn of the outer loop
+    tests what is left before an inner loop and after its copies, and computes where it begins. A number of turns that comes from
     loaded data, or that the outer loop counts up, is another in each turn of it.
     """
     found = {}
@@ -209,7 +209,7 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
 def _joined(sites: Sequence[Site]) -> dict[Site, float]:
     """Returns the part of the loads from shared memory that become one wide load with those of the next turns.
 
-    Their address goes on by their own width in each turn, so that the copies of an unrolled loop load neighbours.
+    Their address grows by their own width in each turn, so that the copies of an unrolled loop load neighbours.
     """
     steps = {
         (site.instruction.operands[0], operand)
@@ -237,14 +237,15 @@ def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
 def _keeping(inside: Sequence[Site]) -> list[Site]:
     """Returns the branch back, its test, and the counters: integer instructions that add a fixed step to their own register.
 
-    Other tests and branches are of the data, such as those of bounds: each turn makes its own, unrolled or not. PLOP3 makes one test of
-    several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data are no part.
+    Other tests and branches depend on the data, such as tests of bounds: each turn makes its own, unrolled or not. PLOP3 makes
+    one test of several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data
+    are no part.
     """
     changed = {register for site in inside for register in written_registers(site.instruction)}
     of_data = _of_data(inside)
     kept = []
-    wanted: frozenset[str] = frozenset()
-    taken_in: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()  # the predicates on which the branch back depends
+    taken_in: frozenset[str] = frozenset()  # those from which a PLOP3 makes one of them
     for site in reversed(inside):
         name, instruction = site.instruction.name, site.instruction
         written = predicates_in(instruction.operands[0]) if name in _TESTS else frozenset()
@@ -295,7 +296,8 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
     maximum.
     """
-    for loop in sorted(_with_barriers(evidence), key=lambda one: one.start):
+    loops = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
+    for loop in sorted(loops, key=lambda one: one.start):
         inside = evidence.inside(loop)
         barrier = next(site for site in inside if site.kind == "barrier")
         turns = evidence.turns(barrier, loop)
@@ -312,10 +314,6 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
             {"turns": turns},
             in_triton="Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
-
-
-def _with_barriers(evidence: Evidence) -> set[Loop]:
-    return {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
 
 
 def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:

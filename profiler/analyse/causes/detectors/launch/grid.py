@@ -135,12 +135,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
+    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
-    of_sms, of_warps = (
-        between - no_block,
-        unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
-    )
+    of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
     saves = max(of_sms, of_warps)
     if saves > 0:
         yield Candidate(
