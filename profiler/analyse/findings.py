@@ -268,8 +268,9 @@ class CauseChange(Struct, frozen=True):
 
 
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
-    """`causes` are those of the second side. `gone` and `new` name those that only one side has, `less` and `more` those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
-    `undecided` names those of one side that the other's recording could not show.
+    """The second side has the `causes`. Only the first has those in `gone`, and only the second those in `new`. Both have the
+    causes in `kept`; those in `less` are likely to save less of the time than before, and less time, and those in `more` more.
+    `undecided` names causes of one side that the other's recording could not show.
     """
 
     headline: Headline | None = None

@@ -10,7 +10,7 @@ from itertools import chain
 from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import place_of, sources_of
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import written_registers
 
 _MOST_PLACES = 3
@@ -51,7 +51,7 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
-    here = place_of(function, site)
+    here = evidence.place(site, function)
     candidates = chain(
         _calling(function, here), _sources(evidence, site), _last_of_the_user(evidence, site.function)[here]
     )

@@ -1,7 +1,7 @@
 """Says what a comparison found in three sentences: how much faster, why, and what to do next.
 
-The why is the causes that went away, came, shrank or grew, the change of the hot loop's loads, and what changed most of
-what the time is a product of.
+The why names the causes that went away, appeared, shrank or grew, the change of the hot loop's loads, and the factors
+of the time that changed most.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def with_its_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 class Verb(TyperCommand):
-    """A verb whose errors say what to type instead of too many words, what an option takes that was given no value, and which options are near an unknown one."""
+    """A verb with errors that help: what to type instead of too many words, what an option without a value takes, and which
+    options resemble an unknown one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)

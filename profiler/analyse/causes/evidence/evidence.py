@@ -7,7 +7,7 @@ a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -123,6 +123,14 @@ class Evidence:
         sites = self.by_function[function]
         count = bisect_left(sites, loop.start, key=lambda site: site.instruction.offset)
         return sites[count - 1] if count else None
+
+    @cached_property
+    def _places(self) -> dict[Site, int]:
+        return {site: place for sites in self.by_function.values() for place, site in enumerate(sites)}
+
+    def place(self, site: Site, among: Sequence[Site]) -> int:
+        """Returns where an instruction stands among those of its function, or of a loop, that ran."""
+        return self._places[site] - self._places[among[0]]
 
     def turns(self, site: Site, loop: Loop) -> float:
         """Returns how often an instruction of a loop runs each time that the loop is entered."""

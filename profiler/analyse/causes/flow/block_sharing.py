@@ -21,7 +21,6 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_writers,
     follow_results,
-    place_of,
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.code.loops import Loop
@@ -66,7 +65,7 @@ def _parts_of_address(
     known = find_parts(evidence, site.function)
     shifted: dict[str, int] = {}
     parts: set[IndexPart] = set()
-    wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
+    wanted = [(evidence.place(site, sites), register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
     seen = set(wanted)

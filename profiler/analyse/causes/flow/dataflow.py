@@ -132,17 +132,14 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
     return frozenset(found)
 
 
-def place_of(sites: Sequence[Site], site: Site) -> int:
-    """Returns the position of an instruction among those of its function, or of a loop, that ran."""
-    return bisect_left(sites, site.position, key=lambda one: one.position)
-
-
 def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
     """Returns the instructions whose result a register may hold: the last ones before, and those of the turn before in a loop around."""
     nearest = _writers_in(evidence, sites[index].function)
     loop = evidence.innermost_loop(sites[index])
     inside = evidence.inside(loop) if loop else []
-    first, last = (place_of(sites, inside[0]), place_of(sites, inside[-1])) if inside else (index, index)
+    first, last = (
+        (evidence.place(one, sites) for one in (inside[0], inside[-1])) if inside else (index, index)
+    )
     found: list[int] = []
     writer = nearest(index, register)
     while writer is not None and writer < index and writer not in found:
@@ -198,7 +195,7 @@ def _find_processing(evidence: Evidence) -> Set[Site]:
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
     """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
     sites = evidence.by_function[site.function]
-    last_writer, here = _writers_in(evidence, site.function), place_of(sites, site)
+    last_writer, here = _writers_in(evidence, site.function), evidence.place(site, sites)
     read = inputs_of(site.instruction) if registers is None else registers
     found = {place for register in read if (place := last_writer(here, register)) is not None}
     return [sites[place] for place in sorted(found, key=lambda place: abs(here - place))]

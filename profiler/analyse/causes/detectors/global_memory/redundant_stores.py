@@ -15,7 +15,6 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
     has_fixed_address,
-    place_of,
 )
 from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
@@ -85,7 +84,7 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
     """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
     registers, place = address_registers(store.instruction), address_of(store)
     sites = evidence.around(store)
-    here = place_of(sites, store)
+    here = evidence.place(store, sites)
     copies = 1
     for direction in (range(here + 1, len(sites)), range(here - 1, -1, -1)):
         for site in (sites[index] for index in direction):

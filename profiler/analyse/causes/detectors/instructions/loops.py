@@ -14,7 +14,6 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_address_work,
     find_writers,
-    place_of,
     predicates_in,
     predicates_written,
     reach,
@@ -200,7 +199,7 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
         return {
             code[writer]
             for register in inputs_of(site.instruction)
-            for writer in find_writers(evidence, code, place_of(code, site), register)
+            for writer in find_writers(evidence, code, evidence.place(site, code), register)
         }
 
     return reach(sites, lambda site: preparing & makers(site))

@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import place_of, predicates_read, results_of
+from profiler.analyse.causes.flow.dataflow import predicates_read, results_of
 from profiler.analyse.code.registers import inputs_of
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
@@ -73,7 +73,7 @@ def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Si
 def _follows_at_once(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction reads the result of one just before it: fewer instructions stand between them than the latency has cycles."""
     around = evidence.around(site)
-    here = place_of(around, site)
+    here = evidence.place(site, around)
     first = here - _LATENCY
     before = around[max(0, first) : here]
     if first < 0 and evidence.innermost_loop(site):

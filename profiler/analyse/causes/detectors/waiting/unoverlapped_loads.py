@@ -12,7 +12,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import place_of
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted
@@ -145,7 +144,7 @@ def _under_way(evidence: Evidence, site: Site) -> int:
 def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
-    here = place_of(function, site)
+    here = evidence.place(site, function)
     longest = _longest_wait(evidence, site.function, evidence.innermost_loop(site))
     found: list[Site] = []
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
