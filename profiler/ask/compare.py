@@ -67,9 +67,9 @@ def compare_runs(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    every: bool | None = False,
+    every: bool | None,
     metrics: Sequence[str] = (),
-    force: bool = False,
+    force: bool,
     other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
     """Returns the comparisons of two open runs, as `compare` does."""

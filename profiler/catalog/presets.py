@@ -161,7 +161,7 @@ ANY_PROGRAM = " --name NAME -- PROGRAM"
 _BY_NCU = "ncu --set full --import-source yes"
 
 
-def record_source(program: str = "") -> str:
+def record_source(program: str) -> str:
     """Returns the command that records what a diagnosis needs, and that of Nsight Compute alone, for where prof is not installed."""
     return f"`prof collect --preset source{program}`, or with `{_BY_NCU} -o NAME PROGRAM` where prof is not installed"
 

@@ -109,6 +109,10 @@ def ingest(
     if settings.format != "table":
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), settings.format)
     settings.say(_summary(outcomes))
+    _raise_failures(outcomes)
+
+
+def _raise_failures(outcomes: list[Ingested]) -> None:
     errors = [outcome.error for outcome in outcomes if outcome.error]
     if errors and len(outcomes) == 1:
         raise errors[0]

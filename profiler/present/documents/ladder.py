@@ -56,7 +56,7 @@ def ladder_document(
     return doc.Document(ladder_heading(finding, finding.title), sections, _records(finding), titled=True)
 
 
-def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool = False) -> doc.Table:
+def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool) -> doc.Table:
     columns = _columns(finding, view_was_asked)
     rows = [
         doc.Row([one.value(rung) for one in columns], VERDICT_TONE[rung.verdict] if rung.verdict else "plain")

@@ -214,7 +214,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause] = ()) -> doc.Section:
+def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = [
         doc.Row(
