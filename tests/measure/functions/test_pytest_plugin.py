@@ -180,3 +180,26 @@ def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here)
     headline = profiler.compare(reports / "gemm_6.ncu-rep", reports / "gemm_5.ncu-rep").headline
     assert headline.why in message
     assert headline.next in message
+
+
+_ASSERTED = """
+import profiler as prof
+
+def test_no_slower():
+    found = prof.check({candidate!r}, baseline={baseline!r})
+    assert found.passed, str(found)
+"""
+
+
+def test_an_assertion_about_two_reports_says_why_and_what_to_do_next(tmp_path, reports):
+    """pytest cuts the middle out of what it shows of an object, and that is where the reason stands."""
+    sides = {"candidate": str(reports / "gemm_5.ncu-rep"), "baseline": str(reports / "gemm_6.ncu-rep")}
+    (tmp_path / "test_two.py").write_text(_ASSERTED.format(**sides))
+    process = forked.Popen(
+        [sys.executable, *forked.PYTEST, *PLUGIN, "-p", "no:cacheprovider", "test_two.py"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    code, counts, printed = outcome(process)
+    assert (code, counts) == (1, "1 failed")
+    for words in ("gemm_5 takes 1.879x as long as gemm_6", "Why: ", "Next: ", "regression: duration_ns"):
+        assert words in printed, words
