@@ -1,0 +1,40 @@
+"""An answer in a cell of a notebook: Jupyter's own style stands around it, and must not move what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+import profiler
+
+# What JupyterLab and nbconvert say of tables in a cell's output.
+_JUPYTER = """
+.jp-RenderedHTMLCommon td, .jp-RenderedHTMLCommon th { vertical-align: middle; padding: 0.5em; }
+:not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon td, :not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon th { text-align: right; }
+"""
+_ALIGNED = "[...document.querySelectorAll('tbody td, tbody th')].map(one => [one.className, getComputedStyle(one).textAlign])"
+_LEFT_EDGES = """[...document.querySelectorAll('.facts > div')].map(
+  one => [...one.querySelectorAll('dd')].map(known => Math.round(known.getBoundingClientRect().left)))"""
+
+
+@pytest.fixture
+def cell(open_page, recorded, tmp_path):
+    """A comparison as a notebook shows it, in the style of Jupyter."""
+    found = profiler.compare(recorded.find("5", ladder="gemm"), recorded.find("6", ladder="gemm"))
+    html = found._repr_html_()  # private: notebooks look for this name
+    (tmp_path / "cell.html").write_text(
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{_JUPYTER}</style></head>'
+        f'<body><div class="jp-RenderedHTMLCommon">{html}</div></body></html>'
+    )
+    return open_page(tmp_path / "cell.html")
+
+
+def test_words_begin_at_the_left_and_figures_end_at_the_right(cell):
+    aligned = cell.evaluate(_ALIGNED)
+    assert {side for names, side in aligned if "r" in names.split()} == {"right"}
+    assert {side for names, side in aligned if "r" not in names.split()} == {"left"}
+
+
+def test_what_is_known_of_one_name_stands_in_lines_below_one_another(cell):
+    edges = cell.evaluate(_LEFT_EDGES)
+    assert any(len(lines) > 1 for lines in edges), "of each side, its kernel and its launches"
+    assert all(len(set(lines)) == 1 for lines in edges)
