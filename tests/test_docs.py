@@ -121,6 +121,19 @@ def test_an_output_is_not_marked_as_cut_where_nothing_is_missing():
         generate.generated_page("<!-- output: prof presets | first 900 lines -->\n<!-- end -->")
 
 
+def test_the_words_that_a_page_explains_are_words_that_its_commands_print():
+    """Who reads a screen beside its page looks for the same words."""
+    comparing, causes = ((ROOT / "docs" / name).read_text() for name in ("comparing.md", "causes.md"))
+    outputs = [*blocks(ROOT / "docs" / "comparing.md", "text"), *blocks(ROOT / "docs" / "causes.md", "text")]
+    printed = " ".join("\n".join([*outputs, *blocks(ROOT / "README.md", "text")]).split())
+    explained = comparing.partition("## From top to bottom")[2].partition("\n## ")[0]
+    explained += causes.partition("* The **headline**")[2].partition("* Several causes")[0]
+    terms = [term.strip("`") for term in re.findall(r"\*\*(.+?)\*\*", explained)]
+    words = [word for term in terms for word in term.split(", ") if word not in ("place", "order")]
+    assert len(words) > 10
+    assert [word for word in words if word not in printed and word != "The first sentence"] == []
+
+
 def test_the_generator_says_which_pages_are_not_current(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- output: prof presets -->\nsomething older\n<!-- end -->\n")
