@@ -121,6 +121,24 @@ def test_an_output_is_not_marked_as_cut_where_nothing_is_missing():
         generate.generated_page("<!-- output: prof presets | first 900 lines -->\n<!-- end -->")
 
 
+def test_the_text_about_gemm_has_the_figures_of_its_tables():
+    """Tables follow a new recording by themselves, sentences do not."""
+    page = (ROOT / "docs" / "gemm.md").read_text()
+    table = page.partition("<!-- ladder: gemm -->")[2].partition("<!-- end -->")[0]
+    rows = {int(row[0]): row for line in table.splitlines()[3:] if (row := line.strip("| ").split(" | "))}
+    at_best = {rung: [column.split(" / ")[1] for column in row[2:6]] for rung, row in rows.items()}
+    gflops = {rung: float(row[6].split(" ±")[0].replace(",", "")) for rung, row in rows.items()}
+    for stated in (
+        f"in FP8, {gflops[17] / gflops[16]:.2f} times as fast as rung 16: {at_best[17][2]} %",
+        "{} % of it at 1024, {} % at 2048, {} % at 4096 and {} % at 8192".format(*at_best[20]),
+        "rung 11 is at {2} % in BF16 at 4096 and 8192, {1} % at 2048".format(*at_best[11]),
+        "rung 22 is at {2} % at 4096, {3} % at 8192, {1} % at 2048".format(*at_best[22]),
+        "rung 16 without an epilogue is at {1} and {0}".format(*at_best[16]),
+        "Rung 23, whose tiles have two heights so that all clusters have equally much to do, is at {2}, {3} and {1} %".format(*at_best[23]),
+    ):  # fmt: skip
+        assert stated in page, stated
+
+
 def test_the_words_that_a_page_explains_are_words_that_its_commands_print():
     """Who reads a screen beside its page looks for the same words."""
     comparing, causes = ((ROOT / "docs" / name).read_text() for name in ("comparing.md", "causes.md"))
