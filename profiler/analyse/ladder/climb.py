@@ -184,8 +184,7 @@ def headline_of_ladder(
 ) -> Headline:
     """Returns the headline; `causes` are those of the rung that comes `furthest`, and `gpu` is the name that `--gpu` needs."""
     path = path_to(rungs, furthest)
-    which = _which(ladder, gpu)
-    return Headline(_what(path), _why(path, which), _next(which, furthest, causes))
+    return Headline(_what(path), _why(path), _next(ladder, gpu, furthest, causes))
 
 
 def path_to(rungs: Sequence[RungFinding], last: RungFinding) -> list[RungFinding]:
@@ -212,37 +211,22 @@ def _what(path: Sequence[RungFinding]) -> str:
     return f"{_name(last)} {reached}{where}: {gain} as fast as {_name(first)}."
 
 
-def _why(path: Sequence[RungFinding], which: str) -> str:
-    """Returns the largest steps of the path and those that cost time; steps that change the reference do not count.
-
-    What explains a step is a comparison, so the text says how to ask for the largest.
-    """
+def _why(path: Sequence[RungFinding]) -> str:
+    """Returns the largest steps of the path and those that cost time; steps that change the reference do not count."""
     if len(path) == 1:
         return f"No later rung {'with this reference ' if path[0].reference else ''}does better."
     steps = [rung for before, rung in pairwise(path) if rung.speedup and rung.reference == before.reference]
     ratios = {rung.kernel: rung.speedup.ratio for rung in steps if rung.speedup}
     better = sorted((one for one in steps if one.verdict == "better"), key=lambda one: -ratios[one.kernel])
     worse = [one for one in steps if one.verdict == "worse"]
-    told = []
-    if better:
-        ask = f"`prof compare {better[0].before} {better[0].kernel}{which}` explains the first"
-        told.append(f"The largest gains on the way: {_steps(better[:_MOST_STEPS])}; {ask}.")
-    if worse:
-        told.append(f"Slower than the rung before: {_steps(worse)}.")
-    return " ".join(told)
+    parts = (("The largest gains on the way", better[:_MOST_STEPS]), ("Slower than the rung before", worse))
+    texts = [(what, [f"{_name(one)} {times(ratios[one.kernel])}" for one in some]) for what, some in parts]
+    return " ".join(f"{what}: {', '.join(some)}." for what, some in texts if some)
 
 
-def _steps(rungs: Sequence[RungFinding]) -> str:
-    return ", ".join(f"{_name(one)} {times(one.speedup.ratio)}" for one in rungs if one.speedup)
-
-
-def _which(ladder: str, gpu: str | None) -> str:
-    """Returns the options that make a rung's number mean this ladder on this GPU."""
+def _next(ladder: str, gpu: str | None, rung: RungFinding, causes: Sequence[Cause]) -> str:
     which = "" if ladder == DEFAULT_LADDER else f" --ladder {ladder}"
-    return which + (f" --gpu {quote(gpu)}" if gpu else "")
-
-
-def _next(which: str, rung: RungFinding, causes: Sequence[Cause]) -> str:
+    which += f" --gpu {quote(gpu)}" if gpu else ""
     ask = f"`prof show {rung.kernel}{which}` shows all about it."
     if not causes:
         return ask
