@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import profiler
+from profiler.present import charts
 
 # What JupyterLab and nbconvert say of tables in a cell's output.
 _JUPYTER = """
@@ -14,6 +15,10 @@ _JUPYTER = """
 _ALIGNED = "[...document.querySelectorAll('tbody td, tbody th')].map(one => [one.className, getComputedStyle(one).textAlign])"
 _LEFT_EDGES = """[...document.querySelectorAll('.facts > div')].map(
   one => [...one.querySelectorAll('dd')].map(known => Math.round(known.getBoundingClientRect().left)))"""
+_OVERHANG = """(() => {
+  const edge = document.querySelector("svg").getBoundingClientRect().right;
+  return Math.max(...[...document.querySelectorAll("text")].map(one => one.getBoundingClientRect().right)) - edge;
+})()"""
 
 
 @pytest.fixture
@@ -38,3 +43,14 @@ def test_what_is_known_of_one_name_stands_in_lines_below_one_another(cell):
     edges = cell.evaluate(_LEFT_EDGES)
     assert any(len(lines) > 1 for lines in edges), "of each side, its kernel and its launches"
     assert all(len(set(lines)) == 1 for lines in edges)
+
+
+@pytest.mark.parametrize("chart", [charts.deltas_chart, charts.comparison_chart])
+def test_no_label_of_a_chart_is_cut_by_its_right_edge(open_page, recorded, tmp_path, chart):
+    """The labels at the right have a change, its interval and a verdict, in the font of this browser."""
+    found = profiler.compare(recorded.find("5", ladder="gemm"), recorded.find("6", ladder="gemm"))
+    drawn = charts.render(chart(found), ".svg").decode()
+    (tmp_path / "chart.html").write_text(
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"></head><body>{drawn}</body></html>'
+    )
+    assert open_page(tmp_path / "chart.html").evaluate(_OVERHANG) <= 0
