@@ -252,6 +252,14 @@ def test_the_readme_is_short_and_begins_with_two_commands():
     assert text.index("mine.ncu-rep") < text.index("```sh")
 
 
+def test_the_readme_names_all_that_comes_from_nvidia():
+    """It says that reading needs nothing else of NVIDIA's, so what `pip` installs must be named there."""
+    locked = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.M)
+    from_nvidia = [name for name in locked if re.match("ncu|nvidia|cuda|nv-", name)]
+    assert from_nvidia
+    assert [name for name in from_nvidia if f"`{name}`" not in README.read_text()] == []
+
+
 def test_the_index_leads_to_every_page():
     assert "docs/index.md" in set(links(README))
     assert {page.name for page in DOCS.glob("*.md")} - {INDEX.name} <= set(links(INDEX))
