@@ -173,6 +173,16 @@ def test_every_ladder_that_moves_bytes_has_its_table_and_those_that_take_claims_
             assert (f"`{name}`" if name.endswith("-variants") else f"<!-- ladder: {name} -->") in text
 
 
+def test_the_ladders_that_are_counted_are_those_that_there_are():
+    claims = (DOCS / "claims.md").read_text()
+    ladders = {path.parent.name for path in (ROOT / "kernels").glob("*/ladder.toml")}
+    apart = {name for name in ladders if name.endswith("-variants")} | {"latency", "epilogue", "faults"}
+    assert all(f"`{name}`" in claims for name in apart)
+    assert (len(ladders - apart), len(apart)) == (16, 6)
+    for page in (README, DOCS / "ladders.md"):
+        assert re.search(r"Sixteen ladders come\s+with `prof`.*[Ss]ix more", page.read_text(), re.S), page
+
+
 # What a reader types
 
 
