@@ -7,10 +7,12 @@ import pytest
 import profiler
 from profiler.present import charts
 
-# What JupyterLab and nbconvert say of tables in a cell's output.
+# What JupyterLab and nbconvert say of tables and of lists of facts in a cell's output.
 _JUPYTER = """
 .jp-RenderedHTMLCommon td, .jp-RenderedHTMLCommon th { vertical-align: middle; padding: 0.5em; }
 :not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon td, :not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon th { text-align: right; }
+.jp-OutputArea-output dt { font-weight: bold; float: left; width: 20%; }
+.jp-OutputArea-output dd { float: left; width: 80%; }
 """
 _ALIGNED = "[...document.querySelectorAll('tbody td, tbody th')].map(one => [one.className, getComputedStyle(one).textAlign])"
 _LEFT_EDGES = """[...document.querySelectorAll('.facts > div')].map(
@@ -28,7 +30,7 @@ def cell(open_page, recorded, tmp_path):
     html = found._repr_html_()  # private: notebooks look for this name
     (tmp_path / "cell.html").write_text(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{_JUPYTER}</style></head>'
-        f'<body><div class="jp-RenderedHTMLCommon">{html}</div></body></html>'
+        f'<body><div class="jp-OutputArea-output jp-RenderedHTMLCommon">{html}</div></body></html>'
     )
     return open_page(tmp_path / "cell.html")
 
@@ -43,6 +45,9 @@ def test_what_is_known_of_one_name_stands_in_lines_below_one_another(cell):
     edges = cell.evaluate(_LEFT_EDGES)
     assert any(len(lines) > 1 for lines in edges), "of each side, its kernel and its launches"
     assert all(len(set(lines)) == 1 for lines in edges)
+    names = cell.evaluate("[...document.querySelectorAll('dt')].map(one => one.getClientRects()[0].height)")
+    assert max(names) < 1.5 * min(names), "a name that is broken into lines of its letters"
+    assert min(names) < 30
 
 
 @pytest.mark.parametrize("chart", [charts.deltas_chart, charts.comparison_chart])
