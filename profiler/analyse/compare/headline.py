@@ -179,7 +179,9 @@ def headline_of_pair(
         factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
         if reasons:  # what works against a change does not explain it
             contrary.insert(0, against)
-        limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
+        reached = [one for one in limits if one.is_ceiling]  # its name says what the kernel is: at-fma-rate
+        what = "The kernel is {} now." if reached else "The kernel is limited by {} now."
+        limited = _sentence(map(_with_place, reached or limits), what)
         reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
         despite = f"Although it is {'faster' if is_faster else 'slower'}, "
         against_it = _joined(_present(contrary), "Against that, " if reasons else despite)

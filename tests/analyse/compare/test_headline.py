@@ -164,6 +164,27 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
     assert (found.gone, len(found.undecided)) == ([], 1)
 
 
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        (("at-fma-rate", "barriers"), "The kernel is at-fma-rate now."),
+        (("barriers", "narrow-accesses"), "The kernel is limited by barriers and narrow-accesses now."),
+    ],
+)
+def test_a_ceiling_that_was_reached_limits_nothing_but_is_what_the_kernel_is(new, said):
+    causes = [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in new]
+    found = headline_of_pair(
+        ("a", "b"),
+        TIMES,
+        Speedup(2.0, None, "profiled"),
+        None,
+        Instructions([]),
+        causes,
+        ChangedCauses(new=causes),
+    )
+    assert said in found.why
+
+
 def said_of(ratio: float, changed: ChangedCauses, factors=(), metrics=(), ci=None):
     attribution = Attribution("cycles", "", {}, ratio, [Factor(*one, unit="") for one in factors], 0.0)
     speedup = Speedup(ratio, ci, "profiled")
