@@ -56,6 +56,22 @@ _FACTORS = {
     "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move"),
 }  # fmt: skip
 
+# What it says of a value that is several times what it was: nobody reads "1,023 % longer" as eleven times as long.
+_SEVERAL = 3.0
+_TIMES = {
+    "instructions": "{} times as many instructions run",
+    "wait_per_issue": "waits between instructions are {} times as long",
+    "warps_in_use": "{} times as many warps are in use",
+    "tensor_work": "the tensor pipe has work for {} times as many cycles",
+    "tensor_pipe_pct": "the tensor pipe is {} times as busy",
+    "sm_active": "SMs are {} times as active",
+    "clock": "the clock is {} times as fast",
+    "bandwidth": "the bandwidth is {} times as high",
+    "moved_per_useful_byte": "{} times as many bytes move for the same data",
+    "useful_bytes": "there is {} times the data",
+    "bytes_moved": "{} times as many bytes move",
+}
+
 
 @dataclass(frozen=True)
 class ChangedCauses:
@@ -332,7 +348,10 @@ def _factor_text(factor: Factor) -> str:
     faster, slower = _FACTORS[factor.name]
     if factor.before <= 0:
         return factor.name
-    change = 100 * abs(factor.after / factor.before - 1)
+    times = factor.after / factor.before
+    if times >= _SEVERAL:
+        return _TIMES[factor.name].format(f"{times:.3g}" if times < 1000 else f"{times:,.0f}")
+    change = 100 * abs(times - 1)
     return (faster if factor.ratio > 1 else slower).format(_whole_percent(change))
 
 

@@ -69,8 +69,15 @@ def test_the_headline_names_the_largest_change_before_changes_against_it():
         "cycles are the time itself"
     )
     assert why(("instructions", 2.5, 1.2, 5e6, 2e6), ("wait_per_issue", 0.1, -0.2, 1.0, 11.0)) == (
-        "60 % fewer instructions run, although waits between instructions are 1,000 % longer."
+        "60 % fewer instructions run, although waits between instructions are 11 times as long."
     )
+
+
+def test_a_value_that_is_several_times_what_it_was_is_told_in_times_and_not_in_percent():
+    longer = ("wait_per_issue", 0.34, -1.0, 1.0, 2.9)
+    assert why(("instructions", 9.0, 2.0, 9e6, 1e6), longer).endswith("are 190 % longer.")
+    assert why(("bandwidth", 3.0, 1.0, 1e9, 3e9)) == "The bandwidth is 3 times as high."
+    assert why(("warps_in_use", 2_500.0, 1.0, 1.0, 2_500.0)) == "2,500 times as many warps are in use."
 
 
 def test_nearly_all_is_not_said_to_be_all():
