@@ -183,7 +183,7 @@ def find_preset(name: str) -> Preset:
         if preset.name == name:
             return preset
     names = [preset.name for preset in PRESETS]
-    raise PresetNotFound(f"no preset '{name}'{nearest_hint(name, names)}; there is {', '.join(names)}")
+    raise PresetNotFound(f"no preset '{name}'{nearest_hint(name, names)}; there are {', '.join(names)}")
 
 
 def _ncu_name(name: str) -> str:

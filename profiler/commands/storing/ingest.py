@@ -36,7 +36,9 @@ def ingest(
     kernel: Annotated[
         int | None, Option(min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
-    name: Annotated[str | None, Option(help="Name of the run [default: the file's name].")] = None,
+    name: Annotated[
+        str | None, Option(metavar="NAME", help="Name of the run [default: the file's name].")
+    ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     copy: Annotated[

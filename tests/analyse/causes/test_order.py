@@ -15,7 +15,7 @@ from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
-SAID = "A fault of the code comes before waiting"
+SAID = "Faults of the code stand above waiting"
 
 
 def cause(name: str, saves: float) -> Cause:

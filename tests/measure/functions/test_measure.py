@@ -399,7 +399,7 @@ REFUSED = {
     "bytes='8'": "TypeError: bytes is '8', and must be a number; a function of values needs over={...}",
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
     "kernel_name=fast": "TypeError: kernel_name is <function fast at ",
-    "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there is default",
+    "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there are default",
     "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel_name, reference, bytes, flops, name, ",
 }
 
