@@ -7,7 +7,6 @@ call continues.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +28,7 @@ from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
-from profiler.store.scratch import find_left_scratch
+from profiler.store.scratch import remove_left_scratch
 
 _POLL_S = 0.02
 
@@ -62,8 +61,8 @@ def _repaired(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
 def _sweep(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
     folder = Path(fault.name)
     if folder.is_absolute():
-        if folder in find_left_scratch():
-            shutil.rmtree(folder, ignore_errors=True)
+        if fault.kind == "scratch":
+            remove_left_scratch(among=[folder])
         elif folder.exists():  # beside the sweeps: `staging` has removed those beside the runs
             with Staging(folder.parent.parent):
                 pass

@@ -22,7 +22,7 @@ NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 # A library's kernel is recorded without lines, as one's own is that was compiled without them.
-WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`)"
+WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`, CuTe DSL: `CUTE_DSL_LINEINFO=1`)"
 WITHOUT_SOURCE = (
     f"No source lines are recorded: compile a kernel of your own with {WITH_LINES}, and change what a kernel of a library is asked for, "
     "such as the shapes, the layout or the type."

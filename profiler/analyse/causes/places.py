@@ -26,6 +26,8 @@ _CALLS = re.compile(
     r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
 )
 _PYTHON = ".py"  # a line of C++ may call its own `sum`
+# The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
+_OF_LAUNCHER = re.compile(r"\s*@cute\.jit\b")
 _NEAR = 32  # instructions
 
 
@@ -45,8 +47,8 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    The user cannot change the functions of headers, or of Triton, that are compiled in. A line close by that calls a function of Triton
-    comes first.
+    The user cannot change the functions of headers, or of Triton, that are compiled in; nor is the line at fault that launches the kernel.
+    A line close by that calls a function of Triton comes first.
     """
     if not _is_library(site):
         return site
@@ -94,7 +96,7 @@ def _sources(evidence: Evidence, site: Site) -> Iterator[Site]:
 
 
 def _is_library(site: Site) -> bool:
-    return _is_of_library(site.instruction.file or "")
+    return _is_of_library(site.instruction.file or "") or bool(_OF_LAUNCHER.match(site.text or ""))
 
 
 @lru_cache(maxsize=1024)

@@ -215,8 +215,7 @@ class _Decoder:
         elif kind == "number":
             numbers = ids
             places = [launch.function_of(one) for one in ids] if launch.starts else []
-            kind = _kind_of_numbers(ids, places)
-            if kind == "offset":
+            if (kind := _kind_of_numbers(ids, places)) == "offset":
                 self._note_addresses(launch, name, ids, values)
                 functions, numbers = map(list, zip(*filter(None, places), strict=True))
         columns["id_kind"].repeat(kind, count)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import base_of, part_overwritten
+from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
+from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.dataflow import (
     find_processing,
     has_fixed_address,

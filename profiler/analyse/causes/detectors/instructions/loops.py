@@ -353,11 +353,9 @@ def _are_read_next_turn(registers: Set[str], inside: Sequence[Site]) -> bool:
     """Returns whether the next turn of a loop reads what a turn leaves in one of these registers."""
     left = set(registers)
     for site in inside:
-        written = set(written_registers(site.instruction))
-        of_lanes = written if site.instruction.name == "SHFL" else set()  # named after the predicate
-        if left & (inputs_of(site.instruction) - of_lanes):
+        if left & inputs_of(site.instruction):
             return True
-        left -= written
+        left -= set(written_registers(site.instruction))
     return False
 
 

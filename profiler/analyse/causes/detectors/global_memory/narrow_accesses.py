@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.global_memory import (
+from profiler.analyse.causes.detectors.global_memory.layout import (
     MEMORY_WAITS,
     bytes_of,
     cheaper_accesses,
@@ -13,11 +13,12 @@ from profiler.analyse.causes.detectors.global_memory import (
     is_misaligned,
     lies_apart,
 )
-from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
-from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
+from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
+from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_processing
 from profiler.analyse.causes.flow.staging import feeds_shared_memory

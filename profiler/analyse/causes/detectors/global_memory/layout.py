@@ -6,19 +6,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import (
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
     NOT_COUNTED,
     OFTEN,
-    base_of,
     count_times_requested,
-    offset_of,
     without_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
 from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
+from profiler.analyse.causes.flow.addresses import base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
