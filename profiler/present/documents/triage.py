@@ -30,7 +30,7 @@ _COLUMNS = (
 )
 
 
-def triage_document(found: Triage, *, full: bool) -> doc.Document:
+def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     """Returns the sentences, a row for each kernel that takes much of the time, or `full` for all, and what to ask next."""
     rows, rest = (found.index, []) if full else (found.index[:_MOST_ROWS], found.index[_MOST_ROWS:])
     names = _names(found.index)
