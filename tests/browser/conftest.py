@@ -73,7 +73,15 @@ def write_tables(once) -> Callable[..., Path]:
 
     def write(name: str, *arguments: object) -> Path:
         def fill(folder: Path) -> None:
-            command = [sys.executable, "-c", _UNDRAWN, "report", *map(str, arguments), "-o", folder / "page.html"]
+            command = [
+                sys.executable,
+                "-c",
+                _UNDRAWN,
+                "report",
+                *map(str, arguments),
+                "-o",
+                folder / "page.html",
+            ]
             result = forked.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
             assert (result.returncode, result.stdout) == (0, ""), result.stderr
 
