@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ShownCode,
         ShownComparisons,
         ShownLadder,
+        ShownTriage,
     )
     from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import Measurement, Recording, Runs
@@ -160,18 +161,26 @@ def read(recording: Run | str | int | Path) -> Recording:
 
 
 @_advised()
-def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet | Overview:
+def show(
+    recording: Run | str | int | Path, *others: Run | str | int | Path, kernel_name: str | None = None
+) -> Sheet | Overview | ShownTriage:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
-    Of several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as is
-    what `kernel_name` chooses. Of a run of times alone, it is their `.timing`. `.sheets` has a sheet for each kernel.
+    For several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as
+    is what `kernel_name` chooses. For a run of times alone, it is their `.timing`. `.sheets` has a sheet for each
+    kernel. A folder means the reports in it; the kernels of several recordings are one index, and `.errors` says which
+    reports cannot be read.
     """
     from profiler.ask.named.settings import Settings
-    from profiler.ask.show import show_run
-    from profiler.python.answers import Overview, Sheet
-    from profiler.python.named import run_of
+    from profiler.ask.show import recordings_meant, show_run, show_several
+    from profiler.python.answers import Overview, Sheet, ShownTriage
+    from profiler.python.named import reference_of, run_of
 
-    run = run_of(recording)
+    given = [reference_of(one) for one in (recording, *others)]
+    meant = recordings_meant(given, Settings())
+    if len(meant) > 1:
+        return ShownTriage.of_several(show_several(meant, Settings(), kernel_name=kernel_name, full=True))
+    run = run_of(recording if meant == given else meant[0])
     found = show_run(run, Settings(), kernel_name, full=True)
     sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
     return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
@@ -188,8 +197,9 @@ def compare(
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
-    Of recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of them;
-    `.comparisons` has one for each kernel. With `other_kernel`, it is the kernel of the second side, and `kernel_name` that of the first: two of one report.
+    For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
+    them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
+    the second side, such as two of one report.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs

@@ -49,6 +49,7 @@
     │   ├── NcuTooOld
     │   ├── CountersRefused        the driver lets only the administrator read counters
     │   ├── CountersBusy           another tool holds the counters
+    │   ├── ProfiledAlready        another profiler listens to the process that prof measures
     │   ├── NothingProfiled        no launch of the program matches the filter
     │   ├── LaunchesMissing        the program made fewer launches than asked for
     │   ├── ReportNotWritten
@@ -269,6 +270,9 @@ class CountersRefused(MeasureError, exit_code=63):
 
 class CountersBusy(MeasureError, exit_code=64):
     remedy = "Stop the other profiler; `dcgmi profile --pause` makes DCGM release the counters. `prof doctor` looks for such tools."
+
+class ProfiledAlready(MeasureError, exit_code=72):
+    remedy = "Start it without ncu, nsys, cuda-gdb, compute-sanitizer or prof around it, and outside torch.profiler: prof starts ncu itself where it measures."
 
 class NothingProfiled(MeasureError, exit_code=65):
     remedy = "Choose among the kernels above with --kernel-regex, and check --launch-skip."

@@ -36,7 +36,8 @@ def physical_memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-# Of a container, in both versions of control groups: the limit, what is used, and the part of that which files take.
+# The files of a container's memory in both versions of control groups: the limit, what is used, and the part of that which files
+# take.
 _OF_CONTAINERS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
@@ -85,9 +86,9 @@ def leave_with_parent() -> None:
 
 @contextmanager
 def held(*numbers: signal.Signals) -> Iterator[None]:
-    """Delays these signals until the end, so that what is started here is known to whoever ends it.
+    """Delays these signals until the end, so that a signal handler knows of all that was started here, and can end it.
 
-    They are not blocked: what is started would inherit that, and outlive what ends it. Only the main thread hears signals.
+    They are not blocked: a process started here would inherit that, and outlive the signal. Only the main thread hears signals.
     """
     import threading  # late: every command imports this module
 

@@ -15,7 +15,14 @@ from mypy import api as mypy_api
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
-from profiler.errors import KernelAmbiguous, KernelNotFound, NotComparable, QueryFailed, RunNotFound
+from profiler.errors import (
+    KernelAmbiguous,
+    KernelNotFound,
+    NotComparable,
+    QueryFailed,
+    ReportDamaged,
+    RunNotFound,
+)
 from profiler.python.words import advise, told
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,17 +149,56 @@ def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, r
     answers = [
         profiler.show(path), profiler.compare(path, path), profiler.read(path), profiler.show(runs["gemm-6"]),
         profiler.compare(runs["gemm-5"], runs["gemm-6"]), profiler.show(runs["gemm-6-timed"]),
+        profiler.show(path, runs["gemm-6"]),
     ]  # fmt: skip
     for one in answers:
         text = unescape(
             re.sub(r"<style>.*?</style>|<[^>]*>", "", one._repr_html_() + repr(one))
         )  # private: as above
-        assert re.findall(r".{20}(?<![\w-])(?:--full|--format|--brief|-k )\b.{0,20}", text) == []
+        assert (
+            re.findall(r".{20}(?<![\w-])(?:--full|--format|--brief|-k )\b.{0,20}|`prof show .{0,20}", text)
+            == []
+        )
     assert "kernel_name='offset'" in repr(answers[0])
     assert (
         told("`prof show a.ncu-rep -k 'scale<int>$'` shows")
         == "`profiler.show(..., kernel_name='scale<int>$')` shows"
     )
+
+
+@pytest.fixture
+def folder(reports, tmp_path):
+    """Two reports of four kernels, and one that was cut short."""
+    for name in ("several", "graph"):
+        (tmp_path / f"{name}.ncu-rep").symlink_to(reports / f"{name}.ncu-rep")
+    (tmp_path / "cut.ncu-rep").write_bytes((reports / "graph.ncu-rep").read_bytes()[:3000])
+    return tmp_path
+
+
+def test_a_folder_of_reports_is_shown_as_one_index_as_the_command_does(folder):
+    found = profiler.show(folder)
+    assert found.recordings == 2
+    assert [one.kernel_name for one in found.index] == [one.kernel for one in found.sheets]
+    assert found["graph"].metrics == profiler.show(folder / "graph.ncu-rep").metrics
+    assert list(found.to_pandas()["kernel"]) == [one.kernel for one in found]
+    assert [type(one) for one in found.errors] == [ReportDamaged]
+    assert "left out: " in repr(found)
+    with pytest.raises(AttributeError, match=r"it is about 4 kernels: \[0\]"):
+        _ = found.causes
+
+
+def test_several_recordings_are_shown_together_and_one_alone_as_ever(folder, runs, monkeypatch):
+    several, graph = folder / "several.ncu-rep", folder / "graph.ncu-rep"
+    found = profiler.show(profiler.read(graph), str(several), runs["gemm-6"])
+    assert (found.recordings, found.errors) == (3, [])
+    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset")] == [
+        "offset(float *, float)"
+    ]
+    (folder / "cut.ncu-rep").unlink()
+    several.unlink()
+    assert profiler.show(folder) == profiler.show(graph)
+    with pytest.raises(TypeError, match="is no recording"):
+        profiler.show(graph, None)
 
 
 SCRIPT = """

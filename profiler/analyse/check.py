@@ -104,7 +104,7 @@ class PairCheck(WithAgreedNames, Struct, frozen=True):
 
     @property
     def is_doubted(self) -> bool:
-        """Returns whether the two may be different kernels, which nobody accepted."""
+        """Returns whether the two may be different kernels that were not chosen as a pair."""
         return bool(self.doubt) and not self.doubt_accepted
 
 
@@ -118,9 +118,9 @@ class AcceptedRemoval(Struct, frozen=True):
 class CheckFinding(Struct, frozen=True):
     """`headline` says what failed and counts the rest; `outcome` is the worst of all; `notes` list what was left out.
 
-    `gone` are the kernels, and `missing` the recordings, that only the baseline has. Whether they got worse is not known,
-    so with any of them the outcome is `unclear` at best. Those whose removal was accepted are in `removed` instead. `new`
-    are the recordings that only the candidate has.
+    `gone` are the kernels, and `missing` the recordings, that only the baseline has. Whether they got worse is not known, so with
+    any of them the outcome is `unclear` at best. Kernels and recordings whose removal was accepted are in `removed` instead.
+    `new` are the recordings that only the candidate has.
     """
 
     headline: Headline
@@ -182,7 +182,7 @@ def check_pair(
 
 
 def _explained(pair: PairCheck, found: findings.ComparisonFinding) -> PairCheck:
-    """Returns a regression with what failed; why, and what to change, are of the time, and said only where that failed."""
+    """Returns a regression with what failed; only for the time does it say why, and what to change."""
     failed = [one for one in pair.checks if one.outcome == "regression"]
     others = ", ".join(failure_text(one) for one in failed if one.metric != DURATION)
     factors, cause = main_factors(found.attribution), next(iter(found.causes), None)

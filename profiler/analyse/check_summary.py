@@ -194,7 +194,7 @@ def _no_regression(pairs: Sequence[PairCheck]) -> str:
 
 
 def pair_name(pair: PairCheck) -> str:
-    """Returns the kernel's name as people call it, and the recording in which it is, unless that has the same name."""
+    """Returns the kernel's name as people call it, and that of its recording, unless it is the same."""
     kernel, recording = names_of(pair, several=True)
     if not kernel:
         return recording

@@ -169,7 +169,7 @@ class LoopInstruction(Struct, frozen=True):
 class LoadChange(Struct, frozen=True):
     """The loads of one operand of the FMAs, of both together, or all loads from shared memory.
 
-    `fmas` are those of a thread that they feed, before and after, where these differ.
+    `fmas` counts the FMAs of a thread that they feed, before and after, where these differ.
     """
 
     operand: Literal["A", "B", "both", "shared"]
@@ -200,8 +200,8 @@ class Instructions(Struct, frozen=True):
 class Factor(Struct, frozen=True):
     """One factor of the speedup, which may have factors of its own.
 
-    A `share` is of the logarithm of the whole speedup, so that the shares of all factors add up to 1;
-    it is 0 where there is no speedup to share. `before` and `after` are geometric means over launches.
+    Its `share` is a part of the logarithm of the whole speedup, so that the shares of all factors add up to 1; it is
+    0 where there is no speedup to share. `before` and `after` are geometric means over launches.
     """
 
     name: str
@@ -223,7 +223,7 @@ class Part(Struct, frozen=True):
     share: float
 
 
-# What a duration is taken to be made of: instructions issued, bytes, the work of the tensor pipe, or cycles alone.
+# The factors that a duration is the product of: instructions issued, bytes, the work of the tensor pipe, or cycles alone.
 AttributionView = Literal["issue", "bytes", "tensor", "cycles"]
 
 
@@ -268,8 +268,9 @@ class CauseChange(Struct, frozen=True):
 
 
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
-    """`causes` are those of the second side. `gone` and `new` name those that only one side has, `less` and `more` those of both that are likely to save less, or more, of the time than before, and in time too; `kept` all of both.
-    `undecided` names those of one side that the other's recording could not show.
+    """The second side has the `causes`. Only the first has those in `gone`, and only the second those in `new`. Both have the
+    causes in `kept`; those in `less` are likely to save less of the time than before, and less time, and those in `more` more.
+    `undecided` names causes of one side that the other's recording could not show.
     """
 
     headline: Headline | None = None

@@ -1,6 +1,6 @@
 """Everything that is found of a ladder, or of recordings that were named, as one page shows it.
 
-`kernels` and `pairs` are found while they are read, so that whoever draws them need not wait for the last.
+`kernels` and `pairs` are found while they are read, so that drawing may begin before the last is found.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class KernelFindings:
     """One kernel of one recording; `anchor` is how pairs refer to it.
 
-    Of timings alone there is no `sheet` and no `profile`; without execution counts, no `code`. Of very many
-    kernels the sheets hold the catalogue's metrics, and count the others as `metrics_left_out`.
+    Timings alone have no `sheet` and no `profile`; without execution counts, there is no `code`. If there are
+    very many kernels, the sheets hold the catalogue's metrics, and count the others as `metrics_left_out`.
     """
 
     anchor: str
@@ -51,7 +51,7 @@ class KernelFindings:
 class PairFindings:
     """Two kernels, by their anchors, against each other: the `comparison`, or why there is none.
 
-    Of timings alone there is only a `headline`, with its `warnings`.
+    Timings alone have only a `headline`, with its `warnings`.
     """
 
     before: str

@@ -37,7 +37,7 @@ _NO_OTHER = "Give the older report with --baseline and the newer one after it: p
 class Pairing:
     """The pairs of two folders, the runs that only the baseline or only the candidate has, and notes that say so.
 
-    What the `stores` left out is damaged.
+    Runs that the `stores` left out are damaged.
     """
 
     pairs: list[RunPair]
@@ -84,16 +84,13 @@ def pair_stores(
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
     lost, added = (sorted(map(title_of, side), key=natural_order) for side in (missing, new))
-    unpaired = {f"not recorded in {candidate.root}": lost, f"no baseline in {baseline.root}": added}
-    notes = [
-        "matched by the name and the workload of each run; a report has the name of its file",
-        *(
-            f"{what}, so not checked: {first_of(one, _MOST_NAMED, '; ')}"
-            for what, one in unpaired.items()
-            if one
-        ),
-        *([_RENAMED] if lost and added else []),
-    ]
+    notes = ["matched by the name and the workload of each run; a report has the name of its file"]
+    for what, names in (
+        (f"not recorded in {candidate.root}", lost),
+        (f"no baseline in {baseline.root}", added),
+    ):
+        notes += [f"{what}, so not checked: {first_of(names, _MOST_NAMED, '; ')}"] if names else []
+    notes += [_RENAMED] if lost and added else []
     return Pairing(pairs, lost, added, notes, [baseline, candidate])
 
 
@@ -199,7 +196,7 @@ def _are_one(one: Run, other: Run) -> bool:
 
 
 def _newest(store: RunStore, gpu: str | None, name: str | None = None) -> dict[_Subject, Run]:
-    """Returns the newest run of every subject, or of those called `name`."""
+    """Returns the newest run of every subject, or of the subjects called `name`."""
     runs = store.open_all(run_id for run_id in store.ids() if name in (None, run_id.name))
     meant = [run for run in runs if is_on(run.manifest, gpu)]
     if gpu and runs and not meant:

@@ -50,8 +50,9 @@ def check(
 ) -> CheckFinding:
     """Returns one outcome for each kernel, judged by the limits in the nearest `prof.toml` or `pyproject.toml`.
 
-    `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
-    With `other_kernel`, `kernel_name` chooses the kernel of the baseline, and this that of the candidate.
+    `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without
+    a candidate, its newest counterpart is checked. With `other_kernel`, `kernel_name` chooses only the kernel of the
+    baseline.
     """
     pairing = _pair_up(baseline, candidate, settings, kernel_name)
     pairs = pairing.pairs
@@ -66,9 +67,6 @@ def check(
     for pair in pairs:
         title = title_of(pair[1])
         try:
-            for run in pair:
-                if run.stored:
-                    run.verify_reports(left_elsewhere=settings.reach is None)
             checks += _check_kernels(title, pair, settings, (kernel_name, other_kernel), every, limits)
             states_the_rest = every and other_kernel is None
             lost, added = _unmatched(pair, kernel_name) if states_the_rest else ([], [])
@@ -78,9 +76,9 @@ def check(
             before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
             # The others are still checked.
             checks.append(_refused(title, _only_kernel(pair[1], kernel_name), before, after, error))
-        else:
-            gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
-            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
+            continue
+        gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
+        notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
     finding = derive_finding(checks, [*pairing.notes, *notes], gone, [*pairing.missing], [*pairing.new])
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
@@ -97,7 +95,7 @@ def accept_changes(finding: CheckFinding, why: str) -> tuple[CheckFinding, Path 
 
 
 def _user() -> str:
-    """Returns the name of the user, or the number of one whom the system has no name for, as in many containers."""
+    """Returns the name of the user, or the number if the system has no name for it, as in many containers."""
     try:
         return printable(getuser())
     except (KeyError, OSError):
@@ -144,7 +142,7 @@ def kernels_to_check(
 
 
 def _unmatched(pair: RunPair, kernel_name: str | None) -> tuple[list[str], list[str]]:
-    """Returns the kernels that only the baseline and that only the candidate has; times alone are of no kernel."""
+    """Returns the kernels that only the baseline and that only the candidate has; times alone belong to no kernel."""
     if not all(run.manifest.kernels for run in pair):
         return [], []
     found = pair_kernels(*pair, kernel_name)
@@ -170,7 +168,7 @@ def _pair_up(baseline: str, candidate: str | None, settings: Settings, kernel_na
 
 
 def _open_sides(references: list[str], settings: Settings) -> list[Run]:
-    """Returns the recordings that are named. What is missing may have been meant as a folder, which a check takes too."""
+    """Returns the recordings that are named. A name that no recording has may have meant a folder, which a check takes too."""
     try:
         return open_named(references, settings, timed=True)
     except RunNotFound as error:
@@ -201,7 +199,10 @@ def _check_kernels(
     every: bool,
     limits: Sequence[Threshold],
 ) -> list[PairCheck]:
-    """Returns the checks of a pair under its title, with the kernel's name if there are several."""
+    """Returns the checks of a pair under its title, with the kernel's name if there are several; its reports must be whole."""
+    for run in pair:
+        if run.stored:
+            run.verify_reports(left_elsewhere=settings.reach is None)
     kernel_name, other_kernel = kernel_names
     profiles = list(kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
@@ -219,6 +220,6 @@ def _only_kernel(run: Run, kernel_name: str | None) -> str:
 
 def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:
     reasons = [reason for reason in (error.message, error.remedy) if reason]
-    # What helps two recordings that were not measured alike depends on the question, and the headline says it.
+    # If two recordings were not measured alike, the remedy depends on the question, and the headline says it.
     remedy = "" if isinstance(error, NotComparable) else error.remedy
     return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [], next=remedy)

@@ -33,9 +33,9 @@ def compare(
 ) -> list[ComparisonFinding]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
 
-    If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused.
-    With `other_gpu`, the second side is of that GPU, and only the first of the GPU of the settings. With `other_kernel`,
-    `kernel_name` chooses the kernel of the first side, and this that of the second.
+    If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused. With
+    `other_gpu`, the second side is from that GPU, and only the first from the GPU of the settings. With
+    `other_kernel`, `kernel_name` chooses only the kernel of the first side.
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
     if other_gpu is None:

@@ -96,7 +96,7 @@ def _newest_of_names(run_ids: Sequence[RunId]) -> list[tuple[RunId, int]]:
 
 
 def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> list[RunId]:
-    """Returns the runs of the names meant that were recorded on this GPU; a damaged one may be of any."""
+    """Returns the runs of the names meant that were recorded on this GPU; a damaged run may belong to any."""
     run_ids = [run_id for run_id in store.ids() if is_meant(run_id.name)]
     if gpu is None:
         return run_ids
@@ -120,7 +120,7 @@ def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> li
 def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> StoreOverview | None:
     """Returns a row for each ladder, by name, and one for each name of no ladder, newest first; None for so many names or fewer.
 
-    The GPUs of a ladder are those of the newest run of each of its names, whose manifests alone are read.
+    The GPUs of a ladder come from the newest run of each of its names: only these manifests are read.
     """
     newest = _newest_of_names(_on(store, meant_by(None, settings), settings.gpu))
     if len(newest) <= longer_than:

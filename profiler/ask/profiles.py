@@ -68,7 +68,7 @@ def patterns_of(run: Run) -> list[str]:
 
 
 def longest_pattern(runs: Sequence[Run]) -> str | None:
-    """Returns a pattern that chooses the kernel that takes most of the time, of those that all runs have; None if it is the only one.
+    """Returns a pattern for the kernel that takes most of the time, among the kernels that all runs have; None if there is only one.
 
     Where no times are recorded, it chooses the first kernel.
     """

@@ -143,7 +143,7 @@ def _profiles(run: Run, rung: Kernel | None, pattern: str | None, label: str) ->
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
-    """Returns what the page calls each run: a report without the folders of its author, as far as that leaves no two alike."""
+    """Returns what the page calls each run: a report without the folders of its author, unless two would then have one name."""
     files = {run.label for run in runs if not run.stored}
     shortest = {file: PurePath(file).name for file in files}
     if len(set(shortest.values())) < len(files):

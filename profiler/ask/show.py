@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profiler.analyse.ladder.climb import derive_stalls
@@ -24,7 +24,7 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
-from profiler.analyse.recording.triage import Triage, triage
+from profiler.analyse.recording.triage import Triage, by_time, triage
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -54,15 +54,25 @@ def show(
     return show_run(run, settings, kernel_name, full=full)
 
 
+@dataclass(frozen=True)
+class ShownTogether:
+    """The kernels of several recordings, with a sheet for each entry of the index, and the errors of reports that cannot be read."""
+
+    finding: Triage
+    sheets: list[SheetFinding]
+    errors: list[ReportError]
+
+
 def show_several(
     sources: Sequence[str],
     settings: Settings,
     *,
     kernel_name: str | None = None,
     nvtx: str | None = None,
+    full: bool = False,
     size: str | int | None = None,
-) -> tuple[Triage, list[ReportError]]:
-    """Returns the kernels of several recordings by their share of the time, and the errors of reports that cannot be read.
+) -> ShownTogether:
+    """Returns the kernels of several recordings by their share of the time; their sheets have every metric if `full`.
 
     A folder means the reports in it. Recordings without a kernel that is asked for are left out.
     """
@@ -78,11 +88,12 @@ def show_several(
     sheets: list[tuple[str, SheetFinding]] = []
     for place, (source, run) in enumerate(meant, start=1):
         settings.progress(f"examining {place} of {len(meant)} recordings")
-        sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name).sheets]
+        sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name, full=full).sheets]
     settings.progress("")
     left_out = [f"left out: {error.message}" for error in errors]
     counted = all(run.manifest.has_counters for _, run in meant)
-    return triage(sheets, has_counters=counted, cautions=left_out), errors
+    finding = triage(sheets, has_counters=counted, cautions=left_out)
+    return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], errors)
 
 
 def _open_each(

@@ -13,7 +13,7 @@ from profiler.catalog.ceilings import CEILINGS
 from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
 
-# What a kernel needs whatever its code looks like: its arithmetic, and its data once from device memory.
+# The resources that a kernel needs whatever its code looks like: its arithmetic, and its data once from device memory.
 _WORK = ("dram", "fma", "tensor", "fp64", "xu")
 # A local change, such as padding an array, leaves the instructions as well.
 _LOCAL = (*_WORK, "issue", "alu")
@@ -26,7 +26,7 @@ GROUPS = ("global memory", "shared memory", "instructions", "waiting", "launch",
 class CauseKind:
     """One cause as documentation. `leaves` are the resources whose work a change of this kind does not reduce.
 
-    What those resources need of the time at their peak is what the kernel cannot go below: the promise of `at_most`.
+    A kernel cannot take less than the time that those resources need at their peak: the promise of `at_most`.
     """
 
     name: str
@@ -360,9 +360,9 @@ CAUSES: tuple[CauseKind, ...] = (
 UNOPTIMISED = "unoptimised-code"
 # Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
 LAST_WAVE = "uneven-last-wave"
-# Of several launches that are joined, one start stays.
+# If several launches are joined, one start stays.
 TOO_SHORT = "launch-too-short"
-# They say that warps wait, or that too little is under way. So it is in most kernels, whatever else is wrong.
+# They say that warps wait, or that too little is under way, which holds for most kernels, whatever else is wrong.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",
     "grid-too-small", "too-little-work-a-thread",

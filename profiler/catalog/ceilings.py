@@ -1,6 +1,6 @@
 """Lists the ceilings: what a diagnosis says of a kernel that is as fast as a part of the GPU allows.
 
-Each has its name, what it is, how it is detected, an example, and what would help nevertheless, as every cause in `causes.py`.
+Each has a name, a description, how it is detected, an example, and what would help nevertheless, like every cause in `causes.py`.
 """
 
 from __future__ import annotations

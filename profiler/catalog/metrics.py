@@ -42,7 +42,7 @@ LSU_OPCODES = frozenset([
 GLOBAL_LOADS = frozenset(["LDG", "LD", "LDGSTS"])
 GLOBAL_STORES = frozenset(["STG", "ST"])
 SHARED_LOADS = frozenset(["LDS", "LDSM"])
-# What may touch shared memory; the generic ones may, and need not.
+# Opcodes that may touch shared memory; the generic ones may, and need not.
 SHARED_OPCODES = SHARED_LOADS | {
     "STS", "STSM", "ATOMS", "REDS", "STAS", "LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG", "HGMMA", "QGMMA", "IGMMA", "LD", "ST",
     "ATOM", "RED",

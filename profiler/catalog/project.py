@@ -68,16 +68,20 @@ def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:
         if not isinstance(ways, dict) or not ways:
             _invalid(path, f"{name}: say how far it may go: {name}.{usual} = {DEFAULT_SLOWER_PCT:g}")
         for way, limit in ways.items():
-            if way not in _WAYS:
-                _invalid(path, f"unknown key '{name}.{way}'{nearest_hint(way, _WAYS)}")
-            if way == "worse_pct" and metric.better is None:
-                _invalid(
-                    path, f"{name}.worse_pct: it has no better direction; give {name}.rise_pct or .fall_pct"
-                )
-            if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit < math.inf:
-                _invalid(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
-            rises = metric.better == "lower" if way == "worse_pct" else way == "rise_pct"
-            yield Threshold(metric, "rise" if rises else "fall", float(limit))
+            yield _limit(path, metric, way, limit)
+
+
+def _limit(path: Path, metric: Metric, way: str, limit: object) -> Threshold:
+    """Returns one limit, such as `worse_pct = 2` of a metric; raises ThresholdsInvalid if it is none."""
+    name = metric.name
+    if way not in _WAYS:
+        _invalid(path, f"unknown key '{name}.{way}'{nearest_hint(way, _WAYS)}")
+    if way == "worse_pct" and metric.better is None:
+        _invalid(path, f"{name}.worse_pct: it has no better direction; give {name}.rise_pct or .fall_pct")
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit < math.inf:
+        _invalid(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
+    rises = metric.better == "lower" if way == "worse_pct" else way == "rise_pct"
+    return Threshold(metric, "rise" if rises else "fall", float(limit))
 
 
 def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:

@@ -36,11 +36,7 @@ _CLOSE_S = 60.0
 
 
 def start_slurm_workers(
-    options: str,
-    workers: int,
-    *,
-    gpus: bool = True,
-    say: Callable[[str], None] = lambda _: None,
+    options: str, workers: int, *, gpus: bool = True, say: Callable[[str], None] = lambda _: None
 ) -> WorkerPool:
     """Submits `workers` jobs of one worker each, with `options` as one would type them after sbatch.
 

@@ -208,9 +208,9 @@ class WorkerPool:
         """Calls `function` on the worker; returns its result, or raises its ProfError.
 
         The function belongs to a module that the worker has too, and should keep to `timeout_s` itself.
-        `on_message` gets the messages that it sends. With `gpu`, the worker makes one such call at a time,
-        whoever asks. Raises WorkerLost when the worker will not answer; it may have done some or all of the
-        work then.
+        `on_message` gets the messages that it sends. With `gpu`, the worker makes one such call at a time, also
+        if several clients ask. Raises WorkerLost when the worker will not answer; it may have done some or all
+        of the work then.
         """
         self._check_scheduler()
         call = _Call(uuid4().hex, worker)

@@ -263,7 +263,7 @@ class _Copy:
     def _of(
         self, value: Any, name: str = "", depth: int = 0, parts: Mapping[str, Importance] = _NO_PARTS
     ) -> Any:
-        """Copies with texts shortened and numbers rounded; `name` is that of the member that this is."""
+        """Copies with texts shortened and numbers rounded; `name` is the name of the member that holds it."""
         widths = self._wishes.widths
         if isinstance(value, str):
             short = shortened_in_json(value, widths.sentence if name in _SENTENCES else widths.name)

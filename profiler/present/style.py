@@ -256,6 +256,6 @@ def signed_figure(value: float, digits: int = 3) -> str:
 
 
 def readable_unit(unit: str, largest: float) -> tuple[float, str]:
-    """Returns the divisor for the values of an axis, and its unit: that of the tables, with what it counts."""
+    """Returns the divisor for the values of an axis, and its unit: the unit of the tables, with what it counts."""
     divisor, shown = unit_for_people(unit, largest)
     return divisor, f"{shown} {unit}" if shown == MILLION else shown

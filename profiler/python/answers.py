@@ -22,8 +22,9 @@ from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Compari
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
+from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.catalog.patterns import search_typed
-from profiler.errors import KernelNotFound
+from profiler.errors import KernelNotFound, ReportError
 from profiler.present.document import Document
 from profiler.python.words import in_python
 from profiler.text import counted, shortened
@@ -31,8 +32,18 @@ from profiler.text import counted, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
+    from profiler.ask.show import ShownTogether
+
 _NAME_WIDTH = 60
-_INNER = ("finding", "of", "run", "schema_version", "left_out", "view")  # for the commands, not for users
+_INNER = (
+    "finding",
+    "of",
+    "of_several",
+    "run",
+    "schema_version",
+    "left_out",
+    "view",
+)  # for the commands, not for users
 _Answer = TypeVar("_Answer")
 
 
@@ -197,6 +208,39 @@ class Overview(ShowsItself, _Several, RecordingOverview):
         return recording_document(self)
 
 
+class ShownTriage(_Several, _Shown, Triage, frozen=True):
+    """The kernels of several recordings: `.headline`, `.index` by their share of the time, and `.sheets`; `.errors` of reports that cannot be read."""
+
+    sheets: list[Sheet] = []
+    errors: list[ReportError] = []
+
+    if TYPE_CHECKING:
+        headline: Headline | Any
+
+    @classmethod
+    def of_several(cls, shown: ShownTogether) -> Self:
+        return replace(cls.of(shown.finding), sheets=list(map(Sheet.of, shown.sheets)), errors=shown.errors)
+
+    def __iter__(self) -> Iterator[Sheet]:
+        return iter(self.sheets)
+
+    def __getitem__(self, kernel: int | str) -> Sheet:
+        """Returns the sheet of one kernel, by its place or by its name."""
+        return chosen(counted(self.recordings, "recording"), self.sheets, self._kernels(), kernel)
+
+    def _kernels(self) -> list[str]:
+        return [one.kernel for one in self.sheets]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns one row for each kernel of each recording, by its share of the time of all. Names are cut to 60 characters."""
+        return index_frame(self.index, TriagedKernel)
+
+    def _document(self) -> Document:
+        from profiler.present.documents.triage import triage_document
+
+        return triage_document(self)
+
+
 class Check(_Shown, CheckFinding, frozen=True):
     """Says whether kernels got slower than a baseline: `.passed` is the answer, `.headline` explains it, and `.pairs` has one entry for each kernel."""
 
@@ -277,5 +321,6 @@ def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
     import pandas as pd
 
     found = pd.DataFrame(map(asdict, entries), columns=kind.__struct_fields__)
-    names = [shortened(name, _NAME_WIDTH) for name in found["kernel"]]
+    whole = found["kernel"] if "kernel" in found else found["kernel_name"]
+    names = [shortened(name, _NAME_WIDTH) for name in whole]
     return found.drop(columns="kernel_name").assign(kernel=names)

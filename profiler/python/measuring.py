@@ -158,7 +158,7 @@ class Sweep(OfPoints[Measurement]):
         return pd.DataFrame(rows)
 
     def chart(self) -> alt.Chart:
-        """Returns the median time over the first value, with that of the reference beside it."""
+        """Returns the median time over the first value, beside the time of the reference."""
         import altair as alt
 
         frame = self.to_pandas()

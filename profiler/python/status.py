@@ -16,7 +16,7 @@ _cell: Any = None  # what a notebook shows
 
 @contextmanager
 def status(label: str) -> Iterator[Callable[[str], None]]:
-    """Yields a function that shows what is done now, behind the label; a status inside of another one goes on with its line."""
+    """Yields a function that shows what is done now, behind the label; a status inside of another one continues its line."""
     _labels.append(label)
     try:
         yield lambda text: _show(": ".join([*_labels, text]))
@@ -36,7 +36,7 @@ def _show(text: str) -> None:
             _cell.update(shown.Pretty(text))
         _cell = _cell if text else None
     elif sys.stderr.isatty():
-        # What is wider than the window would go on in a second line, which nothing clears.
+        # A text wider than the window would go on in a second line, which nothing clears.
         room = shutil.get_terminal_size().columns - 1
         print(_CLEAR_LINE, text[:room], sep="", end="", file=sys.stderr, flush=True)
 

@@ -137,40 +137,41 @@ def tune_function(
     combinations = _combinations(function, arguments, over)
     name = name or function_name(function)
 
-    def measure(settings: Mapping[str, Any], **more: Any) -> TunedPoint:
+    def measure(settings: Mapping[str, Any], **chosen: Any) -> TunedPoint:
         point = TunedPoint(dict(settings), None)
         called = _run_name(name, point)
         work = {what: one(**settings) for what in _WORK if callable(one := options.get(what))}
         try:
             found = measure_one(
                 partial(function, **settings), arguments, reference, runs, namespace,
-                name=called, **{**options, **work, **more},
+                name=called, **{**options, **work, **chosen},
             )  # fmt: skip
         except _OF_A_POINT as error:
             why = error.message.removeprefix(f"'{called}' ").removeprefix("cannot be measured: ")
             return replace(point, problem=why)
         return replace(point, measurement=found)
 
-    once: list[TunedPoint] = []
     decided: list[TunedPoint] = []
     failed: list[TunedPoint] = []
     with processes_ahead(len(combinations)) as ahead:
+        rest: list[TunedPoint] = []
         for one in combinations:
-            with status(f"{len(once) + 1} of {len(combinations)}"):
-                once.append(measure(one, profile=False, processes=1, ahead=ahead))
-        options = {"profile": False, **options}
-        rest = sorted(once, key=lambda one: one.ns)
+            with status(f"{len(rest) + 1} of {len(combinations)}"):
+                rest.append(measure(one, profile=False, processes=1, ahead=ahead))
+        rest.sort(key=lambda one: one.ns)
+        is_profiled = options.get("profile", False)
         while not decided and rest and rest[0].measurement:
             near = [one for one in rest if one.ns <= rest[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
             rest = rest[len(near) :]
             ahead.expect(len(near))
             with status("again"):
-                again = [replace(measure(one.settings, ahead=ahead), decides=True) for one in near]
-            decided = sorted((one for one in again if one.measurement), key=lambda one: one.ns)
-            failed += [replace(one, decides=False) for one in again if not one.measurement]
+                again = [measure(one.settings, profile=is_profiled, ahead=ahead) for one in near]
+            decided = [replace(one, decides=True) for one in again if one.measurement]
+            decided.sort(key=lambda one: one.ns)
+            failed += [one for one in again if not one.measurement]
     if not decided:
         raise NoPointWorks(
-            f"{name}: none of {counted(len(once), 'combination')} can be measured",
+            f"{name}: none of {counted(len(combinations), 'combination')} can be measured",
             details=[f"  {one}: {one.problem}" for one in (*failed, *rest)],
             remedy="Call the function by hand with one of them.",
         )

@@ -17,8 +17,12 @@ _WORDS = {
     r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
         "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
     ),
+    r"Ask next: `prof show RECORDING` shows all about one, and `prof compare [^`]+` what changed between two\.": (
+        "Ask next: `[0]`, `['name']` and `.sheets` give all about one kernel."
+    ),
     r"`--full` adds how it was": "`.manifest` adds how it was",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
+    r"`prof show [^`]+` shows all about it": "`[0]` shows all about it",
     r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
     r"both sides with `prof collect`": "both sides with `profiler.measure(..., profile=True)`",
     r"`prof collect --launches 5 --processes 5 ...`": "`profiler.measure(..., launches=5, processes=5)`",

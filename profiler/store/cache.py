@@ -112,7 +112,7 @@ class Cache:
 def _require_private(folder: Path) -> None:
     """Raises PermissionError unless only this user can write to the folder and to the one around it.
 
-    Both may be links that this user made: whoever else could make one would choose what is read, and removed, in there.
+    Both may be links that this user made: another user who could make one would choose what is read, and removed, in there.
     """
     for one in (folder.parent, folder):
         status = one.stat()

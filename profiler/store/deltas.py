@@ -2,7 +2,8 @@
 
 Changes are not stored with the runs. A run was recorded and never changes; a change belongs to two runs and
 depends on which runs are the newest, on the statistics and on the catalogue. Stored, it would be out of date
-with the next recording. So it is derived on request, in under a second for a ladder, and names the two runs.
+with the next recording. It is therefore derived on request, in under a second for a ladder, and names the two
+runs.
 """
 
 from __future__ import annotations

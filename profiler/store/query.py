@@ -175,7 +175,7 @@ def _metric_near(name: str) -> str | None:
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given.
+    """Returns the error's further lines. For an unknown table, suggests ours: DuckDB knows only the tables that it was given.
 
     One of our columns has to be quoted.
     """
@@ -227,26 +227,31 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
 def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Dataset:
     """Returns one table of all runs, in the order of the runs: a query without ORDER BY shows it."""
     schema, files, format = arrow_schema(name), LocalFileSystem(), ds.ParquetFileFormat()
-    parts: list[_Part] = []
-    for part in _parts(store, runs, name):
-        last = parts[-1] if parts else None
-        if isinstance(part, pa.Table) or part[1] is None:
-            parts.append(part)
-        elif isinstance(last, tuple) and last[0] == part[0] and last[1] is not None:
-            last[1].extend(part[1])
-        elif part[1]:
-            parts.append((part[0], list(part[1])))
-    if not parts:
-        return schema.empty_table()
     held = [
         part if isinstance(part, pa.Table) else format.make_fragment(str(part[0]), files, row_groups=part[1])
-        for part in parts
+        for part in _joined(_parts(store, runs, name))
     ]
+    if not held:
+        return schema.empty_table()
     children = [
         ds.dataset(list(some)) if are_tables else ds.FileSystemDataset(list(some), schema, format, files)
         for are_tables, some in groupby(held, lambda one: isinstance(one, pa.Table))
     ]
     return ds.UnionDataset(schema, children)
+
+
+def _joined(parts: Iterable[_Part]) -> list[_Part]:
+    """Returns the parts, with neighbouring row groups of one file as one part; without a file's row groups, it is whole."""
+    joined: list[_Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, pa.Table) or part[1] is None:
+            joined.append(part)
+        elif isinstance(last, tuple) and last[0] == part[0] and last[1] is not None:
+            last[1].extend(part[1])
+        elif part[1]:
+            joined.append((part[0], list(part[1])))
+    return joined
 
 
 def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:

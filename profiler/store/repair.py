@@ -7,7 +7,6 @@ call continues.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,11 +23,12 @@ from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, writing_to
+from profiler.store.runs.index import FoundRun
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
-from profiler.store.scratch import find_left_scratch
+from profiler.store.scratch import remove_left_scratch
 
 _POLL_S = 0.02
 
@@ -61,8 +61,8 @@ def _repaired(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
 def _sweep(store: RunStore, staging: Staging, fault: fsck.Fault) -> str:
     folder = Path(fault.name)
     if folder.is_absolute():
-        if folder in find_left_scratch():
-            shutil.rmtree(folder, ignore_errors=True)
+        if fault.kind == "scratch":
+            remove_left_scratch(among=[folder])
         elif folder.exists():  # beside the sweeps: `staging` has removed those beside the runs
             with Staging(folder.parent.parent):
                 pass
@@ -108,12 +108,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
     for run_id, found in fsck.runs_of_pack(fsck.open_pack(store.place, name)):
-        if run_id in elsewhere or isinstance(found, ProfError):
-            continue
-        if faults := fsck.faults_of_run(found):
-            for error in faults:
-                if not fsck.is_damage(error):  # this run may be whole, and the pack must not go without it
-                    raise RunUnreadable(error.message) from error
+        if run_id in elsewhere or isinstance(found, ProfError) or not _is_whole(found):
             continue
         elsewhere.add(run_id)
         run = Run(found.files.where, found.manifest, _files=found.files)
@@ -126,6 +121,15 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     if not packs:
         return "it holds no whole run that is not stored elsewhere too"
     return f"{sum(len(writer.runs) for writer in writers)} of its runs are in {' and '.join(packs)}"
+
+
+def _is_whole(found: FoundRun) -> bool:
+    """Returns whether a run of a pack is whole. RunUnreadable if that cannot be seen: then the pack must not go without it."""
+    faults = fsck.faults_of_run(found)
+    for error in faults:
+        if not fsck.is_damage(error):
+            raise RunUnreadable(error.message) from error
+    return not faults
 
 
 def _whole_elsewhere(store: RunStore, name: str) -> set[str]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from profiler.store.locks import held_if_free, try_lock
 
 _PREFIX, _LOCKED = "prof-", "-locked"
 _NEW_S = 10  # whoever makes a folder may not have its lock yet
+_COMMON = Path("/tmp")
 
 
 @contextmanager
@@ -56,23 +58,49 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
         end_scratch(folder, lock)
 
 
+def neutral_place() -> Path:
+    """Returns where to make folders whose paths say nothing about the user: the temporary folder, unless that is in their home."""
+    place = Path(tempfile.gettempdir())
+    return _COMMON if place.resolve().is_relative_to(Path.home()) and _COMMON.is_dir() else place
+
+
 def find_left_scratch() -> list[Path]:
     """Returns the folders that this user's killed processes left."""
-    found: list[Path] = []
-    try:
-        folders = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCKED}"))
-    except OSError:
-        return found
-    for folder in folders:
+    return [folder for folder in _own_folders() if _is_left(folder)]
+
+
+def remove_left_scratch(among: Container[Path] | None = None) -> None:
+    """Removes what this user's killed processes left, or of that what is `among` these folders."""
+    for folder in _own_folders():
+        if among is None or folder in among:
+            with suppress(OSError), _held_if_left(folder) as is_left:
+                if is_left:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_folders() -> Iterator[Path]:
+    """Yields the folders of this user whose names are those of folders for work in progress; a link to one is none."""
+    for place in dict.fromkeys((Path(tempfile.gettempdir()), neutral_place())):
         with suppress(OSError):
-            if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.getuid():
-                found += [folder] if _is_left(folder) else []
-    return found
+            for folder in sorted(place.glob(f"{_PREFIX}*{_LOCKED}")):
+                with suppress(OSError):
+                    status = folder.lstat()
+                    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+                        yield folder
 
 
 def _is_left(folder: Path) -> bool:
+    with suppress(OSError), _held_if_left(folder) as is_left:
+        return is_left
+    return False
+
+
+@contextmanager
+def _held_if_left(folder: Path) -> Iterator[bool]:
+    """Yields whether the process that made the folder is gone, and holds the folder's lock meanwhile."""
     age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
     if age_s < _NEW_S:
-        return False
+        yield False
+        return
     with held_if_free(folder) as is_free:
-        return is_free
+        yield is_free

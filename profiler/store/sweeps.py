@@ -110,7 +110,7 @@ class SweepManifest(Manifest, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class MeasuredSweep(Unprofiled):
-    """A sweep to commit. `key` is the hash of everything that was asked for, by which it is found again."""
+    """A sweep to commit. `key` is the hash of everything that was asked for; a later call finds the sweep by it."""
 
     sweep: SweepFacts
     points: Sequence[SweptPoint]

@@ -73,7 +73,7 @@ def test_where_no_time_is_recorded_the_answer_says_so_of_all_recordings(tmp_path
     for name in ("one", "other"):
         make_run({"kernel": name, "metrics": {"made": 1.0}}, name=name, root=tmp_path / "runs")
     ids = [path.name for path in (tmp_path / "runs").iterdir() if (path / "run.json").exists()]
-    found, _ = show_several(ids, Settings(runs=tmp_path / "runs"))
+    found = show_several(ids, Settings(runs=tmp_path / "runs")).finding
     assert (
         found.headline.what
         == "How long the 2 kernels of 2 recordings take in their 2 launches is not recorded."

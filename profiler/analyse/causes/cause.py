@@ -67,9 +67,10 @@ class Cause(Struct, frozen=True):
         return BY_NAME[self.cause].group == NOTHING_TO_GAIN
 
 
-# What a recording lacks that counts no instruction.
+# Names what a recording lacks if it counts no instructions.
 UNCOUNTED = "which instructions ran how often"
-# What a recording shows of a kernel: how busy its resources are, which instructions ran, what their accesses cost, and where warps wait.
+# The parts of a kernel that a recording can show: how busy its resources are, which instructions ran, what their accesses cost,
+# and where warps wait.
 Seen = Literal["resources", "instructions", "accesses", "waits"]
 
 

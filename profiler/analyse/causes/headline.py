@@ -22,7 +22,7 @@ NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 # A library's kernel is recorded without lines, as one's own is that was compiled without them.
-WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`)"
+WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`, CuTe DSL: `CUTE_DSL_LINEINFO=1`)"
 WITHOUT_SOURCE = (
     f"No source lines are recorded: compile a kernel of your own with {WITH_LINES}, and change what a kernel of a library is asked for, "
     "such as the shapes, the layout or the type."
@@ -36,7 +36,7 @@ WRITTEN_BY_TORCH = (
 
 
 def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headline:
-    """Returns the headline of one recording. `launches` are all those that the profile is some of."""
+    """Returns the headline of one recording. The profile has some of the kernel's `launches`, or all."""
     if DURATION in profile.series:
         what = (
             f"{_name(profile)} takes {_time(profile, diagnosis, launches)} on {profile.gpu}{_part(profile)}."
@@ -68,7 +68,7 @@ def _name(profile: Profile) -> str:
 
 
 def _part(profile: Profile) -> str:
-    """Returns the time of the kernel that the causes are of, where more than it was timed."""
+    """Returns the time of the kernel that the causes explain, if more than this kernel was timed."""
     if not is_part_of_step(profile):
         return ""
     took = duration(profile.series[DURATION].mean)
@@ -76,7 +76,7 @@ def _part(profile: Profile) -> str:
 
 
 def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
-    """Returns the time without the profiler, where it was measured; else that of the launches that were diagnosed."""
+    """Returns the time without the profiler, where it was measured, and otherwise the time of the launches that were diagnosed."""
     if profile.timings_ns:
         return f"{duration(median(profile.timings_ns))} without the profiler"
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)

@@ -10,7 +10,7 @@ from itertools import chain
 from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import place_of, sources_of
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import written_registers
 
 _MOST_PLACES = 3
@@ -18,14 +18,16 @@ _MOST_PLACES = 3
 _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
 )
-# Of memory as a whole, which accesses name before their address.
+# The descriptor of memory as a whole, which accesses name before their address.
 _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
-# Of the functions of Triton in Python, those by which warps exchange values, or which a line calls for each element. The compiler puts
+# The functions of Triton in Python by which warps exchange values, or which a line calls for each element. The compiler puts
 # their instructions among those of the lines around.
 _CALLS = re.compile(
     r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
 )
 _PYTHON = ".py"  # a line of C++ may call its own `sum`
+# The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
+_OF_LAUNCHER = re.compile(r"\s*@cute\.jit\b")
 _NEAR = 32  # instructions
 
 
@@ -45,17 +47,15 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 
-    The user cannot change the functions of headers, or of Triton, that are compiled in. A line close by that calls a function of Triton
-    comes first.
+    The user cannot change the functions of headers, or of Triton, that are compiled in; nor is the line at fault that launches the kernel.
+    A line close by that calls a function of Triton comes first.
     """
     if not _is_library(site):
         return site
     function = evidence.by_function[site.function]
-    here = place_of(function, site)
+    here = evidence.place(site, function)
     candidates = chain(
-        _calling(function, here),
-        _sources(evidence, site),
-        _last_of_the_user(evidence, site.function)[here],
+        _calling(function, here), _sources(evidence, site), _last_of_the_user(evidence, site.function)[here]
     )
     return next((one for one in candidates if one.instruction.place and not _is_library(one)), site)
 
@@ -96,7 +96,7 @@ def _sources(evidence: Evidence, site: Site) -> Iterator[Site]:
 
 
 def _is_library(site: Site) -> bool:
-    return _is_of_library(site.instruction.file or "")
+    return _is_of_library(site.instruction.file or "") or bool(_OF_LAUNCHER.match(site.text or ""))
 
 
 @lru_cache(maxsize=1024)

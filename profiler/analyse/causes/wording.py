@@ -1,7 +1,8 @@
 """Says what to change in the words of the language that a kernel is written in.
 
-A kernel's machine code says what is wrong, whatever wrote it. What to change differs. Detectors advise in words of CUDA C++, and
-where a cause has several remedies, in words of Triton too. Numba has the threads and the shared memory of CUDA C++ by other names.
+A kernel's machine code says what is wrong, whatever wrote it. The change differs. Detectors advise in words of CUDA C++, and
+where a cause has several remedies, in words of Triton too. Numba has the threads and the shared memory of CUDA C++ by other
+names.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def advise(evidence: Evidence, candidate: Candidate) -> str:
 def _language_of(profile: Profile) -> Language:
     """Returns the language by what its compiler leaves in the kernel's name and lines, and never by a name that its author chose.
 
-    CuPy and everything else that compiles CUDA C++ counts as that.
+    CuPy, and everything else that compiles CUDA C++, counts as CUDA C++.
     """
     names = _names_of(profile)
     if any(map(_ARRAY_OF_NUMBA.search, names)):

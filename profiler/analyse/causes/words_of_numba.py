@@ -1,10 +1,11 @@
 """Advice in words of Numba, whose kernels have the threads, the blocks and the shared memory of CUDA C++ by names of Python.
 
-What it says of the compiler is what Numba 0.68 with numba-cuda 0.30 made of small kernels for sm_90. An access to global memory is
-never wider than an element of the array, not even for neighbours or the members of a record, while neighbours in shared memory are
-loaded together. A signed index is tested for being negative: a plain matrix product takes 286 instructions with the indices that
-`cuda.grid` gives and 200 with `np.uint32`. A quotient with its remainder takes 285 with `np.int32` and 85 with `np.uint32`. No array
-is known to lie apart from another, so that no load moves out of a loop that stores. Loops of a constant number of turns are unrolled.
+Its remarks on the compiler describe what Numba 0.68 with numba-cuda 0.30 made of small kernels for sm_90. An access to global
+memory is never wider than an element of the array, not even for neighbours or the members of a record, while neighbours in shared
+memory are loaded together. A signed index is tested for being negative: a plain matrix product takes 286 instructions with the
+indices that `cuda.grid` gives and 200 with `np.uint32`. A quotient with its remainder takes 285 with `np.int32` and 85 with
+`np.uint32`. No array is known to lie apart from another, so that no load moves out of a loop that stores. Loops of a constant
+number of turns are unrolled.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ IN_NUMBA = {
     "for integers before they meet floats (`np.float32(i)`; together they make doubles).",
 }  # fmt: skip
 
-# What advice says of CUDA C++, and what Numba has instead.
+# The words of CUDA C++ in advice, and what Numba has instead.
 NUMBA_SAYS = {
     "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",
     "(`__launch_bounds__`, `--maxrregcount`)": "(`max_registers` of `@cuda.jit`)",

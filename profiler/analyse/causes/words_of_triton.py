@@ -1,8 +1,9 @@
-"""Advice in words of Triton, in which nobody indexes threads or writes to shared memory, but chooses the sizes of blocks, `num_warps` and `num_stages`."""
+"""Advice in words of Triton, where a programmer neither indexes threads nor writes to shared memory, but chooses the sizes of
+blocks, `num_warps` and `num_stages`."""
 
 from __future__ import annotations
 
-# What a detector says itself, for each way to find a cause, comes before these.
+# If a detector brings its own words for a way to find a cause, they come before these.
 IN_TRITON = {
     "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
     "and the block be long in it (32 bytes or more), or load a block of two dimensions (such as 32 x 32) and let Triton exchange them "

@@ -72,20 +72,20 @@ def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) ->
     """Pairs the opcodes of two blocks: those on both sides first, then those of one family."""
     left, right = ({one.opcode: one for one in side} for side in (before, after))
     partner = {opcode: opcode for opcode in left if opcode in right}
-    families = {opcode: _family(opcode) for opcode in {*left, *right}}
+    free = [opcode for opcode in right if opcode not in left]
     for opcode in left:
         if opcode not in partner:
-            free = (other for other in right if other not in left and other not in partner.values())
-            alike = next((other for other in free if families[other] == families[opcode]), None)
+            alike = next((other for other in free if _family(other) == _family(opcode)), None)
             if alike is not None:
                 partner[opcode] = alike
+                free.remove(alike)
     rows: list[Pair[OpcodeCount]] = [(one, right.get(partner.get(one.opcode, ""))) for one in before]
     place = 0
     for one in after:  # what only the right has keeps its predecessor there
-        if one.opcode in partner.values():
-            place = next(index for index, row in enumerate(rows) if row[1] is one)
-        else:
+        if one.opcode in free:
             rows.insert(place, (None, one))
+        else:
+            place = next(index for index, row in enumerate(rows) if row[1] is one)
         place += 1
     return rows
 

@@ -33,8 +33,8 @@ _COLUMNS = (
 class Instruction:
     """`executed` counts warps per launch, and is None where the report does not count them.
 
-    Of its `samples`, `main_stall` names the most frequent reason to wait, or says that warps were ready to go on.
-    Facts read from its text are kept, because following registers asks for them again and again.
+    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. Facts read from
+    its text are kept, because following registers asks for them again and again.
     """
 
     offset: int

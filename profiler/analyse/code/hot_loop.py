@@ -73,11 +73,11 @@ class Overhead(Struct, frozen=True):
 
 
 class LoopSheet(Struct, frozen=True):
-    """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step.
+    """`iterations` counts those of all warps of a launch. Each of `accumulators` takes one FMA a step.
 
-    A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls.
-    If it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together.
-    What only counts show is null where nothing was counted.
+    A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls. If
+    it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together. A figure that only counts
+    show is null where nothing was counted.
     """
 
     label: str
@@ -130,7 +130,7 @@ class Region:
         return (instruction.executed or 0.0) / self.passes if self.passes else 0.0
 
 
-# A page asks for each kernel five times; a loop is kept as long as the code that it is of.
+# A page asks for each kernel five times; a loop is kept as long as its code.
 _hot_regions: WeakKeyDictionary[Code, Region] = WeakKeyDictionary()
 
 

@@ -22,10 +22,10 @@ Span = tuple[int, int]  # positions of the first instruction and of the branch b
 
 @dataclass(frozen=True)
 class Loop:
-    """`body` is everything between, with the loops inside; `own_work` is the work outside of those.
+    """`body` is everything between, with the loops inside; `own_work` is the work outside of the inner loops.
 
-    `iterations` are those of all warps of a launch: how often most of its own instructions ran,
-    whichever of them it is entered or left by.
+    `iterations` counts for all warps of a launch how often most of its own instructions ran, whichever of
+    them it is entered or left by.
     """
 
     body: tuple[Instruction, ...]
@@ -83,7 +83,7 @@ def weighted_by_structure(code: Code) -> Code:
 
 def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
     body = without_padding(function)
-    # Of each loop by its start: several branches may lead back to it, and the last one counts.
+    # The end of each loop by its start: several branches may lead back to it, and the last one counts.
     ends = {start: end for start, end in _back_edges(body) if start < end and _AGAIN not in body[end].opcode}
     # A span that ends outside of an earlier one waits out of line, and goes back into the loop that it left.
     spans = [
@@ -100,8 +100,8 @@ def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
 def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order: Iterable[Span]) -> Loop:
     """Returns the loop; its own work is what was issued because this branch went back, without the work of loops inside.
 
-    What ran more often than the branch did so for another reason. A wait loop at the end
-    of a kernel may jump back over all of the main loop, and owns nothing of it.
+    An instruction that ran more often than the branch did so for another reason. A wait loop at the end of a kernel may jump back
+    over all of the main loop, and owns nothing of it.
     """
     own: list[float] = []
     start, end = span[0], span[1] + 1

@@ -55,7 +55,7 @@ def is_plumbing(opcode: str) -> bool:
 def fmas_of(instruction: Instruction) -> float:
     """Returns the multiply-adds of one thread; none for the multiplications by zero that compilers use as moves.
 
-    Those of a matrix instruction are divided among the threads of its warp, or of the four warps that execute it together.
+    The work of a matrix instruction is divided among the threads of its warp, or of the four warps that execute it together.
     """
     return _fmas_in(instruction.opcode, instruction.text)
 

@@ -42,11 +42,12 @@ class OperandSide:
 def split_operands(
     multiplications: Sequence[Multiplication], addresses: Mapping[int, object]
 ) -> tuple[OperandSide, OperandSide] | None:
-    """Separates the two sides. A compiler swaps factors as it likes, so the sides are those of the loads, not of the instructions.
+    """Separates the two sides. A compiler swaps factors as it likes, so the loads decide which side a factor is on, and not its
+    place in the instruction.
 
-    Loads multiplied with each other are on opposite sides. Loads that never meet, as those of different
-    steps, belong together if they divide the accumulators into the same groups (rows and columns of a tile divide them differently), or
-    else if they share an address.
+    Loads multiplied with each other are on opposite sides. Loads that never meet, as in different steps, belong together if they
+    divide the accumulators into the same groups (rows and columns of a tile divide them differently), or else if they share an
+    address.
     """
     parts = _opposite_sides(multiplications)
     if not parts:

@@ -21,7 +21,7 @@ _WINDOW = 16
 
 
 class ReadCycles(NamedTuple):
-    """The cycles that reading takes, and those that it would take with the registers divided between the banks."""
+    """The cycles that reading takes, and how many it would take with the registers divided between the banks."""
 
     taken: float
     fewest: float

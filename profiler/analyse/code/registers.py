@@ -23,12 +23,18 @@ _NAMED = re.compile(r"(?<![\w.])U?R\d+")
 _PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _PREDICATE = re.compile(r"!?U?P(T|\d+)")
 _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
-_WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P", "RET", "WARPSYNC"})
-# Their first operand is a predicate they write, and the register comes after it.
-_WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
-_PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^F2I\.[US]64|^CS2R(?!\.32)|\.WIDE|\.64\b")
+_WRITE_NO_REGISTER = frozenset({"BAR", "BRA", "BRX", "CALL", "JMX", "NANOSLEEP", "RET", "WARPSYNC"})
+_WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registers that follow
+_OF_TEXTURES = frozenset({"TEX", "TLD", "TLD4", "TXD"})
+_WHOLE_TEXEL = 0b1111
+_PAIRS = re.compile(
+    r"^(D(ADD|FMA|MUL)|F(ADD|FMA|MUL)2|LEPC)\b|^([FI]2F|FRND)\.F64|^F2I\.[US]64|^CS2R(?!\.32)"
+    r"|^IMNMX\.[SU]64|\.TRANS64\b|\.WIDE|\.64\b"
+)
 _OF_DOUBLES = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX")
-_FROM_PAIRS = re.compile(r"F2[FI]\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
+_OF_WIDE_INTEGERS = re.compile(r"U?(IADD3?|IMNMX|ISETP|MOV|SEL)\b.*\.[SU]?64\b|MATCH\..*\.U64\b")
+_TWO_FLOATS = ".F32x2"
+_FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
 _ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
 _NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
@@ -54,14 +60,13 @@ def written_registers(instruction: Instruction) -> tuple[str, ...]:
 @lru_cache(maxsize=16_384)
 def _written_by(opcode: str, text: str) -> tuple[str, ...]:
     """Returns the registers that the text of an instruction writes; kept, because several analyses ask for them."""
-    name = opcode.partition(".")[0]
-    if name in _WRITE_NO_REGISTER or text.startswith(_NEVER_ACTS):
+    if text.startswith(_NEVER_ACTS):
         return ()
     operands = operands_of(text)
-    if name in _WRITE_BOTH:
-        operands = [operand for operand in operands if not is_predicate(operand)]
-    first = REGISTER.match(operands[0]) if operands else None
-    return tuple(words_from(first.group(), _words_written(opcode))) if first else ()
+    registers = (
+        (REGISTER.match(operands[place]), words) for place, words in _words_written(opcode, operands).items()
+    )
+    return tuple(word for first, words in registers if first for word in words_from(first.group(), words))
 
 
 def read_registers(instruction: Instruction) -> frozenset[str]:
@@ -86,6 +91,8 @@ def _words_read(opcode: str, operands: Sequence[str]) -> dict[int, int]:
     count = len(operands)
     name = opcode.partition(".")[0]
     width = width_bits(opcode)
+    if _OF_WIDE_INTEGERS.match(opcode):
+        return dict.fromkeys(set(range(count)) - set(_words_written(opcode, operands)), 2)
     if width is not None:
         # Only what is stored, or handed to an atomic, follows an address.
         address = next((place for place, one in enumerate(operands) if "[" in one), count)
@@ -100,12 +107,14 @@ def _words_read(opcode: str, operands: Sequence[str]) -> dict[int, int]:
         return dict.fromkeys(range(1, count), 2)
     if _FROM_PAIRS.match(opcode):
         return {1: 2}
+    if pairs := [place for place, one in enumerate(operands) if _TWO_FLOATS in one]:
+        return dict.fromkeys(pairs, 2)
     # The sum to which a product of 64 bits, or its upper half, is added.
     return {count - 1: 2} if opcode.startswith(_ADDED_TO_PAIRS) else {}
 
 
 def only_written(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers of the first operand, unless others name them too."""
+    """Returns the registers that an instruction names to write them, unless other operands name them too."""
     return _only_written_by(instruction.opcode, instruction.text)
 
 
@@ -113,8 +122,11 @@ def only_written(instruction: Instruction) -> frozenset[str]:
 def _only_written_by(opcode: str, text: str) -> frozenset[str]:
     if not _written_by(opcode, text):
         return frozenset()
-    first, *others = operands_of(text)
-    return frozenset(_NAMED.findall(first)).difference(_NAMED.findall(", ".join(others)))
+    operands = operands_of(text)
+    places = _words_written(opcode, operands)
+    written = ", ".join(operands[place] for place in places)
+    others = ", ".join(one for place, one in enumerate(operands) if place not in places)
+    return frozenset(_NAMED.findall(written)).difference(_NAMED.findall(others))
 
 
 def inputs_of(instruction: Instruction) -> frozenset[str]:
@@ -133,13 +145,26 @@ def words_from(register: str, words: int) -> list[str]:
     return [f"{file}{one}" for one in range(int(number), int(number) + words)]
 
 
-def _words_written(opcode: str) -> int:
+def _words_written(opcode: str, operands: Sequence[str]) -> dict[int, int]:
+    """Returns by its place how many registers an operand stands for, where the instruction writes it.
+
+    The predicates that an instruction writes too, as SHFL, MATCH, LOP3 and ATOMG do, stand before its register.
+    """
+    name = opcode.partition(".")[0]
+    place = next((place for place, one in enumerate(operands) if not is_predicate(one)), None)
+    if place is None or name in _WRITE_NO_REGISTER or _WRITE_PREDICATES.fullmatch(name):
+        return {}
+    if name in _OF_TEXTURES:
+        # The third and the fourth value wanted go to the register that is named first.
+        mask = int(operands[-1], 16) if operands[-1].startswith("0x") else _WHOLE_TEXEL
+        first = min(mask.bit_count(), 2)
+        return {place: mask.bit_count() - first, place + 1: first}
     width = width_bits(opcode)
     if width is not None:
-        return max(1, width // 32)
+        return {place: max(1, width // WORD_BITS)}
     if shape := words_of_product(opcode):
-        return shape[0]
-    return 2 if _PAIRS.search(opcode) else 1
+        return {place: shape[0]}
+    return {place: 2 if _PAIRS.search(opcode) else 1}
 
 
 def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, Registers]]:

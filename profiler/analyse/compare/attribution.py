@@ -331,7 +331,7 @@ def _share(gain: float, whole: float) -> float:
 
 
 def bounded_exp(logarithm: float) -> float:
-    """Returns the exponential of a logarithm, bounded for those that only damaged counters give."""
+    """Returns the exponential of a logarithm; one that only damaged counters give is bounded first."""
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 

@@ -30,7 +30,7 @@ from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
 from profiler.text import counted, duration, relative
 
-# What a large value of a unit is; other units are weighed by relative change.
+# The values of a unit that count as large; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 
 
@@ -44,9 +44,8 @@ def compare_profiles(
 ) -> findings.ComparisonFinding:
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
-    For one kernel on two GPUs, the headline says what the other GPU changes.
-    Of launches of several shapes, those that take most of the time are compared.
-    `diagnose` finds the causes of each side.
+    For one kernel on two GPUs, the headline says what the other GPU changes. If launches have several shapes, those of the shape
+    that takes most of the time are compared. `diagnose` finds the causes of each side.
     """
     two_gpus = is_on_two_gpus(before, after)
     before, after, narrowed = pair_of_main_shapes(*name_gpus(before, after))
@@ -107,7 +106,7 @@ def _is_same_launch(before: Profile, after: Profile) -> bool:
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
-    """Returns the sides whose compared times are those of a step of several kernels."""
+    """Returns the sides whose compared time is that of a step with several kernels."""
     if speedup is None or speedup.basis == "profiled":
         return []
     return [side.label for side in (before, after) if is_part_of_step(side)]
@@ -136,8 +135,8 @@ def derive_speedup(before: Profile, after: Profile) -> findings.Speedup | None:
 def typical_ns(before: Profile, after: Profile, basis: findings.Basis) -> tuple[float, float]:
     """Returns the geometric mean of each side, so that swapping the sides inverts the ratio exactly.
 
-    Without the profiler it is that of the medians of processes, where both sides have several: a few
-    repeats that something interrupted do not move it.
+    Without the profiler, and where both sides have several processes, it is the mean of their medians, which
+    a few interrupted repeats do not move.
     """
     left, right = _logarithms(before, after, basis)
     return math.exp(left.mean), math.exp(right.mean)
@@ -293,14 +292,7 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
 
 
 def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:
-    before, after = sum(one.before_ns for one in index), sum(one.after_ns for one in index)
-    took = f"The {len(index)} kernels that both have take {duration(before)}"
-    launches = [(one.before_launches, one.after_launches) for one in index]
-    if all(here == there for here, there in launches):
-        what = f"{took} before and {duration(after)} after, {relative(before, after)}."
-    else:  # how often a kernel was recorded says nothing about how long it takes
-        here, there = (counted(sum(side), "launch", "launches") for side in zip(*launches, strict=True))
-        what = f"{took} in {here} before, and {duration(after)} in {there} after."
+    what = _what(index)
     changed = [one for one in index if one.verdict not in SETTLED]
     unclear = [one for one in index if one.verdict == "unclear"]
     if not changed and not unclear:
@@ -318,3 +310,15 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
     said = first.headline
     why = f"{called_name(top)} changed most: {said.what} {said.why}" if said else ""
     return Headline(what, why.rstrip(), ask)
+
+
+def _what(index: Sequence[ComparedKernel]) -> str:
+    """Returns how long all kernels take on each side, and the change where each was launched as often on both."""
+    before, after = sum(one.before_ns for one in index), sum(one.after_ns for one in index)
+    took = f"The {len(index)} kernels that both have take {duration(before)}"
+    launches = [(one.before_launches, one.after_launches) for one in index]
+    if all(here == there for here, there in launches):
+        return f"{took} before and {duration(after)} after, {relative(before, after)}."
+    # How often a kernel was recorded says nothing about how long it takes.
+    here, there = (counted(sum(side), "launch", "launches") for side in zip(*launches, strict=True))
+    return f"{took} in {here} before, and {duration(after)} in {there} after."

@@ -1,7 +1,7 @@
 """Says what a comparison found in three sentences: how much faster, why, and what to do next.
 
-The why is the causes that went away, came, shrank or grew, the change of the hot loop's loads, and what changed most of
-what the time is a product of.
+The why names the causes that went away, appeared, shrank or grew, the change of the hot loop's loads, and the factors
+of the time that changed most.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MOST_FACTORS = 2
 _MOST_SUBJECTS = 2
 _TOO_FEW = ", which are too few to decide it"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
-# What a cause of the duration alone costs changes with the duration, which it is no reason for.
+# The cost of a cause that depends on the duration alone changes with the duration, and is no reason for it.
 _OF_THE_DURATION = frozenset({TOO_SHORT})
-# Nor are these, which follow from how the kernel was launched, while the launch is as it was.
+# These follow from how the kernel was launched, and are no reason either while the launch is as it was.
 _OF_THE_LAUNCH = frozenset((
     "grid-too-small", "uneven-last-wave", "block-too-small", "registers-limit-occupancy", "shared-memory-limits-occupancy",
     "block-size-limits-occupancy",
@@ -41,7 +41,7 @@ _UNDECIDED = "Whether {} went or came is not known: the other side's recording c
 _NOTHING_TO_EXPLAIN = "There is nothing to explain: the times are as good as the same."
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
-# What a factor says where it makes the second side faster, and slower.
+# The words for a factor that makes the second side faster, and for one that makes it slower.
 _FACTORS = {
     "instructions": ("{} % fewer instructions run", "{} % more instructions run"),
     "wait_per_issue": ("waits between instructions are {} % shorter", "waits between instructions are {} % longer"),
@@ -61,9 +61,9 @@ _FACTORS = {
 class ChangedCauses:
     """The causes that only the first side has, those that only the second has, those of both, and those that shrank or grew.
 
-    `undecided` are causes of one side that the other's recording could not show. Those of `unmoved` follow from the launch
-    and the duration alone: they limit a kernel, and do not say why it got faster or slower. None of them `is_known` where a
-    side records nothing from which a cause could be found.
+    `undecided` are causes of one side that the other's recording could not show. The causes in `unmoved` follow from
+    the launch and the duration alone: they limit a kernel, and do not say why it got faster or slower. Nothing
+    `is_known` where a side records nothing from which a cause could be found.
     """
 
     gone: list[Cause] = field(default_factory=list)
@@ -156,6 +156,9 @@ def headline_of_pair(
     """
     if speedup is None or times_ns is None:
         return None
+    what, next_change = ratio_sentence(labels, times_ns, speedup), _next(causes)
+    if steps:
+        return Headline(what, _ONE_KERNEL.format(" and ".join(steps)), next_change)
     is_same, is_faster = _is_same(speedup), speedup.ratio >= 1
     new = {one.cause for one in changed.new}
     limits = list(takewhile(lambda one: one.cause in new, causes)) if is_faster and not is_same else []
@@ -169,22 +172,19 @@ def headline_of_pair(
         _sentence(map(_with_change, changed.more), "{} grew."),
         _conflicts(metrics, changed, rose=True),
     ]
-    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
-    if steps:
-        why = _ONE_KERNEL.format(" and ".join(steps))
-    elif is_same:
+    if is_same:
         even_so = _joined(_present([*left, *came]), "Even so, ")
-        why = f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip()
-    else:
-        factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
-        if reasons:  # what works against a change does not explain it
-            contrary.insert(0, against)
-        limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
-        reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
-        despite = f"Although it is {'faster' if is_faster else 'slower'}, "
-        against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
-        why = f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
-    return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes))
+        return Headline(what, f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip(), next_change)
+    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
+    factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
+    if reasons:  # what works against a change does not explain it
+        contrary.insert(0, against)
+    limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
+    reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
+    despite = f"Although it is {'faster' if is_faster else 'slower'}, "
+    against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
+    why = f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
+    return Headline(what, why, next_change)
 
 
 def _is_same(speedup: Speedup) -> bool:

@@ -9,7 +9,7 @@ from profiler.analyse.findings import Side
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.text import short_gpu
 
-# What can be near its peak, as it is called.
+# The resources that can be near their peak, and their names.
 _RESOURCES = {
     "dram_throughput_pct": "DRAM is", "l2_pct": "The L2 is", "l1_pct": "The L1 is", "lsu_pipe_pct": "The LSU pipe is",
     "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
@@ -18,13 +18,13 @@ _RESOURCES = {
 
 
 def is_on_two_gpus(before: Profile, after: Profile) -> bool:
-    """Returns whether the profiles are of one kernel on two GPUs."""
+    """Returns whether the profiles show one kernel on two GPUs."""
     is_known = UNKNOWN_GPU not in (before.gpu, after.gpu)
     return is_known and before.gpu != after.gpu and _is_one_kernel(before, after)
 
 
 def name_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile]:
-    """Returns the profiles with the GPU in each label if they are of different GPUs."""
+    """Returns the profiles with the GPU in each label if their GPUs differ."""
     if before.gpu == after.gpu:
         return before, after
     one, other = (replace(side, label=f"{side.label} on {short_gpu(side.gpu)}") for side in (before, after))

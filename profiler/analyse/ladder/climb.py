@@ -182,7 +182,7 @@ def headline_of_ladder(
     causes: Sequence[Cause],
     gpu: str | None = None,
 ) -> Headline:
-    """Returns the headline; `causes` are those of the rung that comes `furthest`, and `gpu` is the name that `--gpu` needs."""
+    """Returns the headline; the rung that comes `furthest` has the `causes`, and `gpu` is the name that `--gpu` needs."""
     path = path_to(rungs, furthest)
     return Headline(_what(path), _why(path), _next(ladder, gpu, furthest, causes))
 

@@ -175,7 +175,7 @@ def is_as_claimed(figure: float, claimed: float) -> bool:
     return 1 / BAND <= figure / claimed <= BAND
 
 
-# Explains in one short line why a step is worth what it is: which cause bound each side, and what became of the work.
+# Explains in one short line why a step gains what it gains: which cause bound each side, and what became of the work.
 #
 # Two profiles with their causes in; text out, or nothing where there are no counters. A line states what was found before
 # and after, and does not claim that one caused the other.

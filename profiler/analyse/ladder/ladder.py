@@ -49,15 +49,15 @@ def _is_repeated(metric: tuple[str, object], *_: object) -> bool:
 class RungFinding(WithAgreedNames, Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
-    If it `is_part_of_step`, the timed step took much longer than the kernel that the metrics are of.
+    If it `is_part_of_step`, the timed step took much longer than the kernel that was profiled.
 
     `reference_pct` is its speed in percent of the reference as one calls it, `best_pct` of the fastest algorithm that the
     reference's library offers, null where that was not timed.
 
-    `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
-    times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
-    the cause that would save most, null where none would save 3 %. A `duration_ns` is the median of all repeats; its `delta` is of the same
-    figures as the speedup, so that they never contradict each other.
+    `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many times as fast it is, or why
+    the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is the cause that would save most, null
+    where none would save 3 %. A `duration_ns` is the median of all repeats; its `delta` comes from the same figures as the
+    speedup, so that they never contradict each other.
     """
 
     kernel: int
@@ -317,21 +317,21 @@ def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Ru
     own, alone = summaries[rung.kernel.number], summaries[reference.kernel.number] if reference else None
     if own is None:
         return _Reached()
-    if own.reference_pct is not None and rung.timed is not None:
-        name = rung.timed.manifest.facts.reference or "its reference"
-        pct, best_pct = own.reference_pct, own.best_pct
-        if reference is not None and alone is not None and _may_slow(rung, reference):
-            if _is_slower(rung, "reference_ns", reference, ("kernel_ns", "reference_ns")):
-                pct = 100 * alone.median_ns / own.median_ns
-            if alone.best_median_ns is not None and _is_slower(rung, "best_ns", reference, ("best_ns",)):
-                best_pct = 100 * alone.best_median_ns / own.median_ns
-            moved = max(own.reference_pct - pct, (own.best_pct or 0) - (best_pct or 0))
-            if moved > _WORTH_SAYING_PCT:
-                return _Reached(pct, best_pct, name, (f"its percentage is of {name} alone, which it slows",))
+    if own.reference_pct is None or rung.timed is None:
+        if reference is None or alone is None or _basis(reference) != _basis(rung):
+            return _Reached()
+        return _Reached(100 * alone.median_ns / own.median_ns, name=str(reference.kernel))
+    name = rung.timed.manifest.facts.reference or "its reference"
+    pct, best_pct = own.reference_pct, own.best_pct
+    if reference is None or alone is None or not _may_slow(rung, reference):
         return _Reached(pct, best_pct, name)
-    if reference is None or alone is None or _basis(reference) != _basis(rung):
-        return _Reached()
-    return _Reached(100 * alone.median_ns / own.median_ns, name=str(reference.kernel))
+    if _is_slower(rung, "reference_ns", reference, ("kernel_ns", "reference_ns")):
+        pct = 100 * alone.median_ns / own.median_ns
+    if alone.best_median_ns is not None and _is_slower(rung, "best_ns", reference, ("best_ns",)):
+        best_pct = 100 * alone.best_median_ns / own.median_ns
+    moved = max(own.reference_pct - pct, (own.best_pct or 0) - (best_pct or 0))
+    caution = f"its percentage is of {name} alone, which it slows"
+    return _Reached(pct, best_pct, name, (caution,) if moved > _WORTH_SAYING_PCT else ())
 
 
 def _may_slow(rung: Rung, reference: Rung) -> bool:

@@ -1,7 +1,7 @@
 """Which recordings a ladder is drawn from: one GPU, one workload, the newest run of each rung.
 
-Runs in; groups of those that share their conditions out. Figures of different GPUs or workloads never
-stand in one ladder.
+Runs in; groups of runs that share their conditions out. Figures of different GPUs or workloads never stand in
+one ladder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rung:
 
 
 def group_runs(runs: Iterable[Run]) -> dict[Conditions, list[Run]]:
-    """Returns runs by the conditions they share; those that most rungs, then most profiles, then the newest run have come first."""
+    """Returns runs by the conditions that they share; first the conditions with most rungs, then with most profiles, then with the newest run."""
     groups: dict[Conditions, list[Run]] = {}
     written: dict[Conditions, Conditions] = {}  # in the order of the first run that has them
     for run in runs:

@@ -11,17 +11,18 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import fmas_of
 from profiler.catalog.metrics import LANES
 
-# Operations of one instruction of a warp: where tensor cores do not name their shape, at least those of the
-# smallest (HMMA.1688), of packed pairs two for each lane and half, of any other two for each lane.
+# Operations of one instruction of a warp. A tensor instruction that does not name its shape does at least the
+# work of the smallest (HMMA.1688); packed pairs make two operations for each lane and half, and all others two
+# for each lane.
 _TENSOR_WORK, _PACKED_WORK, _SCALAR_WORK = 2048, 128, 64
 _TENSOR = frozenset(
     ("HMMA", "HGMMA", "QMMA", "QGMMA", "IMMA", "IGMMA", "DMMA", "UTCHMMA", "UTCQMMA", "UTCIMMA")
 )
-# As a modifier names the type of what is multiplied.
+# The modifiers that name the type of what is multiplied.
 _TENSOR_INPUTS = {
     "BF16": "bf16", "TF32": "tf32", "E4M3": "fp8", "E5M2": "fp8", "S8": "int8", "U8": "int8",
 }  # fmt: skip
-# Halves are not named but where they are summed up. UTCHMMA and UTCQMMA take their types from a register.
+# Halves are named only where they are summed up. UTCHMMA and UTCQMMA take their types from a register.
 _UNNAMED_INPUTS = {"HMMA": "fp16", "HGMMA": "fp16", "UTCIMMA": "int8"}
 _SCALAR = {
     **dict.fromkeys(("FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"), "fp32"),

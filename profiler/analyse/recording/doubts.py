@@ -14,7 +14,7 @@ from profiler.analyse.recording.launch_shapes import mixed_shapes_text
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.catalog.metrics import CATALOGUE, DURATION
-from profiler.text import duration, first_of
+from profiler.text import duration, first_of, size
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
 # occupancies of 100.1 % are measured.
@@ -27,14 +27,15 @@ _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0
 _STEADY_CLOCK = 0.98  # the least clock by the greatest
-# Samples over a longer time than so many times that of the repeats are mostly of something else: a program in
-# PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The reference, its
-# fastest algorithm and the emptying of caches between them are in a few times.
+# If the samples cover more than so many times the time of the repeats, most of them show something else: a
+# program in PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The
+# reference, its fastest algorithm and the emptying of caches between them take a few times as long.
 _MOSTLY_TIMED = 10
 # Options of ncu that end a recording after some launches, and those that choose which.
 _STOPS_AFTER = frozenset({"-c", "--launch-count"})
 _CHOOSES = frozenset({"-k", "--kernel-name", "--kernel-id", "-s", "--launch-skip", "--nvtx-include"})
 _PYTORCH = "at::native::"
+_L2_SIZE = "device__attribute_l2_cache_size"
 
 
 def find_doubts(profile: Profile) -> list[str]:
@@ -45,7 +46,7 @@ def find_doubts(profile: Profile) -> list[str]:
 def doubts_of(profile: Profile) -> Iterator[str]:
     """Yields what to doubt: impossible values, launches that differ or lack a number, code left out, a moving clock, a part of a step.
 
-    What the measurement itself found to doubt comes first, such as that nothing verified the result.
+    The doubts that the measurement itself noted come first, such as that nothing verified the result.
     """
     yield from profile.manifest.facts.cautions
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
@@ -146,8 +147,10 @@ def _slowed_down(profile: Profile) -> Iterator[str]:
     if not 0 < timed_ns < _WHOLE_STEP * profiled_ns:
         return
     reasons = []
-    if manifest.cache_control == "all":
-        reasons.append("empties the caches before each pass (`--cache-control none` leaves them)")
+    if manifest.cache_control == "all" and (held := _held_in_l2(profile)) is not None:
+        reasons.append(
+            f"empties the caches before each launch{held} (`prof collect --cache-control none` leaves them, to check)"
+        )
     if manifest.clock_control == "base":
         reasons.append("holds the clock at its base (`--clock-control none` does not)")
     yield (
@@ -155,6 +158,21 @@ def _slowed_down(profile: Profile) -> Iterator[str]:
         + (f": ncu {' and '.join(reasons)}" if reasons else "")
         + "; counters and causes are of the slower one"
     )
+
+
+def _held_in_l2(profile: Profile) -> str | None:
+    """Returns what a kernel may find in L2 if nothing empties it; None if that is too little to make it faster by as much.
+
+    Without the profiler, nobody counts what it reads from device memory. With L2 emptied, it is all that it needs.
+    """
+    read, cache = profile.mean("dram_bytes_read"), profile.find(_L2_SIZE)
+    if not read or cache is None:
+        return ""
+    part = cache.mean / read
+    if part < 1 - _WHOLE_STEP:
+        return None
+    held = "all" if part >= 1 else f"{100 * part:.0f} %"
+    return f", and L2 can hold {held} of the {size(read)} that it then reads from device memory"
 
 
 def _partial(profile: Profile) -> Iterator[str]:

@@ -91,7 +91,7 @@ def headline_of_index(
 ) -> Headline | None:
     """Returns the headline of several kernels: how long they take, why the first does, and what to ask next.
 
-    Of several `recordings`, `label` is that of the first kernel, and `within` are the kernels that it holds.
+    If there are several `recordings`, `label` is that of the first kernel's, and `within` are the kernels that it holds.
     """
     if not index:
         return None
@@ -103,18 +103,22 @@ def headline_of_index(
     if not timed:
         what = f"How long the {kernels} take in their {launches} is not recorded."
         return Headline(what, NOTHING_RECORDED, record_it_text())
-    total_ns = sum(one.total_ns or 0.0 for one in timed)
-    shares = enumerate(accumulate(one.share_pct or 0.0 for one in timed), 1)
-    longest, reached = next(one for one in shares if one[1] >= 100 * _MOST)
-    which = "one of them takes" if longest == 1 else f"{longest} of them take"
-    take = f"; {which} {reached:.0f} % of it" if longest < len(timed) else ""
-    how = "under" if has_counters else "without"
-    take_all = "takes" if len(index) == 1 else "take"
-    what = f"{kernels} {take_all} {duration(total_ns)} {how} the profiler in {launches}{take}."
+    take, how = "takes" if len(index) == 1 else "take", "under" if has_counters else "without"
+    total = duration(sum(one.total_ns or 0.0 for one in timed))
+    what = f"{kernels} {take} {total} {how} the profiler in {launches}{_most_of_it(timed)}."
     top = max(sheets, key=lambda sheet: sheet.total_ns or 0.0)
     beside = [one.kernel for one in index] if within is None else within
     choice = f" {choice_of(top.kernel, beside)}" if len(beside) > 1 else ""
     return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
+
+
+def _most_of_it(timed: Sequence[IndexEntry]) -> str:
+    """Returns how many of the kernels take most of the time, the longest first; "" if it takes all of them."""
+    shares = enumerate(accumulate(one.share_pct or 0.0 for one in timed), 1)
+    longest, reached = next(one for one in shares if one[1] >= 100 * _MOST)
+    if longest == len(timed):
+        return ""
+    return f"; {'one of them takes' if longest == 1 else f'{longest} of them take'} {reached:.0f} % of it"
 
 
 def _why(name: str, entry: IndexEntry, top: Indexed) -> str:

@@ -11,6 +11,8 @@ from profiler.text import cut
 
 # The hash with which Numba distinguishes versions of a function, and the types of template arguments.
 _TAGS = re.compile(r"\[abi:[^\]]*\]")
+# The CuTe DSL writes what it compiled the function for after its name; the first tensor tells where that begins.
+_OF_CUTE = re.compile(r"kernel_cutlass_(\w+?)(?:_object_at_)?_tensor(?:ptr|\d)\w*")
 _OF_NO_USE = re.compile(rf"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)|{_TAGS.pattern}")
 
 # How one compiler and another write a namespace without a name.
@@ -26,6 +28,8 @@ _MOST_WORDS = 8  # of a name, in a pattern that chooses it
 
 def base_name(kernel: str) -> str:
     """Returns the function's own name: without its return type, namespaces, template arguments and parameters."""
+    if of_cute := _OF_CUTE.fullmatch(kernel):
+        return of_cute[1]
     text = re.sub(_UNNAMED, "", plain_name(kernel))
     return re.split(r"[<(]", text, maxsplit=1)[0].rpartition("::")[2].split(" ")[-1] or kernel
 

@@ -27,7 +27,7 @@ def of_main_shape(profile: Profile) -> Profile:
 
 
 def say_main_shape(profile: Profile, main: Profile) -> list[str]:
-    """Returns the caution that figures are of the launches of one shape; none where all launches are of that shape."""
+    """Returns the caution that the figures show only launches of one shape; none where all launches have that shape."""
     if len(profile.shapes) == len(main.shapes):
         return []
     which = f"{main.launches} of the {profile.launches} launches"

@@ -296,8 +296,8 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
     """Lists Nsight Compute's own findings for the kernel, the largest estimate first, once for each source line.
 
     Each launch repeats them with slightly other figures, so only the first launch counts for which a rule
-    fired. Of equal findings about instructions without known lines, the first is listed, and the others are
-    counted.
+    fired. If several equal findings are about instructions without known lines, the first is listed, and the
+    others are counted.
     """
     launches = run.table("launches").select(["launch", "kernel"]).to_pylist()
     numbers = {row["launch"] for row in launches if row["kernel"] == kernel}

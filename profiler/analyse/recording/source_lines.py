@@ -1,7 +1,8 @@
 """Finds where in its source a kernel executes and waits: instructions and stall samples of every line.
 
-A `Run` and a kernel name in; a `SourceLines` out, or None without line information. The machine code
-is that of most launches, as in `code.py`: executions are per launch, samples of all those launches.
+A `Run` and a kernel name in; a `SourceLines` out, or None without line information. The machine code is the
+one that most launches ran, as in `code.py`: executions are per launch, and samples are from all of these
+launches.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _COLUMNS = ["file", "line", "source", "executed", "samples", "stalls"]
 class SourceLine(Struct, frozen=True):
     """`file` is without its folder; `text` is null where the report did not import the source.
 
-    `executed` counts instructions of warps per launch. Of its `samples`, `stalls` says by reason what the warp did, the
-    most frequent first; without sampling, both are empty.
+    `executed` counts instructions of warps per launch. `samples` counts how often a warp was seen there, and `stalls`
+    by reason what it waited for, the most frequent first; without sampling, both are empty.
     """
 
     file: str
@@ -108,7 +109,7 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
 
 
 def _tally(table: pa.Table) -> dict[tuple[str, int] | None, _Tally]:
-    """Adds up the instructions of each line; of those whose line is not known, as of one more line.
+    """Adds up the instructions of each line, and those whose line is not known as if they had one of their own.
 
     Arrow does it, since a kernel may have a hundred thousand instructions in all its launches.
     """

@@ -68,12 +68,17 @@ def triage(
     sheets: Iterable[tuple[str, SheetFinding]], *, has_counters: bool, cautions: Sequence[str] = ()
 ) -> Triage:
     """Returns the kernels of several recordings, each of which comes with what a person calls its recording."""
-    ranked = sorted(sheets, key=lambda one: -(one[1].total_ns or 0.0))
+    ranked = by_time(sheets)
     entries = index_of(sheet for _, sheet in ranked)
     found = [_Found(source, sheet, entry) for (source, sheet), entry in zip(ranked, entries, strict=True)]
     recordings = len({one.source for one in found})
     headline = _headline(found, recordings, has_counters)
     return Triage(headline, list(map(_triaged, found)), recordings, [*cautions, *_cautions(found)])
+
+
+def by_time(sheets: Iterable[tuple[str, SheetFinding]]) -> list[tuple[str, SheetFinding]]:
+    """Returns the sheets of several recordings in the order of their index."""
+    return sorted(sheets, key=lambda one: -(one[1].total_ns or 0.0))
 
 
 def _triaged(one: _Found) -> TriagedKernel:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reach:
-    """The runs and the folders that `prof mcp` may open. The `folders` have no links in their paths, and include that of the runs."""
+    """The runs and the folders that `prof mcp` may open. The `folders` have no links in their paths, and include the one with the runs."""
 
     runs: Location
     folders: tuple[Path, ...]
@@ -36,14 +36,14 @@ class Reach:
 
     @property
     def report_folders(self) -> tuple[Path, ...]:
-        """Returns the folders with report files: all but that of the runs, unless it is the only one."""
+        """Returns the folders with report files: all but the one with the runs, unless it is the only one."""
         return tuple(folder for folder in self.folders if folder != self.runs) or self.folders
 
     def locate(self, reference: str) -> str:
         """Returns the path that a relative one means: below the first folder that has it, else below the first that could.
 
-        A path that leads out of the folder that it is relative to, into another one, means nothing there. One that leads out of
-        every folder stays as it is, and `check` refuses it. Whether anything is there plays no part.
+        A path that leads out of the folder that it is relative to, into another one, means nothing there. A path that leads out
+        of every folder stays as it is, and `check` refuses it. Whether anything is there plays no part.
         """
         if not _is_path(reference) or os.path.isabs(reference) or "\0" in reference:
             return reference

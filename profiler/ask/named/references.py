@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -61,15 +60,11 @@ def open_named(
     reports = [one for one in references if one not in files and is_report_path(one, settings)]
     read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
     opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
-    runs = []
-    for reference in references:
-        run = opened.get(reference)
-        if run is None:
-            run = _open_stored(reference, settings, stored, size)
-            if not run.manifest.is_profiled and not (timed and nvtx is None):
-                raise not_profiled(reference, run, stored(), settings, size)
-            run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
-        runs.append(run)
+    timings_suffice = timed and nvtx is None
+    runs = [
+        opened[one] if one in opened else _open_stored(one, settings, stored, size, timings_suffice)
+        for one in references
+    ]
     for run in runs:
         if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
             raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
@@ -81,32 +76,40 @@ def open_named(
 
 
 def _open_stored(
-    reference: str, settings: Settings, stored: Callable[[], RunStore], size: str | int | None
+    reference: str,
+    settings: Settings,
+    stored: Callable[[], RunStore],
+    size: str | int | None,
+    timings_suffice: bool,
 ) -> Run:
-    """Returns the run at a path, or the newest of a number or a name; a number's with the newest times of its rung."""
-    with _suggesting_a_rung(reference, settings):
-        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
-    if run.manifest.is_profiled and reference.isdecimal():
-        return with_newest_times(run, timed_runs(stored(), run.manifest))
-    return run
+    """Returns the run at a path, or the newest of a number or a name; a number's with the newest times of its rung.
 
-
-@contextmanager
-def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
-    """Names the kernels of the ladder, or the reports, that a person may have meant."""
+    Its reports must be whole.
+    """
     try:
-        yield
+        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
     except RunNotFound as error:
-        ladder = readable_ladder(settings)
-        named = [one for one in ladder.kernels if reference.lower() in one.name.lower()] if ladder else []
-        if named and ladder and not reference.isdecimal():
-            rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
-            error.remedy = f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
-        elif hint := _meant_instead(reference, settings):
-            error.remedy = hint
+        if meant := _rung_meant(reference, settings) or _meant_instead(reference, settings):
+            error.remedy = meant
         elif settings.reach is not None and error.remedy == RunNotFound.remedy:
             error.remedy = "`list` shows what is recorded."  # an agent stores nothing
         raise
+    if not run.manifest.is_profiled and not timings_suffice:
+        raise not_profiled(reference, run, stored(), settings, size)
+    if run.manifest.is_profiled and reference.isdecimal():
+        run = with_newest_times(run, timed_runs(stored(), run.manifest))
+    run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
+    return run
+
+
+def _rung_meant(reference: str, settings: Settings) -> str:
+    """Returns the kernels of the ladder that a person may have meant by a part of their names; "" where there are none."""
+    ladder = readable_ladder(settings)
+    named = [one for one in ladder.kernels if reference.lower() in one.name.lower()] if ladder else []
+    if not named or not ladder or reference.isdecimal():
+        return ""
+    rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
+    return f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
 
 
 def _meant_instead(reference: str, settings: Settings) -> str:

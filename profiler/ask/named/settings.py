@@ -71,7 +71,7 @@ class Settings:
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:
-        """Returns the folders to look for a ladder in: the current one, then that of the runs if the user named it."""
+        """Returns the folders to look for a ladder in: the current one, then the folder of the runs if the user named it."""
         return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
 
 

@@ -42,13 +42,14 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
         if isinstance(run, RunUnusable):
             damaged.append(run)
             continue
-        wanted = wanted or ({} if size is None else _wanted(run.manifest, size, settings))
-        if is_on(run.manifest, settings.gpu) and (size is None or run.manifest.workload == wanted):
-            if is_on(run.manifest, settings.usual_gpu):
-                _note_damaged(damaged, reference, settings)
-                return run
-            unusual = unusual or run
         runs.append(run)
+        wanted = wanted or ({} if size is None else _wanted(run.manifest, size, settings))
+        if not is_on(run.manifest, settings.gpu) or (size is not None and run.manifest.workload != wanted):
+            continue
+        unusual = unusual or run
+        if is_on(run.manifest, settings.usual_gpu):
+            _note_damaged(damaged, reference, settings)
+            return run
     if unusual is not None:
         _note_damaged(damaged, reference, settings)
         return unusual
@@ -77,18 +78,25 @@ def suggesting_a_choice(sides: Sequence[tuple[str, Run]], settings: Settings) ->
         yield
     except NotComparable as error:
         if len(error.details) == 1 and any(is_choice(*side, settings) for side in sides):
-            runs = [run for _, run in sides]
-            one, other = (run.manifest.workload or {} for run in runs)
-            choice = ""
-            if one != other and set(one) == set(other) and all(_has_a_size(run, settings) for run in runs):
-                choice = "size with --size"
-            elif runs[0].manifest.gpus != runs[1].manifest.gpus:
-                choice = "GPU with --gpu"
+            choice = _what_differs([run for _, run in sides], settings)
             if choice:
                 error.remedy = (
                     f"Choose runs of one {choice}, or compare anyway with --force (the warnings stay)."
                 )
         raise
+
+
+def _what_differs(runs: Sequence[Run], settings: Settings) -> str:
+    """Returns by what two runs differ that an option chooses, with the option; "" if there is none."""
+    one, other = (run.manifest for run in runs)
+    sizes = [side.workload or {} for side in (one, other)]
+    if (
+        sizes[0] != sizes[1]
+        and set(sizes[0]) == set(sizes[1])
+        and all(_has_a_size(run, settings) for run in runs)
+    ):
+        return "size with --size"
+    return "GPU with --gpu" if one.gpus != other.gpus else ""
 
 
 def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:

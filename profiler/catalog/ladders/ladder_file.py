@@ -83,7 +83,7 @@ def _parsed(path: Path, text: str) -> Ladder:
 
 
 class _LadderReader:
-    """Reads the kernels of one file. What a kernel does not say, the ladder may say for all of them."""
+    """Reads the kernels of one file. The ladder may say for all kernels what a kernel does not say itself."""
 
     def __init__(self, file: TomlTable) -> None:
         self._file = file
@@ -186,25 +186,27 @@ class _LadderReader:
 
     def _commands(self, row: TomlTable, source: str | None, is_profiled: bool) -> dict[Mode, tuple[str, ...]]:
         commands: dict[Mode, tuple[str, ...]] = {}
-        absent = {"binary"} if source is None or not source.endswith(".cu") else set()
-        absent |= {"source"} if source is None else set()
         for mode, key in COMMAND_KEYS.items():
-            owner = self._owner(row, key)
-            if key not in owner or (mode == "profile" and not is_profiled):
-                continue
-            words = owner.words(key)
-            if not words:
-                owner.fail(f"{key} is empty: its first word is the program", key)
-            for name in (name for word in words for name in self._placeholders(word, owner, key)):
-                if name in absent:
-                    lacks = "source" if name == "source" else "source that ends in .cu"
-                    row.fail(f"the command says {{{name}}}, but this kernel has no {lacks}")
-            commands[mode] = words
+            if key in self._owner(row, key) and (mode != "profile" or is_profiled):
+                commands[mode] = self._command(row, key, source)
         if is_profiled and "profile" not in commands:
             row.fail("no command, neither here nor for the whole ladder")
         if not is_profiled and "time" not in commands:
             row.fail("a kernel that is not profiled is timed, and needs a 'time' command", "profile")
         return commands
+
+    def _command(self, row: TomlTable, key: str, source: str | None) -> tuple[str, ...]:
+        """Returns the words of a command, which may not ask for a source or a binary that the kernel lacks."""
+        owner = self._owner(row, key)
+        words = owner.words(key)
+        if not words:
+            owner.fail(f"{key} is empty: its first word is the program", key)
+        names = {name for word in words for name in self._placeholders(word, owner, key)}
+        if "source" in names and source is None:
+            row.fail("the command says {source}, but this kernel has no source")
+        if "binary" in names and not (source or "").endswith(".cu"):
+            row.fail("the command says {binary}, but this kernel has no source that ends in .cu")
+        return words
 
     def _placeholders(self, word: str, owner: TomlTable, key: str) -> list[str]:
         try:

@@ -23,12 +23,13 @@ _MOST_PARTS = 50
 _ENDLESS = re.compile(r"[0-9](?:_?[0-9]){80}|0x[0-9A-Fa-f](?:_?[0-9A-Fa-f]){80}")
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS},}}")
-# Strings and comments match whole, so that only the file's own brackets and line ends are left.
+# Strings and comments match whole, so that only the file's own brackets and line ends are left. One that never ends matches up to
+# where it must have ended: otherwise each quote behind it would be tried in turn.
 _TOML_TOKEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}'
-    r"|'''.*?'{3,5}"
-    r'|"(?:\\.|[^"\\\n])*"'
-    r"|'[^'\n]*'|#[^\n]*|[\[\]{}\n]",
+    r'"""(?:\\.|[^\\]|\\\Z)*?(?:"{3,5}|\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)"
+    r'|"(?:\\.|[^"\\\n]|\\\Z)*(?:"|(?=\n)|\Z)'
+    r"|'[^'\n]*(?:'|(?=\n)|\Z)|#[^\n]*|[\[\]{}\n]",
     re.DOTALL,
 )
 KeyPath = tuple[str | int, ...]
@@ -102,14 +103,21 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Returns what a TOML file holds; ValueError for one that is not valid, or so large or deep that it is hostile."""
     if len(text) > _MOST_CHARACTERS:
         raise ValueError(f"more than {_MOST_CHARACTERS:,} characters")
-    if _LONG_KEY.search(text):
+    bare = _TOML_TOKEN.sub(_emptied, text)
+    if _LONG_KEY.search(bare):
         raise ValueError(f"a dotted key of more than {_MOST_PARTS} parts")
-    if _ENDLESS.search(text):
+    if _ENDLESS.search(bare):
         raise ValueError("a number of more than 80 digits")
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _emptied(token: re.Match[str]) -> str:
+    """Returns a string without what it holds, nothing for a comment, and any other token as it is."""
+    first = token.group()[0]
+    return first * 2 if first in "\"'" else "" if first == "#" else token.group()
 
 
 def syntax_error(path: Path, message: str) -> LadderInvalid:

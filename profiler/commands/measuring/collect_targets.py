@@ -217,10 +217,7 @@ class CollectDevices:
             return
         used = dict(list(self.gpus.items())[:groups])
         workers = {name: {"CUDA_VISIBLE_DEVICES": gpu.uuid} for name, gpu in used.items()}
-        with (
-            start_local_workers(workers) as pool,
-            ClusterFleet(pool, self.note) as fleet,
-        ):
+        with start_local_workers(workers) as pool, ClusterFleet(pool, self.note) as fleet:
             fleet.expect(self.first)
             yield fleet
 

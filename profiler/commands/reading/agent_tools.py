@@ -191,10 +191,10 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
             f"these are {len(sources)} recordings, and one call shows {_MOST_SHOWN} at most"
         )
     if len(sources) > 1:
-        found, _ = show_several(
+        found = show_several(
             sources, settings, kernel_name=given.kernel_name, nvtx=given.nvtx, size=given.size
         )
-        return json_answer(found, given.full, alone=given.brief)
+        return json_answer(found.finding, given.full, alone=given.brief)
     recording = show(
         sources[0],
         settings,

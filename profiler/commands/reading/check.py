@@ -169,7 +169,7 @@ def check(
 
 
 def _accept(finding: CheckFinding, reason: str, settings: options.VerbSettings) -> CheckFinding:
-    """Accepts what got worse or is gone. What was accepted before stays as it was, so that a job may run the command again."""
+    """Accepts what got worse or is gone. Changes that were accepted before stay as they were, so that a job may run the command again."""
     before = dict.fromkeys(_accepted_before(finding))
     finding, path = accept_changes(finding, reason)
     if path is not None:

@@ -65,19 +65,15 @@ def list_runs(
         return
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out
     is_read_by_people = settings.format == "table"
-    if kernels:
-        require_ladder(settings, lambda: store)
-        listed = list_kernels(open_ladder(settings), store)
-    elif (
-        # People would get more names than a screen has lines; programs get every name.
-        is_read_by_people
-        and name is None
-        and not (full or settings.ladder_given)
-        and (overview := derive_overview(store, settings, _SCREEN))
-    ):
+    # People would get more names than a screen has lines; programs get every name.
+    may_be_short = is_read_by_people and not (kernels or full or settings.ladder_given or name is not None)
+    if may_be_short and (overview := derive_overview(store, settings, _SCREEN)):
         print_document(overview_document(overview), settings.format)
         store.require_whole()
         return
+    if kernels:
+        require_ladder(settings, lambda: store)
+        listed = list_kernels(open_ladder(settings), store)
     else:
         # One table has no room for two kinds of rows.
         is_one_table = settings.format in ("csv", "markdown")

@@ -80,19 +80,22 @@ def notebook(
 
       prof notebook --ladder mine -o mine.ipynb
     """
-    reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
-    if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
+    names = names or []
+    if 0 < len(names) <= _MOST_REPORTS and all(name.endswith(REPORT_SUFFIX) for name in names):
+        reports = [Path(name) for name in names]
         path = output or Path(reports[-1].with_suffix(_SUFFIX).name)
         _write(path, settings, force, lambda folder: _about_reports(folder, reports))
-    elif output is not None:
+        return
+    if output is not None:
         if names:
             raise Misuse("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, force, lambda folder: _about_ladder(folder, settings, size, set_param))
-    elif size is not None or set_param or settings.gpu is not None or force or ladder:
+        return
+    if size is not None or set_param or settings.gpu is not None or force or ladder:
         raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
-    elif names:
-        if len(names) > 1:
-            raise Misuse("name one notebook to open, or at most two reports to write one about")
+    if len(names) > 1:
+        raise Misuse("name one notebook to open, or at most two reports to write one about")
+    if names:
         _open(_find(names[0]))
     else:
         _list(settings)

@@ -54,8 +54,8 @@ def show(
 ) -> None:
     """Show one recording: why it takes its time, and what to try.
 
-    If a recording has several kernels, lists all by their share of the time; -k chooses one. Of several reports, lists the kernels of all of them
-    together. For a run of `prof time`, shows its timings.
+    If a recording has several kernels, lists all by their share of the time; -k chooses one. For several
+    reports, lists the kernels of all of them together. For a run of `prof time`, shows its timings.
 
     Examples:
 
@@ -79,12 +79,13 @@ def show(
     if len(sources) > 1:
         if picture.path is not None:
             raise BadParameter("a chart shows one recording", param_hint="'--chart'")
-        found, errors = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
+        several = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
+        found = several.finding
         print_answer(
             found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
         )
-        if errors:
-            raise errors[0]
+        if several.errors:
+            raise several.errors[0]
         return
     (source,) = sources
     timed = kernel_name is None  # a kernel's name is known from a profile alone

@@ -56,7 +56,7 @@ def print_failure(error: ProfError, exit_code: int, words: Sequence[str]) -> Non
 
 
 def _wants_json(words: Sequence[str]) -> bool:
-    """Returns whether the format that was given last is JSON; what follows `--` is of another program."""
+    """Returns whether the format that was given last is JSON; the words after `--` belong to another program."""
     words = words[: words.index("--")] if "--" in words else words
     given = [
         word.partition("=")[2] or following

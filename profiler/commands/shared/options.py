@@ -90,7 +90,7 @@ KernelNamesOption = Annotated[
 
 
 def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Returns the value of an option, and that of the second side if it was given twice."""
+    """Returns the value of an option, and its second value, for the second side, if it was given twice."""
     if values and len(values) > 2:
         raise Misuse(f"give {option} at most twice: for both sides, or one for each")
     first, other = (*(values or (None,)), None)[:2]
@@ -185,7 +185,7 @@ def settings_of(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> VerbSettings:
-    """Returns the settings of a verb: its own options, and else those that stood before it, as in `prof --runs DIR show 5`."""
+    """Returns the settings of a verb: its own options, and otherwise the ones before the verb, as in `prof --runs DIR show 5`."""
     from profiler.store.remote.places import location_of
 
     outer = context.obj if isinstance(context.obj, Given) else Given()

@@ -16,7 +16,7 @@ _NEAR = 0.6
 
 
 class OfOptions:
-    """Marks a parameter of a verb that `make` makes of options: of all that it takes, or of those called `names`."""
+    """Marks a parameter of a verb that `make` makes from options: from all that it takes, or from the ones called `names`."""
 
     def __init__(self, make: Callable[..., Any], *names: str) -> None:
         self.make = make
@@ -50,7 +50,8 @@ def with_its_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 class Verb(TyperCommand):
-    """A verb whose errors say what to type instead of too many words, what an option takes that was given no value, and which options are near an unknown one."""
+    """A verb with errors that help: what to type instead of too many words, what an option without a value takes, and which
+    options resemble an unknown one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)
@@ -63,16 +64,20 @@ class Verb(TyperCommand):
             about_value = getattr(error, "param", None) is not None
             if not about_value and (hint := self._hint_for_words(ctx, typed)):
                 raise WrongTurn(hint) from None
-            name = str(getattr(error, "option_name", ""))
-            if possible := getattr(error, "possibilities", None):
-                error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
-            elif option := next((one for one in self.params if name in one.opts), None):
-                takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
-                error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
+            self._explain(error, ctx)
             raise
         if ctx.info_name == "show" and (hint := self._hint_for_words(ctx, typed)):
             raise WrongTurn(hint)
         return rest
+
+    def _explain(self, error: Any, ctx: Any) -> None:
+        """Adds to an error what the option takes that it is about; if it names options that were meant, leaves only near ones."""
+        name = str(getattr(error, "option_name", ""))
+        if possible := getattr(error, "possibilities", None):
+            error.possibilities = [one for one in possible if _is_near(one.lstrip("-"), name.lstrip("-"))]
+        elif option := next((one for one in self.params if name in one.opts), None):
+            takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
+            error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
 
     def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:
         """Returns the hint if more words were typed than the verb takes, and every option is known and has a value."""

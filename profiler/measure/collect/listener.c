@@ -70,9 +70,12 @@ int InitializeInjection(void) {
     int (*enable)(uint32_t) = dlsym(cupti, "cuptiActivityEnable");
     next = dlsym(cupti, "cuptiActivityGetNextRecord");
     flush = dlsym(cupti, "cuptiActivityFlushAll");
-    int failed = listen && enable && next && flush ? listen(request, complete) : -1;
+    int (*explain)(int, const char **) = dlsym(cupti, "cuptiGetResultString");
+    int failed = listen && enable && next && flush && explain ? listen(request, complete) : -1;
     if (!failed) failed = enable(KERNEL);
-    if (failed) return fprintf(out, "! CUPTI refuses to listen, error %d\n", failed), fflush(out), 1;
+    const char *reason = "it lacks a function";
+    if (failed > 0) explain(failed, &reason);
+    if (failed) return fprintf(out, "! CUPTI refuses to listen: %s\n", reason), fflush(out), 1;
     owner = getpid();
     atexit(end);
     return 1;

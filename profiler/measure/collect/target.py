@@ -130,7 +130,7 @@ def typed_command(target: Target, ncu: Ncu, recording: NcuOptions) -> list[str]:
 
 
 def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:
-    """Returns `facts` with the hashes of a program's executable and of those of its words that are files.
+    """Returns `facts` with the hashes of a program's executable, and of the files among the words of its command.
 
     More is not known of a program that prof did not compile. Paths are relative to `folder`, in which it starts.
     """

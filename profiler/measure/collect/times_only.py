@@ -21,6 +21,7 @@ from profiler.measure.collect.collection import find_program_provenance
 from profiler.measure.collect.target import Target
 from profiler.measure.functions.activity import demangled, installed_cupti
 from profiler.measure.rungs.program import ENVIRONMENT
+from profiler.measure.tools.exit_codes import OTHER_LISTENER, profiled_already
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import run, shown
 from profiler.measure.tools.toolchain import Gpu
@@ -113,6 +114,8 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
             )
         lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
     if refused := next((line for line in lines if line.startswith(_REFUSED)), None):
+        if OTHER_LISTENER in refused:
+            raise profiled_already(program[0], finished.details)
         raise ToolNotFound(
             f"kernels cannot be recorded: {refused.removeprefix(_REFUSED)}",
             remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",

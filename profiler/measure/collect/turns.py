@@ -50,7 +50,7 @@ class CollectOutcome:
 class Turns:
     """Kernels that take turns on one device; use it in a `with` statement, or close it.
 
-    What is measured can be finished in another thread, while the device goes on to others.
+    A measured target can be finished in another thread, while the device goes on to others.
     """
 
     def __init__(
@@ -115,10 +115,7 @@ class Turns:
 
 
 def collect_here(
-    plan: CollectPlan,
-    targets: Sequence[Target],
-    store: RunStore,
-    observer: CollectObserver,
+    plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
 ) -> Iterator[CollectOutcome]:
     """Collects the targets on the plan's own device, in this thread."""
     from profiler.store.reports.sandbox import Sandbox  # which takes long to import

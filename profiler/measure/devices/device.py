@@ -1,4 +1,4 @@
-"""A GPU with an ncu beside it, and what it can be asked to do: verify a kernel, time it, record a report.
+"""A GPU with the ncu of its host, and what it can do: verify a kernel, time it, record a report.
 
 `LocalDevice` is the GPU of this machine; `on_cluster.py` has the GPUs of a cluster's workers. A device keeps nothing:
 `collect/collection.py` keeps what it returns.

@@ -192,22 +192,19 @@ class ClusterFleet:
         """Waits for the first worker that answers, and a little for the others; raises if none can measure."""
         deadline = monotonic() + FIRST_ANSWER_S
         failed: dict[str, BaseException] = {}
-        while True:
+        asked: dict[Future[WorkerFacts], Worker] = {}
+        while not any(map(_is_good, asked)):
+            if monotonic() > deadline or (asked and all(map(_is_unfit, asked))):
+                raise self._no_worker(failed)
             asked = {self._ask(worker): worker for worker in self.workers()}
             if unanswered := [one for one in asked if not one.done()]:
                 wait(unanswered, timeout=_LOOK_S)
             else:
                 self._pool.wait(_LOOK_S)
-            if any(_is_good(one) for one in asked):
-                wait(asked, timeout=_LATE_S)
-                break
-            failed |= {
-                asked[one].name: error
-                for one in asked
-                if one.done() and (error := one.exception()) is not None
-            }
-            if monotonic() > deadline or (asked and all(map(_is_unfit, asked))):
-                raise self._no_worker(failed)
+            for one, worker in asked.items():
+                if one.done() and (error := one.exception()) is not None:
+                    failed[worker.name] = error
+        wait(asked, timeout=_LATE_S)
         found = [(worker, one.result()) for one, worker in asked.items() if _is_good(one)]
         for worker, facts in found:
             if facts.prof_version != prof_version():

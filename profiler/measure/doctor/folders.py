@@ -102,7 +102,7 @@ def check_private_paths(root: Path) -> HealthCheck:
     homes: set[str] = set()
     private: list[str] = []
     for report, name in reports:
-        with suppress(OSError, ReportError):  # whoever reads a damaged report gets its error
+        with suppress(OSError, ReportError):  # reading a damaged report raises its own error
             left -= report.stat().st_size
             if left < 0:
                 break

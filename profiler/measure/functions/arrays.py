@@ -114,7 +114,7 @@ def assign(array: Array, values: Array) -> None:
         array[...] = values
 
 
-# Of the host's memory, and as much again for the largest array while it is compared.
+# Bytes of the host's memory; the largest array takes as many again while it is compared.
 MOST_KEPT_BYTES = 8 << 30
 _COMPARED_AT_ONCE = 1 << 20  # values: NumPy's comparison takes several times the memory of what it compares
 

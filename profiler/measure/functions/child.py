@@ -293,7 +293,7 @@ def _fail(message: str) -> int:
 
 
 class _Gate:
-    """The pipe by which prof tells a process that it started early what to import, and when its turn comes. If prof has died, the process ends."""
+    """The pipe through which a process that was started early hears what to import, and when its turn comes. If prof has died, the process ends."""
 
     def __init__(self, path: str) -> None:
         # Without O_NONBLOCK, it would wait for a writer, and prof may have died.
@@ -321,7 +321,7 @@ class _Gate:
 
 
 def await_turn() -> list[str]:
-    """Returns the arguments of this process. If prof started it early, it imports what it is told to, and waits for its turn."""
+    """Returns the arguments of this process. If prof started it early, it first imports what prof names, and waits for its turn."""
     path = os.environ.pop(GATE, None)
     if path is None:
         return sys.argv[1:]
@@ -343,7 +343,7 @@ def loaded_libraries() -> list[str]:
 
 
 def run() -> NoReturn:
-    # JAX would take three quarters of the memory, of which the sending process may hold most already.
+    # JAX would take three quarters of the GPU's memory, most of which the sending process may hold already.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
     with os.fdopen(os.dup(1), "w") as out:

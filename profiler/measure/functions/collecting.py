@@ -63,10 +63,7 @@ class Collecting:
             lambda _, __, ___: None,
         )
         timed = self.survey.timed
-        with (
-            self.store.staging() as staging,
-            UnfinishedCollection(self.store.local, one.key) as one.pending,
-        ):
+        with self.store.staging() as staging, UnfinishedCollection(self.store.local, one.key) as one.pending:
             try:
                 one.open()
                 one.target = replace(target, job=replace(target.job, seed=seed))

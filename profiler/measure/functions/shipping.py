@@ -132,7 +132,7 @@ _BACKENDS = ("_torchdynamo_orig_backend", _ORIGINAL)  # of what wraps a backend,
 
 
 def _is_own(value: object) -> bool:
-    """Returns whether the other process calls the value to load others. What a user wrote need not bear `==`."""
+    """Returns whether the other process calls the value to load others. An object of the user's may raise an error for `==`."""
     return any(value is loader for loader in _LOADERS)
 
 

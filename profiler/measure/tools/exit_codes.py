@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import re
 
-from profiler.errors import DeviceMemoryFull, GpuNotFound, ProfError, ProgramFailed, ResultWrong, ShapeRefused
+from profiler.errors import (
+    DeviceMemoryFull,
+    GpuNotFound,
+    ProfError,
+    ProfiledAlready,
+    ProgramFailed,
+    ResultWrong,
+    ShapeRefused,
+)
 
 EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
 NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
 _NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
+
+# How CUPTI, which has one listener in a process, says that there is one. A child that ncu or nsys profiles inherits theirs.
+OTHER_LISTENER = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
 
 
 def program_failure(label: str, exit_code: int | None, how: str, details: list[str]) -> ProfError:
@@ -26,6 +37,14 @@ def program_failure(label: str, exit_code: int | None, how: str, details: list[s
         return ShapeRefused(f"{label}: the program refuses this shape", details=details)
     if exit_code == EXIT_WRONG:
         return ResultWrong(f"{label}: the program says that its result is wrong", details=details)
+    if OTHER_LISTENER in printed:
+        return profiled_already(label, details)
     if _NO_DEVICE.search(printed):
         return GpuNotFound(f"{label}: the program sees no GPU", details=details)
     return ProgramFailed(f"{label} failed ({how})", details=details)
+
+
+def profiled_already(label: str, details: list[str]) -> ProfiledAlready:
+    return ProfiledAlready(
+        f"{label}: another profiler listens to this process, and CUPTI allows one", details=details
+    )

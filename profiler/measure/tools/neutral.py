@@ -8,23 +8,18 @@ may need its own folder and runs there.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from profiler.store.scratch import scratch_folder
-
-_COMMON = Path("/tmp")
+from profiler.store.scratch import neutral_place, remove_left_scratch, scratch_folder
 
 
 @contextmanager
 def neutral_folder() -> Iterator[Path]:
-    """Yields a fresh folder outside the user's home, and removes it at the end."""
-    place = Path(tempfile.gettempdir())
-    if place.resolve().is_relative_to(Path.home()) and _COMMON.is_dir():
-        place = _COMMON
-    with scratch_folder(place) as folder:
+    """Yields a fresh folder outside the user's home, and removes it at the end; before, removes what killed processes left."""
+    remove_left_scratch()
+    with scratch_folder(neutral_place()) as folder:
         yield folder
 
 

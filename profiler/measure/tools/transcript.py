@@ -31,8 +31,21 @@ _FRACTION_STEPS = 8  # dots that ncu prints between 0% and 100%
 _EXIT_CODE = re.compile(r"The application returned an error code \((\d+)\)")
 _KERNEL_LINE = re.compile(r"^\d+\. (.+)$")
 _MOST_KERNELS = 12
-_NOT_WRITTEN = ("Unable to write to file", "Failed to save the report", "already exists. Use '-f'")
-_BUSY = ("driver resource was unavailable", "tool (like DCGM)")
+# What ncu prints when it cannot work itself, and the error that this means.
+_REFUSALS: tuple[tuple[tuple[str, ...], type[ProfError], str], ...] = (
+    (("ERR_NVGPUCTRPERM",), CountersRefused, "the driver does not let this user read counters"),
+    (
+        ("driver resource was unavailable", "tool (like DCGM)"),
+        CountersBusy,
+        "another tool holds the counters",
+    ),
+    (
+        ("Unable to write to file", "Failed to save the report", "already exists. Use '-f'"),
+        ReportNotWritten,
+        "ncu could not write its report",
+    ),
+)
+_NO_PROGRAM = "does not exist or is not an executable"
 
 
 @dataclass
@@ -86,27 +99,10 @@ def recording_error(
 
     A rung's exit codes have the meanings below; those of any other program only show that it failed.
     """
-    said = f"{finished.stdout}\n{finished.stderr}"
-    # ncu's message may follow an unfinished line of the program.
-    errors = [line[line.index(_ERROR) :] for line in said.splitlines() if _ERROR in line]
     details = finished.details
-    if any("ERR_NVGPUCTRPERM" in line for line in errors):
-        return CountersRefused(f"{label}: the driver does not let this user read counters", details=details)
-    if any(sign in line for line in errors for sign in _BUSY):
-        return CountersBusy(f"{label}: another tool holds the counters", details=details)
-    if any(sign in line for line in errors for sign in _NOT_WRITTEN):
-        return ReportNotWritten(f"{label}: ncu could not write its report", details=details)
-    if failed := _EXIT_CODE.search("\n".join(errors)):
-        code = int(failed[1]) if is_rung else None
-        return program_failure(label, code, f"exit code {failed[1]} under ncu", details)
-    if any("does not exist or is not an executable" in line for line in errors):
-        remedy = "Give the program's path as seen from that folder, for example ./mine, or its whole path; --cwd changes the folder."
-        return ProgramFailed(f"{label}: there is no such program", details=details, remedy=remedy)
-    if errors or finished.exit_code:
-        what = errors[0].removeprefix(_ERROR).strip() if errors else f"ncu failed ({finished.how})"
-        if NO_MEMORY.search(said):
-            return DeviceMemoryFull(f"{label}: out of device memory under ncu", details=details)
-        return NcuFailed(f"{label}: {what}", details=details)
+    if error := _failure(label, finished, is_rung):
+        return error
+    said = f"{finished.stdout}\n{finished.stderr}"
     if "==WARNING== No kernels were profiled" in said:
         return NothingProfiled(
             f"{label}: ncu found no launch to profile", details=[details[0], *_available(said)]
@@ -116,6 +112,29 @@ def recording_error(
     if wanted is not None and results < wanted:
         return LaunchesMissing(f"{label}: {results} of {wanted} launches were profiled", details=details)
     return None
+
+
+def _failure(label: str, finished: Finished, is_rung: bool) -> ProfError | None:
+    """Returns the error of a recording in which ncu or its program failed; None if ncu says of neither that it did."""
+    said, details = f"{finished.stdout}\n{finished.stderr}", finished.details
+    # ncu's message may follow an unfinished line of the program.
+    errors = [line[line.index(_ERROR) :] for line in said.splitlines() if _ERROR in line]
+    if not errors and not finished.exit_code:
+        return None
+    text = "\n".join(errors)
+    for signs, error, meaning in _REFUSALS:
+        if any(sign in text for sign in signs):
+            return error(f"{label}: {meaning}", details=details)
+    if failed := _EXIT_CODE.search(text):
+        code = int(failed[1]) if is_rung else None
+        return program_failure(label, code, f"exit code {failed[1]} under ncu", details)
+    if _NO_PROGRAM in text:
+        remedy = "Give the program's path as seen from that folder, for example ./mine, or its whole path; --cwd changes the folder."
+        return ProgramFailed(f"{label}: there is no such program", details=details, remedy=remedy)
+    if NO_MEMORY.search(said):
+        return DeviceMemoryFull(f"{label}: out of device memory under ncu", details=details)
+    what = errors[0].removeprefix(_ERROR).strip() if errors else f"ncu failed ({finished.how})"
+    return NcuFailed(f"{label}: {what}", details=details)
 
 
 def _available(said: str) -> list[str]:

@@ -168,8 +168,8 @@ def _waterfall_title(attribution: findings.Attribution) -> str:
 def _largest_share(attribution: findings.Attribution) -> str:
     """Returns the factor that explains most of the speedup, in words.
 
-    It is the innermost factor or part that is most of the one it belongs to, unless those beside it mostly
-    undo it. If the outermost factor is mostly undone, the text also names the one that undoes most of it.
+    It is the innermost factor or part that makes up most of the one around it, unless its neighbours mostly undo it. If the
+    outermost factor is mostly undone, the text also names the one that undoes most of it.
     """
     found: findings.Factor | findings.Part = max(attribution.factors, key=_share)
     if _is_undone(found, attribution.factors):

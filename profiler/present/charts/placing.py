@@ -1,8 +1,8 @@
 """Finds where the labels of points stand, so that a reader sees at once which point each of them names.
 
-What is drawn comes in, and offsets go out, in pixels. A label stands right beside its point. Where points are
-crowded it stands farther away, and a thin line leads to its point. A chart is drawn for rooms of different
-widths with the same offsets, so a place has to be good in each of them.
+Drawn things come in, and offsets go out, in pixels. A label stands right beside its point. Where points are crowded it stands
+farther away, and a thin line leads to its point. A chart is drawn for rooms of different widths with the same offsets, so a place
+has to be good in each of them.
 """
 
 from __future__ import annotations

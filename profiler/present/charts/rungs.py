@@ -45,7 +45,8 @@ def stalls_of(
     With a `time_unit`, all of it is times, and the bars are never shares: how long they are is the answer. The
     reasons that the title has `named` get a colour of their own, however small they are.
     """
-    drawn = {name: _drawn(reasons) for name, reasons in stalls.items()}
+    # A part below zero has no bar; the rest of a sum may be one.
+    drawn = {name: {one: max(0.0, part) for one, part in reasons.items()} for name, reasons in stalls.items()}
     totals = {name: sum(reasons.values()) for name, reasons in drawn.items()}
     shown = {name: _named(reasons) for name, reasons in drawn.items() if totals[name] > 0}
     if not shown:
@@ -77,11 +78,6 @@ def stalls_of(
     )
     total = style.texts_beside(sums.encode(y=alt.Y("rung:N", sort=names)), "total:N")
     return alt.layer(*bars, *texts, total).properties(title=title)
-
-
-def _drawn(stalls: Mapping[str, float]) -> dict[str, float]:
-    """Returns the parts without those below zero, which have no bar; the rest of a sum may be one."""
-    return {name: max(0.0, cycles) for name, cycles in stalls.items()}
 
 
 def _named(stalls: Mapping[str, float]) -> dict[str, float]:

@@ -59,7 +59,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
         _sides(finding),
         [doc.Table(_COLUMNS, rows, drops_empty=True)],
         [
-            *map(doc.Text, _refusals(finding)),
+            *(doc.Text(f"{pair_name(pair)}: {line}") for pair in finding.pairs for line in pair.refused),
             *map(doc.Caution, _cautions(finding)),
             *map(doc.Text, _notes(finding)),
         ],
@@ -144,10 +144,6 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         allowed(one),
         ITSELF if pair.is_itself else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}",
     )
-
-
-def _refusals(finding: CheckFinding) -> list[str]:
-    return [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
 
 
 def _cautions(finding: CheckFinding) -> list[str]:

@@ -177,7 +177,7 @@ def _figures_of(sheet: LoopSheet, steps: int, unit: str, turn: str) -> dict[str,
         "FMAs per shared load": (shared.fmas_per_load or None) if shared else None,
         "FMAs per shared element of 4 bytes": (shared.fmas_per_word or None) if shared else None,
     }
-    # Those of tensor cores multiply for many threads at once.
+    # Tensor cores multiply for many threads at once.
     return {name: None if sheet.is_tensor and "FMA" in name else value for name, value in found.items()}
 
 

@@ -162,10 +162,7 @@ def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequenc
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
-    return [
-        _metrics_table(shown),
-        *_folded(_metrics_table(hidden), "more", verdict_counts(hidden)),
-    ]
+    return [_metrics_table(shown), *_folded(_metrics_table(hidden), "more", verdict_counts(hidden))]
 
 
 def _metrics_table(deltas: Sequence[findings.MetricDelta]) -> doc.Table:
@@ -343,7 +340,7 @@ _COLUMNS = (
 def comparisons_document(
     finding: findings.Comparisons, *, full: bool = False, wanted: Sequence[str] = ()
 ) -> doc.Document:
-    """Returns a row for each kernel with the mean time of a launch, which its change and verdict are of.
+    """Returns a row for each kernel with the mean time of a launch, and the change of that time with its verdict.
 
     With `full` or `wanted` metrics, the comparison of each kernel follows.
     """

@@ -15,7 +15,7 @@ _ABILITY_TITLES: dict[Ability, str] = {"reading": "reading, comparing"}
 
 def doctor_document(checks: Sequence[HealthCheck], verdicts: Sequence[Readiness]) -> Document:
     """Returns a row for each check, and below them a sentence for each ability."""
-    # What was found and the remedy are one text, so that only one column folds.
+    # The finding and its remedy are one text, so that only one column folds.
     rows = [
         Row(
             (one.name, one.state, f"{one.found}. {one.remedy}" if one.remedy else one.found),

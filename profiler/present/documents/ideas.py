@@ -45,11 +45,7 @@ def ideas_document(finding: IdeasFinding) -> Document:
         ladder_heading(finding, "what each idea was worth"),
         [
             [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
-            [
-                *map(Text, _refusals(finding)),
-                *map(Caution, cautions_of(finding.ideas)),
-                *map(Text, _LEGEND),
-            ],
+            [*map(Text, _refusals(finding)), *map(Caution, cautions_of(finding.ideas)), *map(Text, _LEGEND)],
         ],
         Records(_HEADER, [_record(finding, one) for one in finding.ideas]),
         titled=True,

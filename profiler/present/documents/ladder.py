@@ -96,10 +96,6 @@ def _columns(finding: ladder.LadderFinding, view_was_asked: bool) -> list[Ladder
     ]
 
 
-def _has_best(finding: ladder.LadderFinding) -> bool:
-    return any(rung.best_pct is not None for rung in finding.kernels)
-
-
 def _work(rung: ladder.RungFinding | ladder.RungElsewhere, finding: ladder.LadderFinding) -> float | None:
     return rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
 
@@ -110,10 +106,6 @@ def _work_title(finding: ladder.LadderFinding) -> str:
     computes = any(gflops is not None for gflops, _ in rates)
     moves = any(gbytes is not None for _, gbytes in rates)
     return "GFLOP/s" if computes and (finding.view == "compute" or not moves) else "GB/s"
-
-
-def _has_work(finding: ladder.LadderFinding) -> bool:
-    return any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in finding.kernels)
 
 
 def _binding(rung: ladder.RungFinding) -> str:
@@ -160,20 +152,9 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
         )
     if any(rung.speedup and rung.speedup.basis == "unprofiled" for rung in rungs):
         notes.append(f"time: {WHICH_MEDIAN}")
-    references = [
-        f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
-        for name, group in groupby(
-            (rung for rung in rungs if rung.reference), key=lambda rung: rung.reference
-        )
-    ]
-    if references and _has_best(finding):
-        notes.append(
-            f"% ref: speed in percent of the default call of {', '.join(references)}; % best: in percent of its fastest "
-            "algorithm, found by measuring"
-        )
-    elif references:
-        notes.append(f"% ref: speed in percent of {_only_default(rungs)}{', '.join(references)}")
-    if not _has_work(finding) and not finding.workload:
+    notes += _reference_notes(finding)
+    has_work = any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in rungs)
+    if not has_work and not finding.workload:
         notes.append("no work per second: the runs do not record their workload")
     notes += missing_lines(finding)
     for rung in rungs:
@@ -186,9 +167,21 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     return notes
 
 
-def _only_default(rungs: Sequence[ladder.RungFinding]) -> str:
-    """Returns the remark that a library was not asked for its fastest algorithm."""
-    return "the default call of " if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
+def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
+    """Returns which library's speed is 100 %, and whether that was asked for its fastest algorithm."""
+    rungs = finding.kernels
+    named = groupby((rung for rung in rungs if rung.reference), key=lambda rung: rung.reference)
+    references = ", ".join(
+        f"{name}{_numbers([rung.kernel for rung in group], rungs)}" for name, group in named
+    )
+    if not references:
+        return []
+    if any(rung.best_pct is not None for rung in rungs):
+        return [
+            f"% ref: speed in percent of the default call of {references}; % best: in percent of its fastest algorithm, found by measuring"
+        ]
+    default = any(rung.reference.startswith("cuBLAS") for rung in rungs)
+    return [f"% ref: speed in percent of {'the default call of ' if default else ''}{references}"]
 
 
 def missing_lines(finding: ladder.LadderFinding) -> list[str]:

@@ -78,7 +78,7 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
 
 
 def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
-    """Returns the headline of several kernels, and a row for each that takes much of the time."""
+    """Returns the headline of several kernels, and a row for each kernel that takes much of the time."""
     rows, rest = recording.index[:_MOST_ROWS], recording.index[_MOST_ROWS:]
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
     shared = [text for text, count in cautions.items() if count == len(recording.sheets)]
@@ -247,7 +247,7 @@ def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
 def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup.
 
-    Unless `full`, of those that promise most, the sentence with the figure; the others are counted.
+    Unless `full`, only the sentence with the figure of the rules that promise most; the others are counted.
     """
     shown = sheet.rules if full else [rule for rule in sheet.rules[:_MOST_RULES] if rule.speedup_pct]
     lines = [

@@ -76,7 +76,7 @@ class Kept(Protocol):
 class Drawing:
     """A pool of drawing processes, which start when the first picture is drawn.
 
-    What is `kept` is not drawn again: of a ladder, most rungs are as they were when it was last drawn.
+    A picture that is `kept` is not drawn again: of a ladder, most rungs are as they were when it was last drawn.
     """
 
     def __init__(self, kept: Kept | None = None) -> None:

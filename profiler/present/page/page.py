@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from profiler.analyse.report import KernelFindings, PageFindings
+from profiler.analyse.report import KernelFindings, PageFindings, PairFindings
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Chart, Document, Facts, charts_of
 from profiler.present.documents.catalogue import names_document
@@ -110,16 +110,11 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         document = pair_document(pair, before, after, report.headline)
         anchor = f"{pair.before}-{pair.after}"
         pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
-    if overview is not None and compared:
-        document = overview.document
-        last = compared[-1].answer
-        step = replace(last, next="") if last else None  # the ladder's own answer says what comes next
-        answer, *rest = document.sections
-        sections = [answer, headline_blocks(step), *rest]
-        overview = dataclasses.replace(overview, document=replace(document, sections=sections))
-    elif overview is None:
+    if overview is None:
         document = recordings_document(list(found.values()), compared, report.unrelated)
         overview = drawn(View("ladder", "ladder", document))
+    elif compared:
+        overview = _with_last_step(overview, compared[-1])
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
@@ -127,6 +122,14 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         "Ladder" if report.ladder else "Overview",
         charts,
     )
+
+
+def _with_last_step(overview: View, pair: PairFindings) -> View:
+    """Returns a ladder's overview with what its last step changed, below its own answer, which says what comes next."""
+    step = replace(pair.answer, next="") if pair.answer else None
+    answer, *rest = overview.document.sections
+    sections = [answer, headline_blocks(step), *rest]
+    return dataclasses.replace(overview, document=replace(overview.document, sections=sections))
 
 
 def _names(kernels: Iterable[KernelFindings]) -> Iterator[View]:

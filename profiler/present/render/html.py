@@ -42,7 +42,7 @@ class Picture(Struct, frozen=True):
 def document_html(
     document: doc.Document, title: str, views: Collection[str], picture: Callable[[doc.Chart], Picture | None]
 ) -> Markup:
-    """Returns the sections below the `title`, which the page itself shows. Those that paper does not get are in a box.
+    """Returns the sections below the `title`, which the page itself shows. Sections that paper does not get are in a box.
 
     Links lead to the `views` that the page has, and `picture` returns a drawn chart.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -46,7 +46,8 @@ def records_json(records: Records) -> str:
 
 def _laid_out(value: Any, depth: int) -> str:
     """Returns JSON with each member that holds objects on lines of its own, and the others side by side."""
-    if not _holds_object(value) or not any(map(_holds_object, _members(value))):
+    members = value.values() if isinstance(value, dict) else value
+    if not _holds_object(value) or not any(map(_holds_object, members)):
         return json.dumps(value, separators=(",", ":"))
     separator = f",\n{' ' * (depth + 1)}"
     parts: list[str] = []
@@ -59,10 +60,6 @@ def _laid_out(value: Any, depth: int) -> str:
         beside = not holds
     start, end = "{}" if isinstance(value, dict) else "[]"
     return f"{start}{separator[1:]}{''.join(parts)}{separator[1:-1]}{end}"
-
-
-def _members(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def _holds_object(value: Any) -> bool:

@@ -10,13 +10,14 @@ from profiler.present.documents import check
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 60
+_KINDS = {"regression": "failure", "not_comparable": "error", "unclear": "error"}
 
 
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     """Returns a test case for each limit; a failure has the reasons as its text. An unclear one is an error, or skipped if that is allowed.
 
-    What only the baseline has is unclear, or skipped if its removal was accepted. A recording that is new, or compared with itself, is
-    skipped. What was accepted passes, and says so as its output.
+    A kernel that only the baseline has is unclear, or skipped if its removal was accepted. A recording that is new, or compared
+    with itself, is skipped. A regression that was accepted passes, and says so as its output.
     """
     suite = ElementTree.Element("testsuite", name="prof check")
     for pair, one in check.check_lines(finding):
@@ -24,10 +25,10 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
         if one and one.is_accepted:
             ElementTree.SubElement(case, "system-out").text = _message(pair, one)
         outcome = check.outcome_of(pair, one)
-        kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
-        if kind is None and not pair.is_itself:
+        kind = _KINDS.get(outcome, "skipped" if pair.is_itself else None)
+        if kind is None:
             continue
-        if kind is None or (outcome == "unclear" and allow_unclear):
+        if outcome == "unclear" and allow_unclear:
             kind = "skipped"
         why = "same_recording" if outcome == "passed" else outcome
         element = ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)

@@ -1,8 +1,8 @@
 """Tables and machine code for a terminal: aligned, coloured, and no wider than the window.
 
-A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last breaks
-every text and title between its words. Of machine code it leaves out columns too, and then prints the sides one below
-the other. No figure is ever cut.
+A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last
+breaks every text and title between its words. For machine code it also leaves out columns, and then prints the sides
+one below the other. No figure is ever cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _UNBREAKABLE = re.compile(
     r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]+`"
 )
 _LONGEST_COMMAND = 62  # that stays on one line, with its quotes
-# A text is broken after a space, and a name inside. What hyphens join stays whole, since people copy the names of runs and causes.
+# A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and
+# causes.
 _BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=::)(?=[^:])")
 _NAME_GOES_ON = "  "
 
@@ -80,14 +81,14 @@ def render_table(
 
     def drawn(row: Sequence[str], style: str) -> str:
         sides = [_cell_lines(row[place], needed) for place, needed in widths.items()]
-        lines = []
-        for parts in zip_longest(*sides, fillvalue=""):
-            padded = []
-            for part, (place, needed) in zip(parts, widths.items(), strict=True):
-                gap = " " * (needed - cell_len(part))
-                padded.append(gap + part if columns[place].is_right else part + gap)
-            lines.append(styled((" " * _GAP).join(padded).rstrip(), style, colour=colour))
-        return "\n".join(lines)
+        lines = (
+            (" " * _GAP).join(
+                _padded(part, needed, columns[place].is_right)
+                for part, (place, needed) in zip(parts, widths.items(), strict=True)
+            )
+            for parts in zip_longest(*sides, fillvalue="")
+        )
+        return "\n".join(styled(line.rstrip(), style, colour=colour) for line in lines)
 
     hidden = [name for place, name in enumerate(header) if name and place not in widths]
     which = "the column" if len(hidden) == 1 else "the columns"
@@ -144,7 +145,7 @@ def _fitting(
     broken = [(place, texts[place].narrowest) for place in by_width]
     broken += [(fold, texts[fold].narrowest)] if fold is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
-    # What is left out before each attempt, and which columns then give way.
+    # The column that is left out before each attempt, and the columns that then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
     attempts += [(place, first + names) for place in optional]
     attempts += [(place, first + broken) for place in (None, *others)]
@@ -259,20 +260,12 @@ def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
 
     Columns that no row fills are left out.
     """
-    shown = code.filled
-    giving = sorted((order, index) for index in shown if (order := code.columns[index].gives_way) is not None)
-    while True:
-        widths = [[_code_width(code, side, index) for index in shown] for side in range(len(code.titles))]
-        spans = [sum(side) + len(_CODE_GAP) * (len(side) - 1) for side in widths]
-        if width is None or sum(spans) + len(_BETWEEN) * (len(spans) - 1) <= width:
-            break
-        if giving:
-            shown.remove(giving.pop(0)[1])
-        elif len(spans) == 1:  # wider than the window, but whole
-            break
-        else:
-            sides = (_one_side(code, side) for side in range(len(spans)))
-            return "\n\n".join(render_sides(side, colour, width) for side in sides)
+    shown = _columns_that_fit(code, width)
+    if shown is None:
+        sides = (_one_side(code, side) for side in range(len(code.titles)))
+        return "\n\n".join(render_sides(side, colour, width) for side in sides)
+    widths = _code_widths(code, shown)
+    spans = [_span(side) for side in widths]
 
     def line(row: CodeRow) -> str:
         return _BETWEEN.join(map(beside, row, widths, spans))
@@ -282,25 +275,51 @@ def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
             return " " * span
         parts = []
         for index, cell_width in zip(shown, side_widths, strict=True):
-            text = printable(cells[index].text)
-            space = " " * (cell_width - cell_len(text))
             style = "dim" if cells[index].quiet else width_style(cells[index].width_bits)
-            painted = styled(text, style, colour=colour)
-            parts.append(space + painted if code.columns[index].is_right else painted + space)
+            text = printable(cells[index].text)
+            parts.append(_padded(text, cell_width, code.columns[index].is_right, style, colour=colour))
         return _CODE_GAP.join(parts)
 
-    titles = map(printable, code.titles)
-    lines = [
-        _BETWEEN.join(
-            styled(title, "bold", colour=colour) + " " * (span - cell_len(title))
-            for title, span in zip(titles, spans, strict=True)
-        ),
-        line([[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)),
-    ]
+    titles = (
+        _padded(printable(title), span, False, "bold", colour=colour)
+        for title, span in zip(code.titles, spans, strict=True)
+    )
+    header: CodeRow = [[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)
+    lines = [_BETWEEN.join(titles), line(header)]
     for place, stretch in enumerate(code.stretches):
         rule = styled("──┼──".join("─" * span for span in spans), "dim", colour=colour)
         lines += [*([rule] if place else []), *map(line, stretch)]
     return "\n".join(one.rstrip() for one in lines)
+
+
+def _columns_that_fit(code: CodeBlock, width: int | None) -> list[int] | None:
+    """Returns the columns to show; None if two sides do not fit next to each other, whichever columns give way."""
+    shown = code.filled
+    giving = sorted((order, index) for index in shown if (order := code.columns[index].gives_way) is not None)
+    while width is not None:
+        spans = [_span(side) for side in _code_widths(code, shown)]
+        if sum(spans) + len(_BETWEEN) * (len(spans) - 1) <= width:
+            break
+        if not giving:
+            return shown if len(spans) == 1 else None  # one side is wider than the window, but whole
+        shown.remove(giving.pop(0)[1])
+    return shown
+
+
+def _code_widths(code: CodeBlock, shown: Sequence[int]) -> list[list[int]]:
+    """Returns how wide the columns of each side are."""
+    return [[_code_width(code, side, index) for index in shown] for side in range(len(code.titles))]
+
+
+def _span(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_CODE_GAP) * (len(widths) - 1)
+
+
+def _padded(text: str, width: int, is_right: bool, style: str = "", *, colour: bool = False) -> str:
+    """Returns the text with space on one side, and in a style, which the space does not have."""
+    space = " " * (width - cell_len(text))
+    painted = styled(text, style, colour=colour)
+    return space + painted if is_right else painted + space
 
 
 def width_style(bits: int | None) -> str:

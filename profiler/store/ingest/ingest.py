@@ -59,7 +59,7 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
         fetchers = stack.enter_context(ThreadPoolExecutor(_FETCHERS))
         readers = min(options.jobs or available_cores(), len(reports))
         sandbox = stack.enter_context(Sandbox(readers, options.timeout_s))
-        stack.callback(stopped.set)  # runs first, so that whoever still fetches gives up
+        stack.callback(stopped.set)  # runs first, so that a fetch under way gives up
         reading: dict[Future[Extracted], tuple[Report, Request]] = {}
         for report in reports:
             request = request_for(report, committer.staging.folder(), options, committer.hashes)

@@ -227,7 +227,7 @@ class _Ingestion:
         return True
 
     def _tasks(self, taken: list[QueuedReport]) -> list[tuple[QueuedReport, ReadTask]]:
-        """Returns the reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
+        """Returns the reports that a worker must read. Reports that are stored already, or that cannot be opened, are finished here."""
         tasks = []
         for queued in taken:
             if self._stopped.is_set():

@@ -84,7 +84,7 @@ class JoinedFooter:
 
 
 def read_footer(data: bytes) -> Struct:
-    """Decodes the footer of a whole Parquet file; ValueError when there is none that can be joined."""
+    """Decodes the footer of a whole Parquet file; ValueError for one that cannot be joined with others."""
     if len(data) < _TAIL_BYTES or data[-4:] != MAGIC:
         raise ValueError("not a Parquet file")
     (length,) = struct.unpack_from("<I", data, len(data) - _TAIL_BYTES)

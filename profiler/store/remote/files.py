@@ -225,7 +225,7 @@ def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str
         long = [value for value in (*query, *values) if len(value) > _A_WORD]
         password = user_info[:-1].partition(":")[2]
         pieces = [piece for piece in re.split(r"[/?#:@]", password) if len(piece) > _A_PIECE]
-        # Who takes `/` for the end of the host quotes a piece.
+        # A program that takes `/` for the end of the host quotes only a piece.
         for part in (user_info, password, *pieces, *long):
             found |= {part, unquote(part)}
     return sorted(filter(None, found), key=len, reverse=True)

@@ -68,7 +68,7 @@ class UploadStaging(Staging):
     def _is_known(self, run: RunId, folder: Path) -> bool:
         """Returns whether there is a run of the same report.
 
-        Lists all runs once; `_upload` finds those that were added since.
+        Lists all runs once; `_upload` finds the runs that were added since.
         """
         if self._known_before is None:
             self._known_before = names_by_hash(map(str, self._list_ids()))

@@ -72,7 +72,7 @@ class Restricted:
 def restrict(readable: Sequence[Path] = ()) -> Restricted:
     """Restricts this process for good to reading these folders and its open descriptors.
 
-    What the system does not offer is left out. Call this before threads start, since those keep their rights.
+    Restrictions that the system does not offer are left out. Call this before threads start, since those keep their rights.
     """
     if sys.platform != "linux":
         return Restricted(files=False, calls=False)

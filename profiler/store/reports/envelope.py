@@ -80,7 +80,7 @@ class _Message(defaultdict[int, list[_Value]]):
 
 @dataclass
 class _Walk:
-    """What the blocks of a report that have been read so far hold."""
+    """The contents of the blocks of a report that have been read so far."""
 
     results: int = 0
     pending_sources: int = 0

@@ -97,11 +97,7 @@ def fetch(
     deadline = time.monotonic() + limit_s
     try:
         with target.open("wb") as file, closing(pieces):
-            while True:
-                with remote_errors(report.url, ReportNotFound):
-                    piece = next(pieces, b"")
-                if not piece:
-                    break
+            while piece := _next_piece(report, pieces):
                 if file.tell() + len(piece) > (MOST_FILE_BYTES if size is None else size):
                     raise RemoteFailed(f"{report}: more comes than was announced, or than a report can have")
                 file.write(piece)
@@ -115,6 +111,11 @@ def fetch(
         raise ReportTooLarge(f"{report}: one piece is {error.strerror}") from error
     except OSError as error:
         raise storage_error(error, target.parent) from error
+
+
+def _next_piece(report: RemoteReport, pieces: Iterator[bytes]) -> bytes:
+    with remote_errors(report.url, ReportNotFound):
+        return next(pieces, b"")
 
 
 def _pieces(filesystem: Any, path: str, size: int) -> Generator[bytes]:

@@ -23,7 +23,7 @@ _MOST_LISTED = 8
 def what_is_near(
     path: Path, endings: Sequence[str] = REPORT_SUFFIXES, *, one: str = "report", many: str = "reports"
 ) -> str:
-    """Returns the files in this folder, or beside this path with a name like it; without any, all that are beside it."""
+    """Returns the files in this folder, or beside this path with a name like it; without any, all files beside it."""
     if path.is_dir():
         return _held(path, endings, one, many)
     folder = path.parent

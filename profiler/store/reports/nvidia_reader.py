@@ -207,28 +207,20 @@ class _Decoder:
         columns["text"].extend([text for _, text, _ in values])
         columns["exact"].extend([exact for _, _, exact in values])
 
-        id_kind, ids = _correlation_ids(metric, count)
-        places: list[tuple[int, int] | None] = []
-        if id_kind == "number":
-            places = [launch.function_of(i) for i in ids] if launch.starts else []
-            if places and all(place is not None for place in places):
-                id_kind = "offset"
+        kind, ids = _correlation_ids(metric, count)
+        names, functions, numbers = [[None] * count] * 3
+        if kind == "name":
+            names = ids
+        elif kind == "number":
+            numbers = ids
+            places = [launch.function_of(one) for one in ids] if launch.starts else []
+            if (kind := _kind_of_numbers(ids, places)) == "offset":
                 self._note_addresses(launch, name, ids, values)
-            elif ids and min(ids) >= _EARLIEST_TIME_NS:
-                id_kind = "time_ns"
-            elif places and any(place is not None for place in places):
-                id_kind = "address"
-        columns["id_kind"].repeat(id_kind, count)
-        if id_kind == "name":
-            columns["id_name"].extend(ids)
-        else:
-            columns["id_name"].repeat(None, count)
-        if id_kind == "offset":
-            columns["function_index"].extend([place[0] for place in places if place])
-            columns["id_number"].extend([place[1] for place in places if place])
-        else:
-            columns["function_index"].extend([None] * count)
-            columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
+                functions, numbers = map(list, zip(*filter(None, places), strict=True))
+        columns["id_kind"].repeat(kind, count)
+        columns["id_name"].extend(names)
+        columns["function_index"].extend(functions)
+        columns["id_number"].extend(numbers)
 
     def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[MetricValue]) -> None:
         if name == _EXECUTED:
@@ -364,6 +356,15 @@ def _function_starts(action: Any) -> list[int]:
     if metric is None:
         return []
     return sorted({metric.as_uint64(i) for i in range(metric.num_instances())} - {0})
+
+
+def _kind_of_numbers(ids: list[int], places: list[tuple[int, int] | None]) -> str:
+    """Returns what the numbers of a metric's instances are: addresses in the launch's functions, other addresses, or times."""
+    if places and None not in places:
+        return "offset"
+    if ids and min(ids) >= _EARLIEST_TIME_NS:
+        return "time_ns"
+    return "address" if any(places) else "number"
 
 
 def _correlation_ids(metric: Any, count: int) -> tuple[str, list[Any]]:

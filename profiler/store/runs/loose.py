@@ -1,8 +1,8 @@
-"""Opens reports that nobody stored as runs in memory. A report that was read once is not read again.
+"""Opens reports that are not stored, as runs in memory. A report that was read once is not read again.
 
-What was read is kept in the user's cache folder under everything that it depends on: the report's hash, its name, the
-version of NVIDIA's reader, and the code that reads. A kept run is checked like a stored one, by the hashes in its
-sealed manifest; where anything does not fit, the report is read again.
+Their tables are kept in the user's cache folder under everything that they depend on: the report's hash, its name, the version of
+NVIDIA's reader, and the code that reads. A kept run is checked like a stored one, by the hashes in its sealed manifest; where
+anything does not fit, the report is read again.
 """
 
 from __future__ import annotations

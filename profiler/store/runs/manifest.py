@@ -64,8 +64,8 @@ CLOCK_EVERY_S = 0.02  # between two samples
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """The GPU's clock and power while a kernel and its reference were timed. Of a program that does not say
-    when it did that, the samples are of its whole time.
+    """The GPU's clock and power while a kernel and its reference were timed. If a program does not say
+    when it did that, the samples are from its whole time.
     """
 
     samples: Count

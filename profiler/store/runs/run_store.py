@@ -44,7 +44,7 @@ class RunStore:
     A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts
     once. A `confined` store follows no link that leads out of its folder.
 
-    What is damaged or cannot be read hides nothing else: `left_out` lists it, and `note` gets a line about each.
+    A run that is damaged or cannot be read hides no other: `left_out` lists it, and `note` gets a line about each.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Stores times without counters as a run, which is committed like any other.
 
-Of a rung or a function only the table `timings` has rows. Of a program each launch has its shape in `launches`, and its
-duration in `metrics`. The id ends in a hash of everything measured, since there is no report to hash.
+For a rung or a function, only the table `timings` has rows. For a program, each launch has its shape in `launches`
+and its duration in `metrics`. The id ends in a hash of everything measured, since there is no report to hash.
 """
 
 from __future__ import annotations

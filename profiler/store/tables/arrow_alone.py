@@ -6,7 +6,7 @@ import sys
 from importlib.abc import MetaPathFinder
 from typing import Any
 
-# What each part of pyarrow has when it has been imported.
+# The names that each part of pyarrow has when it has been imported.
 _LAST = {"pyarrow": "Table", "pyarrow.compute": "scalar"}
 
 

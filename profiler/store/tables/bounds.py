@@ -59,7 +59,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
         metadata = file.metadata
         some = None if whole else frozenset(schema.names)
         decoded = require_bounded(metadata, memoryview(data), rows, where, some=some)
-        most, is_small = decoded.most, decoded.with_text <= decoded.most
+        is_small = decoded.with_text <= decoded.most
         columns = map(metadata.schema.column, range(len(metadata.schema)))
         texts = [
             column.path
@@ -71,18 +71,30 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
         # In this thread alone: a thread of Arrow that still starts when a command ends aborts it with a meaningless code.
         table = file.read(None if whole else schema.names, use_threads=False)
         table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
-        for index, name in enumerate(table.column_names):
-            column, kind = table.column(index), schema.field(name).type if name in schema.names else None
-            if kind is not None and not pa.types.is_dictionary(column.type) and column.type != kind:
-                if sum(_text_bytes(chunk) for chunk in column.chunks) > most:
-                    raise RunDamaged(
-                        f"{where}: the text of column {name!r} would take more than {most:,} bytes"
-                    )
-                table = table.set_column(index, schema.field(name), column.cast(kind))
+        table = _as_declared(table, schema, decoded.most, where)
     except (pa.ArrowException, OSError) as error:
         if shortage := find_shortage(error):
             raise shortage from error
         raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
+    return table
+
+
+def _as_declared(table: pa.Table, schema: pa.Schema, most: int, where: str) -> pa.Table:
+    """Returns the table with the types of the schema, except for texts that are kept once each.
+
+    RunDamaged if a text that is written out would take more than `most` bytes.
+    """
+    import pyarrow as pa
+
+    for index, name in enumerate(table.column_names):
+        column = table.column(index)
+        if name not in schema.names or pa.types.is_dictionary(column.type):
+            continue
+        field = schema.field(name)
+        if column.type != field.type:
+            if sum(map(_text_bytes, column.chunks)) > most:
+                raise RunDamaged(f"{where}: the text of column {name!r} would take more than {most:,} bytes")
+            table = table.set_column(index, field, column.cast(field.type))
     return table
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import atomics, lanes, waiting
+from profiler.analyse.causes.detectors.global_memory import atomics
+from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.detectors.waiting import barriers
 
 UPDATE = ("LDS R2, [R8]", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
 # The first thread asks for the lock, and tells the others through shared memory whether it has it.
@@ -39,7 +41,7 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
     facts = {4: {"waits": {"barrier": 10}}}
     evidence = evidence_of(*lines, facts=facts)
     evidence = atomics.add_retries(evidence) if adding else evidence
-    assert bool(list(waiting.detect_barriers(evidence))) == (not adding)
+    assert bool(list(barriers.detect_barriers(evidence))) == (not adding)
     (candidate,) = atomics.detect_atomics(evidence)
     assert candidate.effect.waits["barrier"] > 0.9
 
@@ -71,7 +73,7 @@ def test_a_fence_goes_with_the_atomic_that_it_orders(fence, between, belongs):
     (candidate,) = atomics.detect_atomics(evidence)
     assert (evidence.sites[1] in candidate.weights) == belongs
     assert ("atomics in global memory and for the fences around them." in candidate.sentence) == belongs
-    assert bool(list(waiting.detect_barriers(evidence))) == (not belongs)
+    assert bool(list(barriers.detect_barriers(evidence))) == (not belongs)
 
 
 def test_a_fence_at_which_nobody_waits_is_not_spoken_of():

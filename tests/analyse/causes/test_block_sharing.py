@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.detectors.global_memory import layout
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -72,7 +72,7 @@ def test_loads_that_l2_serves_to_several_blocks_are_made_once_by_one_that_comput
         "l2_sectors": 160 * l1_misses,
     }
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures=figures, grid=64)
-    found = list(global_memory.detect_served_by_l2(evidence))
+    found = list(layout.detect_served_by_l2(evidence))
     assert [one.effect.waits["long_scoreboard"] for one in found] == ([] if saved is None else [pytest.approx(saved)])  # fmt: skip
 
 
@@ -80,4 +80,4 @@ def test_loads_of_which_no_sector_was_counted_are_served_by_nobody():
     lines = ("S2R R8, SR_CTAID.X", "SHF.R.U32.HI R2, RZ, 0x3, R8", "LDG.E R4, [R2]", "EXIT")
     facts = {2: {"sectors": 0.0, "ideal_sectors": 160.0}}
     evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 160.0}, grid=64)
-    assert not list(global_memory.detect_served_by_l2(evidence))
+    assert not list(layout.detect_served_by_l2(evidence))

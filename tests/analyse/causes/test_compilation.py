@@ -8,7 +8,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
-from profiler.analyse.causes.detectors.compilation import detect_unoptimised
+from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 
 IDLE = "MOV R7, R7"
 # As nvcc -G writes `s += x[i]`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.global_memory import detect_divergent_constants
-from profiler.analyse.causes.detectors.narrow_accesses import detect_narrow
+from profiler.analyse.causes.detectors.global_memory.layout import detect_divergent_constants
+from profiler.analyse.causes.detectors.global_memory.narrow_accesses import detect_narrow
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 
 PIXEL = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]"]

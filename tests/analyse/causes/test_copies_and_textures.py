@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import narrow_accesses, shared_memory
+from profiler.analyse.causes.detectors import shared_memory
+from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
 

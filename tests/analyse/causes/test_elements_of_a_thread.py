@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import global_memory, narrow_accesses
-from profiler.analyse.causes.detectors.redundant_accesses import base_of
+from profiler.analyse.causes.detectors.global_memory import layout, narrow_accesses
+from profiler.analyse.causes.flow.addresses import base_of
 
 BYTES = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U8 R5, [R2.64+0x1]", "LDG.E.U8 R6, [R2.64+0x2]")
 
@@ -66,7 +66,7 @@ def test_lanes_whose_elements_data_scatters_are_not_brought_together(addresses, 
     lines = ("LDG.E R4, [R2.64]", *addresses, "LDG.E R5, [R8.64]", "EXIT")
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
     facts = {0: apart, len(lines) - 2: apart}
-    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert len(candidate.weights) == mended
     assert candidate.effect.resources["l2"] == pytest.approx(7 / 16 * mended)
 
@@ -77,7 +77,7 @@ def test_scattered_elements_are_named_where_no_other_lanes_lie_apart():
         0: {"sectors": 400.0, "ideal_sectors": 400.0},
         2: {"sectors": 3200.0, "ideal_sectors": 400.0},
     }
-    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert {site.position for site in candidate.weights} == {2}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors import lanes
+from profiler.analyse.causes.detectors.instructions import lanes
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import launch
+from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.evidence.latency import Places
 
 
@@ -28,7 +28,7 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
         waits={"long_scoreboard": 0.8, "wait": 0.2},
         places=places,
     )
-    (candidate,) = launch.detect_little_work(evidence)
+    (candidate,) = grid.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)
 
 
@@ -54,9 +54,9 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     if STORE in lines:
         facts[lines.index(STORE)]["acting"] = acting
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
-    (candidate,) = launch.detect_little_work(evidence)
+    (candidate,) = grid.detect_little_work(evidence)
     assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
-    assert launch.find_idle_warps(evidence) == pytest.approx(idle)
+    assert grid.find_idle_warps(evidence) == pytest.approx(idle)
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_sms_without_a_block_lose_the_last_round_where_each_holds_one(registers,
     }
     cycles = {"l1tex__cycles_active.avg": 1000 * (1 - idle), "l1tex__cycles_active.max": 1000.0}
     evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
-    (candidate,) = launch.detect_last_wave(evidence)
+    (candidate,) = grid.detect_last_wave(evidence)
     assert candidate.saves == pytest.approx(max(saves, 0.02))

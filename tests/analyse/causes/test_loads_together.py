@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import redundant_accesses, waiting
+from profiler.analyse.causes.detectors.global_memory import redundant_loads
+from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 
 LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
@@ -23,7 +24,7 @@ def test_a_warp_that_no_longer_makes_the_loads_that_hit_waits_as_long_for_those_
     """The queues get shorter by each load that is not made."""
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": hits, "dram_bytes_read": 400 * 32 / 4}
-    (candidate,) = redundant_accesses.detect_redundant_loads(
+    (candidate,) = redundant_loads.detect_redundant_loads(
         evidence_of(LOAD, ADD, facts=facts, figures=figures)
     )
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(latency)
@@ -42,9 +43,7 @@ def test_a_load_that_a_loop_repeats_does_not_hide_that_caches_serve_the_same_aga
     facts = {1: {"sectors": 1.0, "ideal_sectors": 1.0}, 2: {"sectors": 399.0, "ideal_sectors": 399.0}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": delivered}
     assert (
-        len(
-            list(redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures)))
-        )
+        len(list(redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))))
         == found
     )
 
@@ -55,7 +54,7 @@ def test_a_place_that_most_warps_pass_without_waiting_does_not_part_the_loads_ar
     lines = [LOAD.replace("R4", f"R{register}") for register in (4, 6, 8, 10)]
     lines += ["FADD R5, R5, R4", "LDG.E R12, [R2.64]", "FADD R5, R5, R12"]
     waits = {4: {"waits": {"long_scoreboard": passing}}, 6: {"waits": {"long_scoreboard": 100}}}
-    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts=waits))
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=waits))
     assert candidate.evidence["loads_under_way"] == pytest.approx(under_way)
 
 
@@ -74,7 +73,7 @@ def test_asynchronous_copies_of_16_bytes_find_nothing_in_l1(width, arrived, adde
         2: {"waits": {"long_scoreboard": 9}},
     }
     lines = ("MOV R1, R2", *((line, 100.0) for line in loop), "EXIT")
-    (candidate,) = waiting.detect_unoverlapped_loads(
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(
         evidence_of(*lines, facts=facts, figures={"l2_sectors": arrived})
     )
     assert candidate.effect.resources["l2"] == pytest.approx(-added)

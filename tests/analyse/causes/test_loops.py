@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import loops
+from profiler.analyse.causes.detectors.instructions import loops
 
 BEFORE = ("MOV R2, RZ", 1)
 KEEPING = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import launch
+from profiler.analyse.causes.detectors.launch import occupancy
 
 
 def warps_with_fewer_registers(width, loads, sectors):
@@ -20,7 +20,7 @@ def warps_with_fewer_registers(width, loads, sectors):
         "registers": 16.0,
     }
     evidence = evidence_of(*lines, "FADD R9, R9, R10", facts=facts, figures=figures)
-    (candidate,) = launch.detect_occupancy(evidence)
+    (candidate,) = occupancy.detect_occupancy(evidence)
     return candidate.effect.warps
 
 

@@ -9,14 +9,10 @@ import pyarrow as pa
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import (
-    instructions,
-    lanes,
-    launch,
-    narrow_accesses,
-    redundant_accesses,
-    waiting,
-)
+from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
+from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes, special_functions
+from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
 from profiler.analyse.causes.evidence.latency import Effect, Places
 from profiler.analyse.causes.evidence.measured_time import model_time
@@ -65,7 +61,7 @@ def test_atomics_of_one_address_are_served_no_sooner_if_they_come_from_more_sms(
         ATOMIC, LOAD, ADD, facts=facts, figures=figures, grid=13, waits={"long_scoreboard": 1.0}
     )
     evidence.charged[evidence.sites[0]]["long_scoreboard"] = 75.0
-    (candidate,) = launch.detect_small_grid(replace(evidence, atomics_are_contended=contended))
+    (candidate,) = grid.detect_small_grid(replace(evidence, atomics_are_contended=contended))
     assert candidate.saves == pytest.approx(saved, abs=0.02)
 
 
@@ -86,7 +82,7 @@ def test_a_warp_that_reads_a_column_of_a_tile_gets_it_by_no_shuffle(passes, save
     """Rows that several warps store, and of which each warp reads a column, go through shared memory with or without conflicts."""
     lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R9]", "FADD R6, R6, R7")
     facts = {2: {"passes": passes, "ideal_passes": 100.0}, 3: {"waits": {"barrier": 10}}}
-    (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
+    (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
@@ -111,7 +107,7 @@ def test_without_a_store_in_each_turn_the_loads_of_four_turns_are_issued_togethe
     """The compiler moves no load before a store that may change what it reads; a list has to be followed one by one all the same."""
     add = next(place for place, line in enumerate(loop) if "FADD" in line[0])
     evidence = evidence_of(*loop, *TURN, facts={add: {"waits": {"long_scoreboard": 100}}})
-    (candidate,) = redundant_accesses.detect_redundant_stores(evidence)
+    (candidate,) = redundant_stores.detect_redundant_stores(evidence)
     assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(saved)
 
 
@@ -123,7 +119,7 @@ def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_
     evidence = evidence_of(*lines)
     for site in evidence.sites:
         site.instruction = replace(site.instruction, line=7)
-    (candidate,) = instructions.detect_special_functions(evidence)
+    (candidate,) = special_functions.detect_special_functions(evidence)
     assert candidate.effect.resources["issue"] == pytest.approx(spared)
 
 
@@ -173,14 +169,14 @@ def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_l
     evidence = evidence_of(*(line.format(added) for line in ROOT), *["FFMA R3, R4, R3, R3"] * more)
     for site in evidence.sites:
         site.instruction = replace(site.instruction, line=7)
-    found = [one.effect.resources["issue"] for one in instructions.detect_special_functions(evidence)]
+    found = [one.effect.resources["issue"] for one in special_functions.detect_special_functions(evidence)]
     assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
 
 
 @pytest.mark.parametrize(("reason", "launched"), [("wait", 0.98), ("long_scoreboard", 0.0), ("drain", 0.0)])
 def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blocks(reason, launched):
     evidence = evidence_of(LOAD, ADD, figures={"waves": 100.0}, waits={reason: 1.0})
-    (candidate,) = launch.detect_little_work(evidence)
+    (candidate,) = grid.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 
@@ -246,7 +242,7 @@ def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_
     """The second load repeats the first; what the product needs beside it, if anything, arrives as late as before."""
     lines = ["LDG.E R4, [R2.64]", "FADD R5, R5, R4", *beside, "LDG.E R7, [R2.64]", "FFMA R5, R6, R7, R5"]
     facts = {1: {"waits": {"long_scoreboard": 10}}, len(lines) - 1: {"waits": {"long_scoreboard": 90}}}
-    (candidate,) = redundant_accesses.detect_redundant_loads(evidence_of(*lines, facts=facts))
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts))
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.9 * gone)
     assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.9)
 
@@ -270,7 +266,7 @@ def test_more_than_four_loads_under_way_hide_more_of_the_latency_and_nothing_of_
     evidence = evidence_of(
         *lines, "FADD R5, R5, R10", facts=facts, places=Places({"long_scoreboard": latency})
     )
-    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
 
 
@@ -278,14 +274,14 @@ def test_more_than_four_loads_under_way_hide_more_of_the_latency_and_nothing_of_
 def test_an_even_last_round_gives_the_busiest_resource_no_less_to_do(busy, saved):
     figures = {"waves": 1.5, "occupancy_pct": 37.5, "occupancy_limit_pct": 50.0}
     evidence = evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures)
-    (candidate,) = launch.detect_last_wave(evidence)
+    (candidate,) = grid.detect_last_wave(evidence)
     assert candidate.saves == pytest.approx(saved)
     assert candidate.at_most == pytest.approx(0.25)
 
 
 def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
     lines = ["VIMNMX R4, R5, R6, PT", "VIMNMX R5, R5, R6, !PT"] * 20
-    assert list(instructions.detect_integer_overhead(evidence_of(LOAD, *lines))) == []
+    assert list(integer_overhead.detect_integer_overhead(evidence_of(LOAD, *lines))) == []
 
 
 # One SM, which could have multiplied integers for 2,000 warps.

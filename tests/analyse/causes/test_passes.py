@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import redundant_accesses
+from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.flow.passes import find_later_passes, first_addresses
 
 SUM = "FADD R20, R20, R10"
@@ -114,7 +114,7 @@ def test_a_block_cannot_keep_more_than_its_registers_hold():
 @pytest.mark.parametrize(("moved", "saved"), [(128_000.0, 0.0), (192_000.0, 1 / 3), (256_000.0, 1 / 2)])
 def test_a_second_pass_costs_device_memory_what_it_delivers_beyond_the_first(moved, saved):
     """Each loop asks for 128,000 bytes."""
-    candidate = next(iter(redundant_accesses.detect_redundant_loads(passes(SECOND, moved=moved)[0])))
+    candidate = next(iter(redundant_loads.detect_redundant_loads(passes(SECOND, moved=moved)[0])))
     assert candidate.effect.resources["dram"] == pytest.approx(saved)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(1 / 2)
     assert candidate.evidence == {"read_before_pct": 50.0}
@@ -129,7 +129,7 @@ def test_what_all_blocks_load_alike_needs_one_trip_and_leaves_the_rest_to_the_se
     evidence, _ = passes(SECOND, weights, moved=192_000.0)
     (site,) = [one for one in evidence.of("global load") if one.instruction.operands[0] == "R14"]
     site.sectors = site.ideal_sectors = 2000.0
-    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.effect.resources["dram"] == pytest.approx(saved)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.idioms import detect_dropped_numbers
+from profiler.analyse.causes.detectors.instructions.idioms import detect_dropped_numbers
 
 _FACTORS = ("-0x2daee0ad", "-0x326172a9")
 

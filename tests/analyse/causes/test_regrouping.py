@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.detectors.global_memory import layout
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
@@ -21,7 +21,7 @@ def columns(*lines, facts=None, l1_misses=1.0, delivered=16.0, dram=0.1):
         busy={"issue": 0.4, "dram": dram},
     )
     object.__setattr__(evidence, "wasted_dram", max(0.0, 1 - needed / (needed * delivered / 16)))
-    (candidate,) = global_memory.detect_uncoalesced(evidence)
+    (candidate,) = layout.detect_uncoalesced(evidence)
     return evidence, candidate
 
 

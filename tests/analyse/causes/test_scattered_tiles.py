@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import global_memory
+from profiler.analyse.causes.detectors.global_memory import layout
 from profiler.analyse.causes.evidence.charging import count_waits
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers
@@ -112,7 +112,7 @@ def test_tiles_that_device_memory_delivers_to_one_block_after_the_other_want_ano
     lines = (*A_TILE[:-1], "LDG.E R40, [R42.64]", "EXIT")
     figures = {"dram_bytes_read": read, "waves": waves}
     evidence = divided(*lines, facts=facts, figures=figures, busy={"dram": 0.9})
-    found = list(global_memory.detect_scattered_tiles(evidence))
+    found = list(layout.detect_scattered_tiles(evidence))
     assert bool(found) == is_named
     for one in found:
         assert one.effect.resources["dram"] == pytest.approx(1 - IN_A_SQUARE / read)
@@ -123,13 +123,13 @@ def test_tiles_of_which_each_block_has_its_own_are_in_no_wrong_order():
     own = [line.replace("R3, 0x80", "R8, 0x80").replace("R10, 0x80", "R8, 0x80") for line in A_TILE]
     facts = {place: {"sectors": SECTORS, "ideal_sectors": SECTORS} for place in (ROWS, COLUMNS)}
     evidence = divided(*own, facts=facts, figures={"dram_bytes_read": 2 * SECTORS * 32, "waves": 64.0})
-    assert not list(global_memory.detect_scattered_tiles(evidence))
+    assert not list(layout.detect_scattered_tiles(evidence))
 
 
 def test_where_sectors_were_not_counted_nothing_is_said_of_the_order():
     figures = {"waves": 64.0, "dram_bytes_read": SECTORS * 32, "l2_hit_pct": 50.0}
     evidence = divided(*A_TILE, figures=figures)
-    assert list(global_memory.detect_scattered_tiles(evidence)) == []
+    assert list(layout.detect_scattered_tiles(evidence)) == []
 
 
 def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():

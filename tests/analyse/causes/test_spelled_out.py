@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.idioms import detect_spelled_out
+from profiler.analyse.causes.detectors.instructions.idioms import detect_spelled_out
 
 LOAD, XOR = "LDG.E R2, [R8.64]", "LOP3.LUT R3, R2, R9, RZ, 0x3c, !PT"
 BY_MASKS = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import redundant_accesses
+from profiler.analyse.causes.detectors.global_memory import redundant_loads, redundant_stores
 
 TURN = ("LDG.E R6, [R2.64]", "FADD R4, R4, R6", "STG.E [R8.64], R4")
 
 
 def find_stores(*lines, **more):
-    return list(redundant_accesses.detect_redundant_stores(evidence_of(*lines, "EXIT", **more)))
+    return list(redundant_stores.detect_redundant_stores(evidence_of(*lines, "EXIT", **more)))
 
 
 def test_of_four_stores_in_a_row_to_one_address_the_last_one_remains():
@@ -65,7 +65,7 @@ def test_a_value_that_a_loop_keeps_in_memory_is_neither_loaded_nor_stored_in_a_r
     """Half of the accesses are loads and half are stores, of which the last remains."""
     lines = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
     evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in lines), "EXIT")
-    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import loops
+from profiler.analyse.causes.detectors.instructions import loops
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 TURN = {

@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import (
-    atomics,
+from profiler.analyse.causes.detectors import shared_memory
+from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
+from profiler.analyse.causes.detectors.instructions import (
     compilation,
-    global_memory,
-    instructions,
+    integer_overhead,
     lanes,
-    narrow_accesses,
     number_types,
-    redundant_accesses,
-    shared_memory,
-    waiting,
+    redundant_instructions,
 )
+from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
 from profiler.analyse.causes.flow.dataflow import is_gathered
 
 LOAD = "LDG.E R4, [R2.64]"
@@ -71,7 +69,7 @@ WAITED_FOR = {"waits": {"long_scoreboard": 90}}
     ],
 )
 def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(lines, advised):
-    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
     assert advised in candidate.advice
     assert "num_stages" not in candidate.advice  # which is a word of Triton
 
@@ -93,7 +91,7 @@ DIVISION = (
     ],
 )
 def test_divisions_leave_a_loop_or_are_spared_by_a_grid_of_more_dimensions(end, advised):
-    (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, LOAD, *end))
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*DIVISION, LOAD, *end))
     assert advised in candidate.advice
     assert "divide integers" in candidate.sentence
 
@@ -104,7 +102,7 @@ def test_divisions_leave_a_loop_or_are_spared_by_a_grid_of_more_dimensions(end, 
 )
 def test_addresses_are_counted_up_in_a_loop_alone(end, advised):
     lines = [f"IMAD R{one + 1}, R{one}, R9, R9" for one in range(12, 20)]
-    (candidate,) = instructions.detect_integer_overhead(evidence_of(*lines, "LDG.E R4, [R20]", *end))
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, "LDG.E R4, [R20]", *end))
     assert advised in candidate.advice
     assert "divide" not in candidate.sentence
 
@@ -112,7 +110,7 @@ def test_addresses_are_counted_up_in_a_loop_alone(end, advised):
 @pytest.mark.parametrize(("load", "said"), [((LOAD,), True), ((), False)])
 def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, said):
     """A kernel whose only store is behind a test that never holds accesses no memory."""
-    (candidate,) = instructions.detect_integer_overhead(evidence_of(*DIVISION, *load, "EXIT"))
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*DIVISION, *load, "EXIT"))
     assert ("for each access" in candidate.sentence) == said
 
 
@@ -171,7 +169,7 @@ def test_wide_accesses_that_do_not_meet_only_have_to_stay_aligned(other, advised
 def test_each_row_of_a_block_may_start_inside_a_sector(columns, sectors, named):
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}}
     evidence = evidence_of(LOAD, facts=facts, block=(columns, 8, 1))
-    found = [*global_memory.detect_uncoalesced(evidence), *global_memory.detect_misaligned(evidence)]
+    found = [*layout.detect_uncoalesced(evidence), *layout.detect_misaligned(evidence)]
     assert [one.name for one in found] == [named]
 
 
@@ -180,7 +178,7 @@ def test_no_shift_aligns_neighbours_that_are_loaded_beside_aligned_elements(sect
     """A stencil loads x[i - 1], x[i] and x[i + 1]."""
     facts = {0: {"sectors": sectors, "ideal_sectors": 400.0}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
     evidence = evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts)
-    assert bool(list(global_memory.detect_misaligned(evidence))) == named
+    assert bool(list(layout.detect_misaligned(evidence))) == named
 
 
 APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
@@ -201,7 +199,7 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
     ],
 )  # fmt: skip
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
-    (candidate,) = global_memory.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert advised in candidate.advice
 
 
@@ -259,13 +257,13 @@ def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_arra
 )
 def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
     lines = ("FMUL R4, R1, R2", "FADD R5, R4, R3", *more)
-    found = list(instructions.detect_redundant_instructions(evidence_of(*lines)))
+    found = list(redundant_instructions.detect_redundant_instructions(evidence_of(*lines)))
     assert sum(len(one.weights) for one in found) == fused
 
 
 def test_an_addition_of_two_products_takes_one_of_them_in():
     lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
-    (candidate,) = instructions.detect_redundant_instructions(evidence_of(*lines))
+    (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines))
     assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]
 
 
@@ -359,7 +357,7 @@ def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(
 def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
     turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
     evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
-    candidate = next(iter(redundant_accesses.detect_redundant_loads(evidence)))
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.sentence.startswith(said)
     assert advised in candidate.advice
 
@@ -430,7 +428,7 @@ def test_a_tile_of_sums_is_no_chain_however_long_the_compiler_spaces_it_out(sums
     turn = [f"FFMA R{16 + one}, R8, R9, R{16 + one}" for one in range(sums)]
     facts = {one: {"waits": {"wait": 5}} for one in range(sums)}
     evidence = evidence_of(*turn, "@P0 BRA 0x0", "EXIT", facts=facts)
-    assert bool(list(waiting.detect_dependent_chain(evidence))) == chained
+    assert bool(list(dependent_chains.detect_dependent_chain(evidence))) == chained
 
 
 @pytest.mark.parametrize(("others", "filled"), [(1, 1.0), (9, 10 / 55)])
@@ -442,16 +440,16 @@ def test_other_values_fill_every_gap_of_code_that_mostly_waits_for_its_chain(oth
         *[f"IADD3 R{16 + one}, R8, R9, RZ" for one in range(others)],
     )
     facts = {1: {"waits": {"wait": 10}}} | {2 + one: {"waits": {"wait": 5}} for one in range(others)}
-    (candidate,) = waiting.detect_dependent_chain(evidence_of(*lines, "EXIT", facts=facts))
+    (candidate,) = dependent_chains.detect_dependent_chain(evidence_of(*lines, "EXIT", facts=facts))
     assert candidate.effect.waits["wait"] == pytest.approx(filled)
 
 
 def test_a_predicate_that_was_just_tested_is_waited_for_as_a_result_is():
     lines = ("ISETP.GT.AND P2, PT, R4, R5, PT", "SEL R6, R7, R8, P2", "EXIT")
     evidence = evidence_of(*lines, facts={1: {"waits": {"wait": 10}}})
-    assert list(waiting.detect_dependent_chain(evidence))
+    assert list(dependent_chains.detect_dependent_chain(evidence))
     assert not list(
-        waiting.detect_dependent_chain(
+        dependent_chains.detect_dependent_chain(
             evidence_of(lines[0].replace("P2", "P3"), *lines[1:], facts={1: {"waits": {"wait": 10}}})
         )
     )

@@ -11,8 +11,11 @@ import track_record
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import detectors
-from profiler.analyse.causes.detectors import atomics, ceilings, instructions, lanes, waiting
+from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory import atomics
+from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes
+from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS, say_in_numba
@@ -124,13 +127,13 @@ def test_the_language_is_what_the_compiler_left_in_the_name_and_the_lines(kernel
     lines = ("BAR.SYNC 0x0", "FADD R1, R1, R1", "BRA 0x0")
     evidence = evidence_of(*lines, facts={1: {"waits": {"barrier": 9}}}, file=file)
     object.__setattr__(evidence.profile, "kernel", kernel)
-    (candidate,) = waiting.detect_barriers(evidence)
+    (candidate,) = barriers.detect_barriers(evidence)
     assert words in advise(evidence, candidate)
 
 
 def texts_of_detectors():
     """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code."""
-    for path in Path(detectors.__file__).parent.glob("*.py"):
+    for path in Path(detectors.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
         left_out = set()
         for node in ast.walk(tree):
@@ -183,7 +186,7 @@ def test_what_a_detector_says_itself_comes_first():
 )
 def test_what_to_do_about_barriers_depends_on_whether_they_guard_tiles(lines, words):
     evidence = evidence_of(*lines, "BRA 0x0", facts={1: {"waits": {"barrier": 9}}}, file="made.py")
-    (candidate,) = waiting.detect_barriers(evidence)
+    (candidate,) = barriers.detect_barriers(evidence)
     assert words in advise(evidence, candidate)
 
 
@@ -232,7 +235,7 @@ def test_what_to_do_about_addresses_depends_on_whether_their_line_divides(lines,
     evidence = evidence_of(*lines, *["IMAD R2, R2, R21, R22"] * 30, "LDG.E R4, [R2.64]", file="made.py")
     for site in evidence.sites:
         object.__setattr__(site.instruction, "line", 7)
-    (candidate,) = instructions.detect_integer_overhead(evidence)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
     assert words in advise(evidence, candidate)
 
 
@@ -257,5 +260,5 @@ def test_the_stages_of_a_loop_are_those_that_its_wait_leaves_under_way(groups, l
         "@P0 BRA 0x10",
     )
     evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 9}}}, file="made.py")
-    (candidate,) = waiting.detect_unoverlapped_loads(evidence)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert words in advise(evidence, candidate)

@@ -125,8 +125,8 @@ def test_a_negative_duration_gives_a_caution_and_no_speedup(make_run):
 # A kernel that is not all that was timed
 
 
-def profiled(make_run, *durations_ns, timings_ns=(), **counters):
-    metrics = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
+def profiled(make_run, *durations_ns, timings_ns=(), of_ncu=(), **counters):
+    metrics = {BY_NAME[name].ncu[0]: value for name, value in counters.items()} | dict(of_ncu)
     launches = [
         {"kernel": "k", "metrics": {"gpu__time_duration.sum": (ns, "ns"), **metrics}} for ns in durations_ns
     ]
@@ -168,6 +168,34 @@ def test_a_kernel_that_the_profiler_makes_slower_is_not_the_one_that_runs_withou
     slow = replace(slow, manifest=msgspec.structs.replace(slow.manifest, **controls))
     (doubt,) = find_doubts(slow)
     assert "takes 100.0 us under the profiler, and 89.50 us" in doubt
+    assert said in doubt
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (None, "ncu empties the caches before each launch (`prof collect"),
+        (
+            50e6,
+            "launch, and L2 can hold all of the 50 MB that it then reads from device memory (`prof collect",
+        ),
+        (51e6, "launch, and L2 can hold 98 % of the 51 MB that it then reads"),
+        (490e6, "launch, and L2 can hold 10 % of the 490 MB that it then reads"),
+        (510e6, "without it; counters and causes"),  # less than a tenth of it
+    ],
+)
+def test_caches_explain_a_slower_kernel_as_far_as_they_can_hold_what_it_reads(make_run, read, said):
+    counters = {} if read is None else {"dram_bytes_read": read}
+    slow = profiled(
+        make_run,
+        100_000.0,
+        timings_ns=(89_000.0,),
+        of_ncu={"device__attribute_l2_cache_size": 50e6},
+        **counters,
+    )
+    controls = {"cache_control": "all", "clock_control": "none"}
+    slow = replace(slow, manifest=msgspec.structs.replace(slow.manifest, **controls))
+    (doubt,) = find_doubts(slow)
     assert said in doubt
 
 

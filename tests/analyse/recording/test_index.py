@@ -20,6 +20,9 @@ NAMES = {
     "triton_poi_fused_0": "triton_poi_fused_0",
     "graph": "graph",
     "__prof_main__::naive[abi:v1,cw51cXTLSUwv1](Array<float, 2, C, mutable, aligned>)": "naive",
+    "kernel_cutlass_scale_chunks_tensorptrf32gmemo167772161_tensorptrf32gmemo167772161_0": "scale_chunks",
+    "kernel_cutlass_kernel_my_moduleProduct_object_at__tensor0000o1111_0": "kernel_my_moduleProduct",
+    "kernel_cutlass_of_no_tensor_0": "kernel_cutlass_of_no_tensor_0",
 }
 
 

@@ -380,6 +380,12 @@ def test_a_function_that_cannot_be_measured_gives_one_message_and_stores_nothing
     assert message in re.sub(r"after \d s\b", "after 0 s", failed), "or after as long as a busy machine takes"
 
 
+def test_inside_another_profiler_it_says_that_prof_starts_ncu_itself(measuring):
+    measuring.environment["LISTENED_TO"] = "1"
+    failed = measuring.error(f"prof.measure(fast, x, {BRIEF})")
+    assert failed == "ProfiledAlready: 'fast': another profiler listens to this process, and CUPTI allows one"
+
+
 def test_the_output_of_a_function_is_not_taken_for_its_times(measuring):
     found = measuring.run(f"print(prof.measure(chatty, x, profile=False, {BRIEF}).ns)\n")
     assert found.stdout.splitlines()[-1] == "1000.0", found.stderr

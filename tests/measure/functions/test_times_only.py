@@ -8,6 +8,8 @@ import sys
 import forked
 import pytest
 
+from profiler.errors import ProfiledAlready
+
 pytestmark = pytest.mark.needs("cc")
 
 PROGRAM = """
@@ -110,6 +112,17 @@ def test_a_program_that_cannot_be_timed_gives_one_message_and_stores_nothing(
 ):
     done = collect(*words)
     assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    assert not measuring.runs.ids()
+
+
+def test_inside_another_profiler_it_says_that_prof_starts_ncu_itself(collect, measuring):
+    measuring.environment["LISTENED_TO"] = "1"
+    failed = collect(*MINE)
+    assert failed.returncode == ProfiledAlready.exit_code
+    assert (
+        f"{sys.executable}: another profiler listens to this process, and CUPTI allows one" in failed.stderr
+    )
+    assert ProfiledAlready.remedy in failed.stderr
     assert not measuring.runs.ids()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from profiler.measure.tools.neutral import bring_binary, neutral_folder, relative_words
 from profiler.measure.tools.process import run
+from profiler.store.scratch import end_scratch, make_scratch
 
 
 def test_it_is_empty_ones_own_and_gone_afterwards() -> None:
@@ -37,6 +38,50 @@ def test_another_temporary_folder_is_used(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with neutral_folder() as folder:
         assert folder.parent == tmp_path
+
+
+def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, new, named_alike, elsewhere = (
+        tmp_path / name
+        for name in ("prof-left-locked", "prof-new-locked", "prof-results", "elsewhere/prof-far-locked")
+    )
+    link = tmp_path / "prof-link-locked"
+    for folder in (left, new, named_alike, elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "report.ncu-rep").touch()
+    link.symlink_to(elsewhere)
+    used, lock = make_scratch(tmp_path)
+    strangers = [tmp_path / "prof-stranger-locked"] if os.getuid() == 0 else []
+    for folder in strangers:
+        folder.mkdir()
+        os.chown(folder, 65534, 65534)
+    for path in (
+        left,
+        left / "report.ncu-rep",
+        named_alike,
+        elsewhere,
+        elsewhere / "report.ncu-rep",
+        used,
+        *strangers,
+    ):
+        os.utime(path, (0, 0))
+
+    with neutral_folder() as folder:
+        assert {*tmp_path.iterdir()} == {new, named_alike, elsewhere.parent, link, used, folder, *strangers}
+        assert [one.name for one in elsewhere.iterdir()] == ["report.ncu-rep"]
+    end_scratch(used, lock)
+
+
+def test_a_file_that_is_still_written_keeps_a_folder_that_nobody_locks(tmp_path: Path, monkeypatch) -> None:
+    """Such as by a program that outlives prof for a moment."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "prof-left-locked" / "inner").mkdir(parents=True)
+    (tmp_path / "prof-left-locked" / "inner" / "report.ncu-rep").touch()
+    for folder in (tmp_path / "prof-left-locked", tmp_path / "prof-left-locked" / "inner"):
+        os.utime(folder, (0, 0))
+    with neutral_folder():
+        assert (tmp_path / "prof-left-locked").exists()
 
 
 def test_a_binary_is_brought_once_and_can_be_run(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from profiler.analyse.causes.evidence.sites import Site
 # Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
 # costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
 EIGHTFOLD = 7 / 8
-# Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-# Microbenchmarking", 2018). Of a wait behind a scoreboard, which takes longer, four chains leave a quarter.
+# Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
+# via Microbenchmarking", 2018). A wait behind a scoreboard takes longer, and four chains leave a quarter of it.
 FOUR_CHAINS = 3 / 4
 # Cycles for which a warp's instruction takes its scheduler's pipe (CUDA C++ Programming Guide, "Arithmetic Instructions": 128 and 64
 # results a cycle and SM).

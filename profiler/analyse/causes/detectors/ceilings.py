@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch import find_unfilled
+from profiler.analyse.causes.detectors.launch.grid import find_unfilled
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
@@ -36,26 +36,24 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         unfilled = find_unfilled(evidence) if enough == _AT_PIPE and busy < enough else 0.0
         # If the mix is not recorded, less may be within reach than for reads alone.
         mixed = resource == "dram" and busy < enough and not _mix_is_known(evidence)
-        if busy / (1 - unfilled) >= enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0) and (
-            resource != "l2" or busy > used.get("dram", 0.0)
-        ):
-            is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
-            yield Candidate(
-                name,
-                f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
-                + (
-                    f" While rounds of blocks are full, it is at {100 * busy / (1 - unfilled):.0f} %."
-                    if unfilled
-                    else ""
-                ),
-                f"{advice}{'' if evidence.sites or resource not in _MOVING else _UNSEEN}",
-                evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
-                saves=0.0,
-                at_most=1 - busy,
-                resource=resource,
-                in_triton=advice if resource == "fma_heavy" else "",  # tensor cores multiply floats
-            )
-            return
+        while_full = busy / (1 - unfilled)
+        if while_full < enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0):
+            continue
+        if resource == "l2" and busy <= used.get("dram", 0.0):
+            continue
+        is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
+        yield Candidate(
+            name,
+            f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
+            + (f" While rounds of blocks are full, it is at {100 * while_full:.0f} %." if unfilled else ""),
+            f"{advice}{'' if evidence.sites or resource not in _MOVING else _UNSEEN}",
+            evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
+            saves=0.0,
+            at_most=1 - busy,
+            resource=resource,
+            in_triton=advice if resource == "fma_heavy" else "",  # tensor cores multiply floats
+        )
+        return
 
 
 def _mix_is_known(evidence: Evidence) -> bool:
@@ -79,8 +77,8 @@ def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str
     used = evidence.find(USED[resource]) if resource in USED else None
     if used is None:
         return f"used to {100 * busy:.0f} % of what is within reach", {}
-    # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. Those of the tensor pipe take
-    # many of their pipe, and leave it time for others.
+    # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. An instruction of the
+    # tensor pipe takes many cycles of its pipe and one of the scheduler, which has time for others.
     taken = max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
     beside = " beside its other instructions" if taken > busy else ""
     text = f"at {used:.0f} % of its peak, and {used / taken:.0f} % are within reach{beside}"

@@ -6,15 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import base_of, part_overwritten
+from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
+from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.dataflow import (
     find_processing,
     has_fixed_address,
     makers_of_value,
+    reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
@@ -30,7 +32,7 @@ _NEXT_STEPS = (8 / 3, 6.4)
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
 _OF_TWICE_THE_TILE = 1 / 2
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
-# A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
+# A product loads at most two values for each multiply-add; other code, with fewer, multiplies only in passing.
 _FMAS_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
@@ -155,17 +157,11 @@ def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
 def _find_multiplied(evidence: Evidence) -> set[Site]:
     """Returns the loads from shared memory whose values take part in multiply-adds, also through other arithmetic, such as a difference.
 
-    What else a loop loads, such as its bounds or where a tile begins, is as much for each thread however large its tile of results is.
+    Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
     """
-    wanted = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
-    seen = set(wanted)
-    while wanted:
-        for source in sources_of(evidence, wanted.pop()):
-            if source not in seen:
-                seen.add(source)
-                if source.kind not in ACCESSES:
-                    wanted.append(source)
-    return {site for site in seen if site.kind == "shared load"}
+    fmas = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
+    factors = reach(fmas, lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
+    return {site for site in factors if site.kind == "shared load"}
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
@@ -201,8 +197,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
         # The arithmetic stays, and so do the meetings of the warps that execute it.
         Effect(
-            {**fewer.resources, "tensor": 0.0},
-            {**fewer.waits, **evidence.waiting_for(moving, "barrier")},
+            {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
         ),
         {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
@@ -210,7 +205,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _most_growth(evidence: Evidence) -> float:
-    """Returns how many times as high and wide a tile may become before there is none left for some SMs: fewer SMs then load as much in all.
+    """Returns how many times as high and wide a tile may become before some SMs have none: fewer SMs then load as much in all.
 
     A block that stores in a loop computes several tiles, and their number is not known.
     """
@@ -223,7 +218,7 @@ def _most_growth(evidence: Evidence) -> float:
 def _of_a_turn(evidence: Evidence, staged: Sequence[Site]) -> list[Site]:
     """Returns what a turn of the loops that stage tiles does besides, however large the tile is: with larger ones, turns are fewer.
 
-    It computes addresses, tests bounds, counts turns and meets at barriers. What computes with results is as much for any tile.
+    It computes addresses, tests bounds, counts turns and meets at barriers. Arithmetic with the results is as much for any tile.
     """
     loops = {evidence.innermost_loop(site) for site in staged}
     computing = find_processing(evidence)
@@ -302,34 +297,41 @@ def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:
     loops = {evidence.innermost_loop(site): site for site in evidence.of("barrier")}
     computing = find_processing(evidence)
     for loop, barrier in loops.items():
-        before = evidence.last_before(barrier.function, loop) if loop else None
-        if loop is None or before is None or barrier.executed < _TURNS_TO_JOIN * before.executed:
+        if loop is None or (turns := evidence.turns(barrier, loop)) < _TURNS_TO_JOIN:
             continue
         inside = evidence.inside(loop)
         loads, stores = (
             [site for site in inside if site.kind == kind] for kind in ("shared load", "shared store")
         )
-        back = [site for site in stores if _was_in_shared(evidence, site, inside)]
-        read, written = (sum(site.executed for site in sites) for sites in (loads, back))
-        if not back or read > _LOADS_OF_A_TRIP * written or len(back) < len(stores):
+        if not _are_round_trips(evidence, loads, stores, inside):
             continue
-        # Partners at a distance that changes meet in groups of four. At one that does not, each has another partner in every turn.
-        if len({base_of(site) for site in loads}) == 1:
-            continue
-        processing = [site for site in inside if site in computing]
-        per_store = sum(site.executed for site in processing) / written
+        processing = sum(site.executed for site in inside if site in computing)
+        per_store = processing / sum(site.executed for site in stores)
         if per_store > _ARITHMETIC_OF_A_TRIP:
             continue
         yield Candidate(
             "redundant-shared-accesses",
-            f"In each of {barrier.executed / before.executed:.0f} turns of a loop, every value goes to shared memory and back for "
+            f"In each of {turns:.0f} turns of a loop, every value goes to shared memory and back for "
             f"{per_store:.1f} operations.",
             "Do two turns at once, on twice as many values in the registers of each thread (such as butterflies of radix 4), or let "
             "turns inside a warp exchange values by `__shfl_xor_sync`.",
             _with_half_the_trips(evidence, [site for site in inside if site not in computing]),
-            {site: site.executed for site in (*loads, *back)},
+            {site: site.executed for site in (*loads, *stores)},
             {"operations_per_trip": per_store},
         )
+
+
+def _are_round_trips(
+    evidence: Evidence, loads: Sequence[Site], stores: Sequence[Site], inside: Sequence[Site]
+) -> bool:
+    """Returns whether all that a loop stores was in shared memory before, and comes back to other threads with every turn.
+
+    Partners at a distance that changes meet in groups of four. At one that does not, each has another partner in every turn.
+    """
+    read, written = (sum(site.executed for site in sites) for sites in (loads, stores))
+    if not stores or read > _LOADS_OF_A_TRIP * written or len({base_of(site) for site in loads}) == 1:
+        return False
+    return all(_was_in_shared(evidence, site, inside) for site in stores)
 
 
 def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
@@ -346,18 +348,12 @@ def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
     """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
-    wanted = makers_of_value(evidence, store)
-    seen: set[Site] = set()
-    while wanted:
-        one = wanted.pop()
-        if one in seen or one not in inside:
-            continue
-        seen.add(one)
-        if one.kind == "shared load":
-            return True
-        if one.kind not in ACCESSES:
-            wanted += sources_of(evidence, one)
-    return False
+    within = set(inside)
+    makers = reach(
+        within.intersection(makers_of_value(evidence, store)),
+        lambda site: () if site.kind in ACCESSES else within.intersection(sources_of(evidence, site)),
+    )
+    return any(site.kind == "shared load" for site in makers)
 
 
 def _address(instruction: Instruction) -> str:

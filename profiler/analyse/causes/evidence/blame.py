@@ -26,7 +26,7 @@ class Waits(dict[str, float]):
         return 0.0
 
 
-# What a warp waits for by each scoreboard: the long one guards L1 and beyond, the short one the units of the MIO.
+# What a warp waits for behind each scoreboard: the long one guards L1 and beyond, the short one the units of the MIO.
 _PRODUCERS: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared store", "shared atomic", "special", "conversion", "fp64", "mio"),
@@ -57,20 +57,18 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
     if reason == "barrier" and waiting.kind == "tensor" and members[max(0, index - 1)].kind != "barrier":
         return _product_of_group(members, index)
     kinds = _PRODUCERS.get(reason)
-    if kinds is None:
-        kinds = _ANY_BEFORE.get(reason, ())
-        return (
-            next((one for one in _before(members, index, loops) if one.kind in kinds), None)
-            if kinds
-            else None
-        )
-    if waiting.instruction.name in _WAITS_FOR_COPIES:
-        return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
+    if kinds is None or waiting.instruction.name in _WAITS_FOR_COPIES:
+        kinds = kinds or _ANY_BEFORE.get(reason, ())
+        before = _before(members, index, loops) if kinds else ()
+        return next((one for one in before if one.kind in kinds), None)
     needed = read_registers(waiting.instruction)
+    nearest = None
     for one in _before(members, index, loops):
-        if _arrives_late(one, kinds) and needed.intersection(written_registers(one.instruction)):
-            return one
-    return next((one for one in _before(members, index, loops) if _arrives_late(one, kinds)), None)
+        if _arrives_late(one, kinds):
+            if not needed.isdisjoint(written_registers(one.instruction)):
+                return one
+            nearest = nearest or one
+    return nearest
 
 
 def _product_of_group(members: Sequence[Site], index: int) -> Site:

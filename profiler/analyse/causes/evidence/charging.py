@@ -38,7 +38,8 @@ _SUSPECTED: dict[str, tuple[Kind, ...]] = {
 }
 _PIPES = ("fma", "alu", "fp64", "tensor")
 _FULL_PIPE = "math_pipe_throttle"
-# Of an SM, each cycle: special functions, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic Instructions").
+# Special functions of an SM in each cycle, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic
+# Instructions").
 SPECIAL_LANES = 16
 _COPY, _WAIT_FOR_COPIES, _COPIED = "LDGSTS", "DEPBAR", "global load"
 _ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
@@ -80,7 +81,7 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
     executed: dict[str, float] = {}
     for site in sites:
         executed[site.kind] = executed.get(site.kind, 0.0) + ran[site]
-    # Of one execution, by kind and reason.
+    # The waiting for one execution, by kind and reason.
     each: dict[str, dict[str, float]] = {kind: {} for kind in executed}
     for reason, share in stalls.items():
         kinds = [
@@ -101,15 +102,12 @@ def _part_of_warps(site: Site) -> float:
 
 def _share_queues(charged: Mapping[Site, Waits]) -> None:
     """Divides the waiting for a queue among the instructions that fill it: the sampled one only came too late."""
-    for reason, among in (
-        ("lg_throttle", {site: _global_cost(site) for site in charged if site.kind in GLOBAL}),
-        ("drain", {site: _global_cost(site) for site in charged if site.kind in ("global store", "atomic")}),
-        (
-            "mio_throttle",
-            {site: cost for site in charged if (cost := find_cost_in_queue(site))},
-        ),
-    ):
-        share_queue(charged, reason, among)
+    of_memory = {site: _global_cost(site) for site in charged if site.kind in GLOBAL}
+    written = {site: cost for site, cost in of_memory.items() if site.kind in ("global store", "atomic")}
+    of_shared = {site: cost for site in charged if (cost := find_cost_in_queue(site))}
+    share_queue(charged, "lg_throttle", of_memory)
+    share_queue(charged, "drain", written)
+    share_queue(charged, "mio_throttle", of_shared)
 
 
 def share_queue(charged: Mapping[Site, Waits], reason: str, among: Mapping[Site, float]) -> None:
@@ -168,18 +166,16 @@ def _global_cost(site: Site) -> float:
 def find_cost_in_queue(site: Site) -> float:
     """Returns the cycles for which the queue of shared memory waits for an access or a function; none for what does not pass it.
 
-    L1 looks up a line a cycle, and a sector that lies apart is in another.
+    The unit behind it takes a cycle for each pass, and two for 32 special functions. L1 looks up a line a cycle, and a sector that
+    lies apart is in another.
     """
-    if site.kind not in (*_THROUGH_MIO, *GLOBAL) and "xu" not in site.units:
-        return 0.0
+    if "xu" in site.units:
+        return site.executed * LANES / SPECIAL_LANES
+    if site.kind in _THROUGH_MIO:
+        return site.passes or site.executed
     if site.kind not in GLOBAL:
-        return _shared_cost(site)
+        return 0.0
     return max(site.executed, (site.ideal_sectors or 0.0) / SECTORS_A_CYCLE) + site.excess_sectors
-
-
-def _shared_cost(site: Site) -> float:
-    """Returns the cycles of an SM that the unit behind the queue takes: one for each pass, two for 32 special functions."""
-    return site.executed * LANES / SPECIAL_LANES if "xu" in site.units else site.passes or site.executed
 
 
 def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:

@@ -20,26 +20,29 @@ def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
     """Fills in passes and sectors from the kernel's totals, where they were not counted for each instruction."""
     for kind, name in (("shared load", "shared_load"), ("shared store", "shared_store")):
         _estimate_passes([site for site in sites if site.kind == kind], name, figures)
-    not_shared = max(0.0, 1 - figures.get("shared_of_l1_pct", 0.0) / 100)
-    cycles = not_shared * figures.get("l1_cycles_per_access", 0.0)
     accesses = [site for site in sites if site.kind in ("global load", "global store") and site.width]
-    executed = sum(site.executed for site in accesses)
-    filling = (
-        sum(site.executed * LANES * site.width / 8 for site in accesses) / (executed or 1.0) / _FILLED_A_CYCLE
-    )
     for site in accesses:
-        site.ideal_sectors = site.sectors = site.executed * LANES * site.width / 8 / SECTOR_BYTES
+        site.ideal_sectors = site.sectors = _sectors_side_by_side(site)
     spilled = [site for site in sites if site.kind == "local"]  # side by side in memory, whatever the index
     for site in spilled:
-        site.sectors = site.executed * LANES * site.width / 8 / SECTOR_BYTES
-    arrived = figures.get("l2_sectors", 0.0) - sum(site.sectors or 0.0 for site in spilled)
+        site.sectors = _sectors_side_by_side(site)
+    executed = sum(site.executed for site in accesses)
     ideal = sum(site.ideal_sectors or 0.0 for site in accesses)
+    not_shared = max(0.0, 1 - figures.get("shared_of_l1_pct", 0.0) / 100)
+    cycles = not_shared * figures.get("l1_cycles_per_access", 0.0)
+    filling = ideal * SECTOR_BYTES / (executed or 1.0) / _FILLED_A_CYCLE
+    arrived = figures.get("l2_sectors", 0.0) - sum(site.sectors or 0.0 for site in spilled)
     times = arrived / ideal if ideal else 0.0
     if cycles > max(_LEAST_CYCLES, _SPARE * filling) or times > _SPARE:
         kinds = find_kinds_apart(accesses, figures)
         for site in accesses:
             if site.kind in kinds:
                 _spread_sectors(site, cycles, times)
+
+
+def _sectors_side_by_side(site: Site) -> float:
+    """Returns how many sectors an access touches if its lanes lie side by side."""
+    return site.executed * LANES * site.width / 8 / SECTOR_BYTES
 
 
 def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> set[Kind]:

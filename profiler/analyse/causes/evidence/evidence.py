@@ -1,13 +1,13 @@
 """Gathers what is known of one kernel for a diagnosis: its figures, its instructions, and where its time went.
 
-A `Profile` in, an `Evidence` out. Of launches that differ in shape, those of the shape that takes most of the time
-count, because a mean over large and small launches describes neither.
+A `Profile` in, an `Evidence` out. If launches differ in shape, only those of the shape that takes most of the time count, because
+a mean over large and small launches describes neither.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +24,7 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
 
-# What L1 may hold; it passes stores and atomics on.
+# Accesses whose data L1 may hold; it passes stores and atomics on.
 _LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
 
 
@@ -124,6 +124,19 @@ class Evidence:
         count = bisect_left(sites, loop.start, key=lambda site: site.instruction.offset)
         return sites[count - 1] if count else None
 
+    @cached_property
+    def _places(self) -> dict[Site, int]:
+        return {site: place for sites in self.by_function.values() for place, site in enumerate(sites)}
+
+    def place(self, site: Site, among: Sequence[Site]) -> int:
+        """Returns where an instruction stands among those of its function, or of a loop, that ran."""
+        return self._places[site] - self._places[among[0]]
+
+    def turns(self, site: Site, loop: Loop) -> float:
+        """Returns how often an instruction of a loop runs each time that the loop is entered."""
+        before = self.last_before(site.function, loop)
+        return site.executed / before.executed if before else 1.0
+
     def of(self, *kinds: Kind) -> list[Site]:
         if len(kinds) == 1:
             return self._by_kind.get(kinds[0], [])
@@ -155,9 +168,10 @@ class Evidence:
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
-        """Returns the effect of no longer executing these parts of the sites, but for those that are retried until others are done."""
+        """Returns the effect of no longer executing these parts of the sites, except for sites that are retried until others are done."""
         fractions = {site: part for site, part in fractions.items() if site not in self.retried}
-        resources = _share(_use_of_units(fractions), self._units)
+        used = _use_of_units(fractions)
+        resources = {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
         resources["l1"] = self.part_of_l1(fractions)
         resources["l2"] = self._part_of_l2(fractions)
         return Effect(resources, self.waiting_for(fractions))
@@ -234,16 +248,13 @@ def _use_of_units(fractions: Mapping[Site, float]) -> dict[str, float]:
     return used
 
 
-def _share(parts: Mapping[str, float], wholes: Mapping[str, float]) -> dict[str, float]:
-    return {name: parts.get(name, 0.0) / whole for name, whole in wholes.items() if whole}
-
-
 def gather(profile: Profile) -> Evidence:
     """Returns the evidence on the launches of the shape that takes most of the time."""
     main = of_main_shape(profile)
     figures = derive_figures(main)
     sites = tuple(read_sites(main))
-    if not (has_costs := _has_costs(sites)):
+    has_costs = any(site.passes is not None or site.sectors is not None for site in sites)
+    if not has_costs:
         estimate_costs(sites, figures)
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
@@ -261,7 +272,3 @@ def gather(profile: Profile) -> Evidence:
         atomics_are_contended=contended,
         wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
-
-
-def _has_costs(sites: Iterable[Site]) -> bool:
-    return any(site.passes is not None or site.sectors is not None for site in sites)

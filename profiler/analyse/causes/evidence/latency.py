@@ -56,12 +56,12 @@ class Effect:
 
 @dataclass(frozen=True)
 class Places:
-    """The places for warps. Parts are of the time from the start of a warp to that of the next in its place.
+    """The places for warps. All parts are parts of the time from the start of a warp to the start of the next in its place.
 
-    `unloaded` says by reason which part of the waiting is latency, and not queueing. Of the time for which
-    the place is `empty`, `refilling` passes even if few blocks are launched; `launching` is the load of the
-    unit that launches them. An SM has `warps` places. `of_some` says by reason which part of the waiting only some warps of a
-    block have, while the others wait for them at a barrier.
+    `unloaded` says by reason which part of the waiting is latency, and not queueing. A place is `empty` for a part of that time,
+    of which `refilling` passes even if few blocks are launched; `launching` is the load of the unit that launches them. An SM has
+    `warps` places. `of_some` says by reason which part of the waiting only some warps of a block have, while the others wait for
+    them at a barrier.
     """
 
     unloaded: Mapping[str, float] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Circle:
     places: Places
 
     def speedup(self, effect: Effect) -> float:
-        """Returns how many times as often the place turns with a change: until the turn takes too long, or a unit is full."""
+        """Returns how many times as often the place gets a new warp with a change: until the turn takes too long, or a unit is full."""
         changed = self._changed(effect)
         most = max((unit.work for unit in changed.units.values()), default=0.0)
         low, high = 1.0, min(_MOST, 1.0 / most) if most else _MOST

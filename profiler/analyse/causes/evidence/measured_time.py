@@ -38,8 +38,9 @@ _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "mio"),
 }
-# Of the kernels in tests/data/causes whose blocks end soonest, on an H100 and an H200: a place is empty for 260 to 300 cycles at least
-# until the next block runs in it, and however small the blocks are, the GPU launches no more than 0.81 to 0.84 of them a cycle.
+# The kernels in tests/data/causes whose blocks end soonest show, on an H100 and an H200, that a place is empty for 260 to 300
+# cycles at least until the next block runs in it, and that the GPU launches no more than 0.81 to 0.84 blocks a cycle, however
+# small they are.
 _REFILL_CYCLES = 300.0
 _BLOCKS_A_CYCLE = 0.84
 # With fewer rounds of blocks, places are empty at the end of the launch more than between two blocks.
@@ -118,10 +119,10 @@ def _avoidable(
 ) -> dict[str, float]:
     """Returns the work that a bound must not count.
 
-    Of device memory, that is the traffic that accesses to the same data may share after a change. Of the caches, it is
-    the sectors that no lane uses: who gives the work to other blocks also decides anew which lanes are neighbours. Of
-    the FMA pipe, it is the multiplications of integers and the moves, which compute addresses. Of the tensor pipe, it is
-    what `mma.sync` takes longer than `wgmma`, which compilers choose for larger tiles and more warps.
+    In device memory, that is the traffic that accesses to the same data may share after a change. In the caches, it is the
+    sectors that no lane uses: a change that gives the work to other blocks also decides anew which lanes are neighbours. In the
+    FMA pipe, it is the multiplications of integers and the moves, which compute addresses. In the tensor pipe, it is the time
+    that `mma.sync` takes longer than `wgmma`, which compilers choose for larger tiles and more warps.
     """
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
@@ -173,13 +174,13 @@ def _places(
     warps = figures.get("active_warps")
     empty, refilling = _turnover(profile, figures, sites)
     return Places(
-        # Who waits for contended atomics is in no unit's queue.
+        # A warp that waits for contended atomics is in no unit's queue.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _unloaded(figures, sites),
         empty,
         refilling,
         _launching(profile),
         max(1.0, SCHEDULERS * warps) if warps else Places.warps,
-        # Those who wait for contended atomics wait for others before them, and so for longer than these.
+        # Warps that wait for contended atomics wait for others before them, and so for longer than these.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
     )
 
@@ -248,10 +249,7 @@ def sooner_from_l2(figures: Mapping[str, float]) -> float:
 
 def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the part of the waiting for results that is their latency in an idle GPU; the rest is queueing."""
-    cycles = {
-        "long_scoreboard": sum(_cycles_to_load(figures)),
-        "short_scoreboard": _SHARED_CYCLES,
-    }
+    cycles = {"long_scoreboard": sum(_cycles_to_load(figures)), "short_scoreboard": _SHARED_CYCLES}
     issued = sum(site.executed for site in sites)
     found = {}
     for reason, kinds in _WAITED_FOR.items():

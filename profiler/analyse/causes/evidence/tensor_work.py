@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-# What one warp multiplies, as its opcode writes it; four warps execute a `wgmma` together, a quarter of its rows each.
+# The product that one warp computes, as its opcode writes it; four warps execute a `wgmma` together, a quarter of its rows each.
 _OF_A_WARP = {
     "884": (8, 8, 4), "8x8x4": (8, 8, 4), "1684": (16, 8, 4), "1688": (16, 8, 8), "16816": (16, 8, 16), "16832": (16, 8, 32), "16864": (16, 8, 64),
 }  # fmt: skip

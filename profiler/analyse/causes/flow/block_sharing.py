@@ -21,7 +21,6 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_writers,
     follow_results,
-    place_of,
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.code.loops import Loop
@@ -32,7 +31,8 @@ _DIMENSIONS = "XYZ"
 # The traffic of device memory beyond one trip for each sector, and the sectors that a block finds in L1: of blocks that share their
 # sectors with others, both are small.
 _FEW = 0.5
-# What is left when blocks are merged: no arithmetic is sure to be, because what a block computes once serves all of its elements.
+# Work that is left when blocks are merged. Arithmetic may not be, because a block may compute once what serves all of its
+# elements.
 _STAYS = ("dram", "tensor")
 _SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
@@ -65,7 +65,7 @@ def _parts_of_address(
     known = find_parts(evidence, site.function)
     shifted: dict[str, int] = {}
     parts: set[IndexPart] = set()
-    wanted = [(place_of(sites, site), register) for register in address_registers(site.instruction)]
+    wanted = [(evidence.place(site, sites), register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
     seen = set(wanted)
@@ -157,13 +157,11 @@ def count_sharing_blocks(evidence: Evidence, sites: Sequence[Site]) -> float:
 def merge_blocks(evidence: Evidence, effect: Effect, blocks: float) -> tuple[Effect, float]:
     """Returns the effect where one block takes the work of so many as well, and the most that this saves.
 
-    What is done once for each block is done less often: launching it, and the exchange between its threads.
+    Work that each block does once is done less often: launching it, and the exchange between its threads.
     """
     fewer = evidence.without(dict.fromkeys(_exchanges(evidence), 1 - 1 / blocks))
     merged = Effect(
-        {**fewer.resources, LAUNCH: 1 - 1 / blocks, **effect.resources},
-        fewer.waits,
-        effect.lighter,
+        {**fewer.resources, LAUNCH: 1 - 1 / blocks, **effect.resources}, fewer.waits, effect.lighter
     )
     return merged, evidence.model.bound(merged, _STAYS)[0]
 

@@ -13,6 +13,7 @@ from profiler.analyse.causes.flow.dataflow import (
     makers_of_value,
     predicates_in,
     predicates_read_by,
+    reach,
     results_of,
 )
 from profiler.analyse.code.code import Instruction
@@ -32,19 +33,14 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
         return False
     position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
-    seen = set(sources[position])
-    following = list(seen)
-    while following:
-        new = sources[following.pop()] - seen
-        seen |= new
-        following += new
-    return position in seen
+    return position in reach(sources[position], sources.__getitem__)
 
 
 def follows_itself(evidence: Evidence) -> bool:
-    """Returns whether warps are most of the time in a loop each of whose results comes from the one before, as of a filter or a recurrent net.
+    """Returns whether warps spend most of the time in a loop that makes each result from the one before, as a filter or a recurrent net does.
 
-    It stores the result of each turn, so that the turns cannot be shared out and added up, as those of a sum can: more blocks have no work.
+    It stores the result of each turn, so that the turns cannot be shared out and added up as those of a sum can: more blocks
+    would have no work.
     """
     loops = set()
     for store in evidence.of("global store"):
@@ -65,8 +61,9 @@ def _sources(loop: Loop) -> tuple[_Positions, ...]:
 def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     """Returns for each instruction of a loop's body those whose results it reads, also by the predicates that let it act or choose.
 
-    What a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses nothing within. Under one predicate, it reads what was written under the same one; what a register held before is read only where the predicate did
-    not hold.
+    An instruction that a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses
+    nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
+    before only where the predicate did not hold.
     """
     held: dict[str, _Positions] = {}
     under: dict[tuple[str, str], _Positions] = {}

@@ -18,10 +18,10 @@ from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.catalog.metrics import LANES
 
-# Of an SM, for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and keeps the
-# unit for it 98 % busy with 0.49 of them a cycle (an H200).
+# Cycles of an SM for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and
+# keeps the unit for it 98 % busy with 0.49 of them a cycle (an H200).
 _CYCLES_AN_ADDRESS = 2.0
-# Of a lookup that waits for none before it: as long as that of shared memory (the ladder `latency` in runs/).
+# Cycles of a lookup that waits for none before it: as many as a load from shared memory takes (the ladder `latency` in runs/).
 _UNLOADED_CYCLES = 29.0
 _JUMPS = ("BRX", "JMX")
 _QUEUED = ("mio_throttle", "short_scoreboard")
@@ -75,9 +75,9 @@ def _most_cycles(site: Site) -> float:
 def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
     """Returns the share of the time for which the cache of constants is busy with these lookups.
 
-    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at
-    random finds the lookups of others before it, as many as arrive while one of them is served and waits (Little's law). So a
-    lookup that takes so long until it is answered takes that part of it by itself.
+    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at random finds as
+    many lookups of others before it as arrive while one of them waits and is served (Little's law). From how long a lookup takes
+    until it is answered follows how long the cache works for it alone.
     """
     cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
     if not cycles or not sms:

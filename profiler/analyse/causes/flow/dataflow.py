@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -15,13 +16,14 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER, inputs_of, register_of, written_registers
 from profiler.catalog.metrics import SECTOR_BYTES
 
+_Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = _WORD_BITS = 32
 COMPUTED = ("integer", "conversion", "special", "mio", "other")
-# What was stored there may depend on anything.
+# A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
@@ -35,8 +37,8 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
         return 0.0
     if bases & changed_in(loop):
         return 0.0
-    rounds = _rounds(evidence, site, loop)
-    return 1 - 1 / rounds if rounds > 1 else 0.0
+    turns = evidence.turns(site, loop)
+    return 1 - 1 / turns if turns > 1 else 0.0
 
 
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
@@ -65,7 +67,7 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
             registers = sorted(address_registers(site.instruction))
             written = tuple((name, _before(index, writers(index, name))) for name in registers)
             place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
-            # What was loaded before a loop may have been stored to in an earlier turn of it.
+            # A place that was loaded before a loop may have been stored to in an earlier turn of it.
             key = (place, evidence.innermost_loop(site) if unless_stored else None)
             if registers and key in seen:
                 repeated.append(site)
@@ -81,8 +83,8 @@ def _before(index: int, writer: int | None) -> int | None:
 def is_gathered(evidence: Evidence, site: Site) -> bool:
     """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
 
-    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A small structure, of which
-    a sector holds one at least, is such an element, too: however its members lie, each lane needs a sector of its own.
+    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A structure that fits
+    into a sector is such an element, too: however its members lie, each lane needs a sector of its own.
     """
     for writer in sources_of(evidence, site):
         scaled = _scaled_index(writer)
@@ -93,9 +95,8 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
             continue
         if any(
             one.kind == "global load"
-            and index & set(written_registers(one.instruction))
             and (width > 1 or one.width <= _WORD_BITS)  # a base that was loaded has 64 bits
-            for one in sources_of(evidence, writer)
+            for one in sources_of(evidence, writer, index)
         ):
             return True
     return False
@@ -122,24 +123,13 @@ def changed_in(loop: Loop) -> frozenset[str]:
     return frozenset(register for one in loop.body for register in written_registers(one))
 
 
-def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
-    """Returns how many iterations the loop makes each time that it is entered."""
-    before = evidence.last_before(site.function, loop)
-    return site.executed / before.executed if before else 1.0
-
-
 def address_registers(instruction: Instruction) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(instruction.text):
         found |= set(REGISTER.findall(address))
-        # Of a copy to shared memory, only the address that it loads from has 64 bits.
+        # A copy to shared memory has an address of 64 bits only where it loads.
         found |= {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
     return frozenset(found)
-
-
-def place_of(sites: Sequence[Site], site: Site) -> int:
-    """Returns the position of an instruction among those of its function, or of a loop, that ran."""
-    return bisect_left(sites, site.position, key=lambda one: one.position)
 
 
 def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
@@ -147,7 +137,9 @@ def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register
     nearest = _writers_in(evidence, sites[index].function)
     loop = evidence.innermost_loop(sites[index])
     inside = evidence.inside(loop) if loop else []
-    first, last = (place_of(sites, inside[0]), place_of(sites, inside[-1])) if inside else (index, index)
+    first, last = (
+        (evidence.place(one, sites) for one in (inside[0], inside[-1])) if inside else (index, index)
+    )
     found: list[int] = []
     writer = nearest(index, register)
     while writer is not None and writer < index and writer not in found:
@@ -164,29 +156,18 @@ def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register
     return found
 
 
-def find_address_work(evidence: Evidence) -> set[Site]:
+def find_address_work(evidence: Evidence) -> Set[Site]:
     """Returns the instructions whose results become addresses: work that finds data, and does not process it."""
-    found: set[Site] = set()
-    for sites in evidence.by_function.values():
-        writers = _writers_in(evidence, sites[0].function)
-        wanted = [
-            (index, register)
-            for index, site in enumerate(sites)
-            if site.kind in ACCESSES
-            for register in address_registers(site.instruction)
-        ]
-        seen = set(wanted)
-        while wanted:
-            index, register = wanted.pop()
-            writer = writers(index, register)
-            if writer is None or sites[writer].kind not in COMPUTED:
-                continue
-            found.add(sites[writer])
-            for source in inputs_of(sites[writer].instruction):
-                if (writer, source) not in seen:
-                    seen.add((writer, source))
-                    wanted.append((writer, source))
-    return found
+
+    def computed(sites: Iterable[Site]) -> list[Site]:
+        return [site for site in sites if site.kind in COMPUTED]
+
+    addresses = (
+        maker
+        for site in evidence.of(*ACCESSES)
+        for maker in sources_of(evidence, site, address_registers(site.instruction))
+    )
+    return reach(computed(addresses), lambda site: computed(sources_of(evidence, site)))
 
 
 def find_processing(evidence: Evidence) -> Set[Site]:
@@ -211,43 +192,59 @@ def _find_processing(evidence: Evidence) -> Set[Site]:
     return found
 
 
-def sources_of(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns the instructions that wrote what this one reads, the nearest first."""
+def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
+    """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
     sites = evidence.by_function[site.function]
-    writers, here = _writers_in(evidence, site.function), place_of(sites, site)
-    read = inputs_of(site.instruction)
-    found = {writers(here, register) for register in read}
-    return [
-        sites[index]
-        for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
-    ]
-
-
-def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
-    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
-    address = set(REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
-    wanted = [
-        one
-        for one in sources_of(evidence, site)
-        if not address.isdisjoint(written_registers(one.instruction))
-    ]
-    found: set[str] = set()
-    seen: set[Site] = set()
-    while wanted:
-        one = wanted.pop()
-        if one in seen or one.kind in ACCESSES:
-            continue
-        seen.add(one)
-        if one.opcode.startswith(_OF_64_BITS):
-            found |= set(_PARAMETER.findall(one.instruction.text))
-        wanted += sources_of(evidence, one)
-    return frozenset(found)
+    last_writer, here = _writers_in(evidence, site.function), evidence.place(site, sites)
+    read = inputs_of(site.instruction) if registers is None else registers
+    found = {place for register in read if (place := last_writer(here, register)) is not None}
+    return [sites[place] for place in sorted(found, key=lambda place: abs(here - place))]
 
 
 def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     """Returns the instructions whose result is stored."""
     value = register_of(store.instruction.operands[-1])
-    return [one for one in sources_of(evidence, store) if value in written_registers(one.instruction)]
+    return sources_of(evidence, store, {value}) if value else []
+
+
+def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
+    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
+
+    def computed(sites: Iterable[Site]) -> list[Site]:
+        return [one for one in sites if one.kind not in ACCESSES]
+
+    address = set(REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
+    makers = reach(
+        computed(sources_of(evidence, site, address)), lambda one: computed(sources_of(evidence, one))
+    )
+    return frozenset(
+        parameter
+        for one in makers
+        if one.opcode.startswith(_OF_64_BITS)
+        for parameter in _PARAMETER.findall(one.instruction.text)
+    )
+
+
+def readers_of(register: str, following: Iterable[Site]) -> list[Site]:
+    """Returns which of the instructions that follow read a register before another result is written to it."""
+    readers = []
+    for site in following:
+        if register in inputs_of(site.instruction):
+            readers.append(site)
+        if register in written_registers(site.instruction):
+            break
+    return readers
+
+
+def reach(start: Iterable[_Step], onwards: Callable[[_Step], Iterable[_Step]]) -> Set[_Step]:
+    """Returns the start and all that it leads to, however many steps away, the nearest first."""
+    found = dict.fromkeys(start)
+    wanted = list(found)
+    for one in wanted:  # which grows
+        new = dict.fromkeys(other for other in onwards(one) if other not in found)
+        found |= new
+        wanted += new
+    return found.keys()
 
 
 def follow_results(
@@ -255,7 +252,7 @@ def follow_results(
 ) -> set[Site]:
     """Returns the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
 
-    It is asked for each instruction, and whether that reads a result of those before.
+    `depends` gets each instruction, and whether it reads a result of the ones found before it.
     """
     tainted: set[str] = set()
     depending: set[Site] = set()

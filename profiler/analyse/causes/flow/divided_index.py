@@ -7,7 +7,7 @@ is recorded, and says how many multiples there are: what the divisor is need not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -17,7 +17,7 @@ from profiler.analyse.code.registers import REGISTER, written_registers
 
 _DIMENSIONS = "XYZ"
 _INDEX = "SR_CTAID."
-# Of two operands, one of which may be a zero or a negated register; IABS, because an index is not negative.
+# They have two operands, one of which may be zero or a negated register. IABS is one, because an index is not negative.
 _COPIES = ("MOV", "IABS", "R2UR")
 _TO_INTEGER = "F2I"
 _ZERO = ("RZ", "URZ")
@@ -106,27 +106,27 @@ def _part_written(
         return IndexPart(operands[-1].removeprefix(_INDEX))
     if name in _COPIES or site.opcode.removeprefix("U").startswith("IMAD.MOV"):
         return held.get(registers[-1])
-    if (
-        site.instruction.predicate is not None
-        and registers
-        and registers[0] == next(filter(None, registers[1:]), None)
-    ):
+    is_changed = registers and registers[0] == next(filter(None, registers[1:]), None)
+    if site.instruction.predicate is not None and is_changed:
         return held.get(registers[0])  # a correction by one, or by the divisor
     if name != "IMAD" or len(operands) < 4:
         return None
-    if _is_upper_product(site):
-        if operands[3] not in _ZERO or reciprocals.isdisjoint(registers[1:3]):
-            return None
-        divided = held.get(registers[1]) or held.get(registers[2])
-        corrected = _find_correction(sites, place, registers[0])
-        if divided is None or corrected is None:
-            return None
-        return IndexPart(divided.dimension, divided, False, place, corrected)
-    added = held.get(registers[3])
-    for one in registers[1:3]:
-        factor = held.get(one)
-        if factor is not None and added is not None and factor.of == added and not factor.is_rest:
-            return IndexPart(added.dimension, added, True, factor.division, factor.corrected)
+    *factors, added = registers[1:4]
+    if not _is_upper_product(site):
+        return _find_rest([held.get(one) for one in factors], held.get(added))
+    is_quotient = operands[3] in _ZERO and not reciprocals.isdisjoint(factors)
+    divided = next((held[one] for one in factors if one in held), None) if is_quotient else None
+    corrected = _find_correction(sites, place, registers[0]) if divided else None
+    if divided is None or corrected is None:
+        return None
+    return IndexPart(divided.dimension, divided, False, place, corrected)
+
+
+def _find_rest(factors: Iterable[IndexPart | None], added: IndexPart | None) -> IndexPart | None:
+    """Returns the rest of a division, as a product with its quotient leaves it of what was divided; None if these parts are others."""
+    for quotient in factors:
+        if quotient and added and quotient.of == added and not quotient.is_rest:
+            return IndexPart(added.dimension, added, True, quotient.division, quotient.corrected)
     return None
 
 

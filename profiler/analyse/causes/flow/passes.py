@@ -31,22 +31,29 @@ _MOST_KEPT_BYTES = 128 * 1024
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
-    """Returns the loads by which a loop reads what an earlier one has read, nobody has changed, and a block could have kept."""
+    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it and a block could have kept it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         if not any(site.kind == "global load" and evidence.innermost_loop(site) for site in sites):
             continue
         addresses = first_addresses(sites)
-        earlier: list[tuple[Loop, list[Site]]] = []
-        for loop, loads in _loads_by_loop(evidence, sites, addresses):
-            for before, loaded in earlier:
-                if before.end < loop.start and (again := _again(addresses, loaded, loads)):
-                    between = [one for one in sites if before.start <= one.instruction.offset <= loop.end]
-                    if not _is_stored(addresses, between, again) and _fits(evidence, before, loop, again):
-                        found += again
-                        break
-            earlier.append((loop, loads))
+        loops = _loads_by_loop(evidence, sites, addresses)
+        for place, (loop, loads) in enumerate(loops):
+            kept = (
+                again
+                for before, loaded in loops[:place]
+                if before.end < loop.start
+                and (again := _again(addresses, loaded, loads))
+                and not _is_stored(addresses, _between(sites, before, loop), again)
+                and _fits(evidence, before, loop, again)
+            )
+            found += next(kept, [])
     return found
+
+
+def _between(sites: Iterable[Site], first: Loop, last: Loop) -> list[Site]:
+    """Returns the instructions of two loops, and those that stand between them."""
+    return [site for site in sites if first.start <= site.instruction.offset <= last.end]
 
 
 def _loads_by_loop(
@@ -78,7 +85,7 @@ def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) 
 
 
 def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
-    """Returns whether the kernel stores where it loads, or where nobody knows."""
+    """Returns whether the kernel stores where it loads, or at an unknown place."""
     stores = [one for one in between if one.kind in ("global store", "atomic")]
     return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
 
@@ -128,7 +135,7 @@ def _made_up(name: str) -> int:
 
 
 def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int] | None:
-    """Returns the words that an instruction writes; None where it is none that addresses are made of."""
+    """Returns the words that an instruction writes; None for an instruction that makes no addresses."""
     name, *modifiers = instruction.opcode.removeprefix("U").split(".")
     operands = [one for one in instruction.operands if not is_predicate(one)][1:]
     if name in ("S2R", "S2UR", "LDC") and not REGISTER.search(operands[0]):

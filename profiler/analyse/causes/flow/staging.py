@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -32,32 +32,35 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
 def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     if site.instruction.name in COPIES_TO_SHARED:
         return True
-    code = evidence.profile.code
-    if code is None or site.kind != "global load":
+    if site.kind != "global load":
         return False
-    held = set(written_registers(site.instruction))
-    function = code.functions[site.function]
     loop = evidence.innermost_loop(site)
-    following = list(function[site.position + 1 : site.position + 1 + _REACH])
-    if loop is not None and len(loop.body) <= _REACH:  # stored at the start of the next iteration
-        following = [one for one in following if one in loop] + [
-            one for one in loop.body if one.offset < site.instruction.offset
-        ]
     uses_tiles = loop is not None and any(one.kind in _USING_TILES for one in evidence.inside(loop))
-    for instruction in following:
+    held = set(written_registers(site.instruction))
+    for instruction in _following(evidence, site):
         if instruction.name in ("STS", "STSM") and held & stored_registers(instruction):
             return True
-        sources = inputs_of(instruction)
-        if held & sources and (
-            instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)
-        ):
+        takes = bool(held & inputs_of(instruction))
+        if takes and (instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)):
             held |= set(written_registers(instruction))
         # A sum, under whatever predicate, is another value.
-        elif instruction.predicate is None or held & sources:
+        elif instruction.predicate is None or takes:
             held -= set(written_registers(instruction))
         if not held:
             return False
     return False
+
+
+def _following(evidence: Evidence, site: Site) -> list[Instruction]:
+    """Returns the instructions after this one, as far as the search goes; in a loop, those of one turn."""
+    code, loop = evidence.profile.code, evidence.innermost_loop(site)
+    if code is None:
+        return []
+    following = list(code.functions[site.function][site.position + 1 : site.position + 1 + _REACH])
+    if loop is None or len(loop.body) > _REACH:
+        return following
+    next_turn = [one for one in loop.body if one.offset < site.instruction.offset]
+    return [one for one in following if one in loop] + next_turn
 
 
 def stored_registers(instruction: Instruction) -> frozenset[str]:
@@ -65,9 +68,7 @@ def stored_registers(instruction: Instruction) -> frozenset[str]:
     return read_registers(instruction) - address_registers(instruction)
 
 
-def _is_of_one_value(
-    instruction: Instruction, held: Collection[str], loop: Loop | None, uses_tiles: bool
-) -> bool:
+def _is_of_one_value(instruction: Instruction, held: Set[str], loop: Loop | None, uses_tiles: bool) -> bool:
     """Returns whether an instruction makes one value of a loaded one: with what its loop does not change, it converts, scales or shifts it.
 
     In a loop that works on tiles, the scale may be loaded too, as that of a quantised value. In another, a product of two loaded values
@@ -78,7 +79,7 @@ def _is_of_one_value(
     factors, added = instruction.operands[1:], []
     if instruction.name in _PRODUCTS:
         factors, added = instruction.operands[1:3], instruction.operands[3:]
-        if not any(_names(one, held) for one in factors):
+        if held.isdisjoint(REGISTER.findall(", ".join(factors))):
             return False
         if uses_tiles:
             factors = []
@@ -86,7 +87,3 @@ def _is_of_one_value(
     if loop is None:
         return not any(name.startswith("R") for name in others)
     return others.isdisjoint(changed_in(loop))
-
-
-def _names(operand: str, held: Collection[str]) -> bool:
-    return not set(REGISTER.findall(operand)).isdisjoint(held)

@@ -19,7 +19,7 @@ from profiler.text import unit_for_people
 MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
 _LARGEST_MAGNITUDE = 4
-# Of a speedup of 5 %, a factor that is uncertain by 0.1 % is uncertain by 2 % of its share.
+# In a speedup of 5 %, a factor that is uncertain by 0.1 % is uncertain by 2 % of its share.
 _LEAST_SHARED = 0.05
 
 _VIEWS: dict[findings.AttributionView, str] = {

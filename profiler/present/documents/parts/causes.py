@@ -36,7 +36,7 @@ _RESOURCES = {
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
     "tensor": "the tensor pipe", "fma_heavy": "the half of the FMA pipe that multiplies integers",
 }  # fmt: skip
-# Why that part differs from the throughput on the same screen, which is of the peak and of all traffic.
+# This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", at the rate that is within reach and without the traffic that its accesses could share"
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
@@ -115,7 +115,7 @@ def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str], said: Headline
 
 
 def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: bool) -> Section:
-    """Returns which causes went, came and remain. What each is, and what to try, is folded away unless `full`."""
+    """Returns which causes went, came and remain. Their descriptions, and what to try, are folded away unless `full`."""
     causes, unseen = comparison.causes, comparison.causes_unseen
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}

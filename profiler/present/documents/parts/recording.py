@@ -181,7 +181,7 @@ def metrics_table(
     return Table(columns, rows)
 
 
-# What a time that was taken without the profiler is, beside the times of a headline.
+# Says beside the times of a headline what a time without the profiler is.
 WHICH_MEDIAN = (
     "the median of all repeats; a headline compares means over processes, whose last digit may differ"
 )

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_address_work,
     find_writers,
-    place_of,
     predicates_in,
     predicates_written,
+    reach,
 )
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
@@ -37,7 +37,7 @@ _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
-# Whose results do not depend on the order, but for rounding.
+# Their results do not depend on the order of what they add up, except for rounding.
 _ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
 # With fewer turns, the exchange that stays after the loop is a large part of all.
 _TURNS_WORTH_IT = 4
@@ -62,31 +62,45 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
         site for site in sites if site.kind == "integer" and site in addresses and site not in passed_by
     ]
     share = 100 * evidence.share_executed(keeping)
-    fewer = evidence.without(_joined(sites) | dict.fromkeys(keeping, EIGHTFOLD))
-    # The copies of an unrolled loop issue their loads together, and wait once for all.
-    loads = [site for site in sites if site.kind == "shared load" and not is_carried(evidence, site)]
-    waits = evidence.waiting_for(dict.fromkeys([*keeping, *loads], EIGHTFOLD), "short_scoreboard")
-    turns = _beside_each_other(evidence, sites)
-    of_turns = evidence.waiting_for(turns | dict.fromkeys(keeping, EIGHTFOLD), "wait", "short_scoreboard")
-    waits = {reason: max(of_turns.get(reason, 0.0), waits.get(reason, 0.0)) for reason in of_turns | waits}
     size, longest = min(map(len, inside)), max(map(len, inside))
-    few = any(loop[0] in nests for loop in inside)
+    is_nest = any(loop[0] in nests for loop in inside)
+    advice, in_triton = _ADVICE_ON_NESTS if is_nest else _ADVICE
     yield Candidate(
         "loop-overhead",
         f"{share:.0f} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
         f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
-        + (" A loop inside it makes few turns each time that it begins." if few else ""),
-        "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
-        "needs no tests and no indices."
-        if few
-        else "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
-        Effect(fewer.resources, {**fewer.waits, **waits}),
+        + (" A loop inside it makes few turns each time that it begins." if is_nest else ""),
+        advice,
+        _unrolled(evidence, sites, keeping),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
-        in_triton="Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it."
-        if few
-        else "",
+        in_triton=in_triton,
     )
+
+
+_ADVICE = ("Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.", "")
+_ADVICE_ON_NESTS = (
+    "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
+    "needs no tests and no indices.",
+    "Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it.",
+)
+
+
+def _unrolled(evidence: Evidence, sites: Sequence[Site], keeping: Sequence[Site]) -> Effect:
+    """Returns the effect of unrolling loops of these sites, of which some only keep the loops going."""
+    overhead = dict.fromkeys(keeping, EIGHTFOLD)
+    fewer = evidence.without(_joined(sites) | overhead)
+    # The copies of an unrolled loop issue their loads together, and wait once for all.
+    loads = [site for site in sites if site.kind == "shared load" and not is_carried(evidence, site)]
+    together = evidence.waiting_for(overhead | dict.fromkeys(loads, EIGHTFOLD), "short_scoreboard")
+    # Each turn depends on the one before only by what it carries on, such as a sum: the rest of four copies fills the latencies of one.
+    beside = {
+        site: FOUR_CHAINS for site in sites if site.kind in _COMPUTING and not is_carried(evidence, site)
+    }
+    waits = evidence.waiting_for(beside | overhead, "wait", "short_scoreboard")
+    for reason, part in together.items():
+        waits[reason] = max(part, waits.get(reason, 0.0))
+    return Effect(fewer.resources, {**fewer.waits, **waits})
 
 
 def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list[list[Site]]:
@@ -107,8 +121,8 @@ def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list
 def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
     """Returns loops whose inner loops hardly go back, by their first instruction: what keeps all of these going.
 
-    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, it tests before each and after
-    its copies what is left, and computes where each begins, as often as the outer loop goes round. A number of turns that comes from
+    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, each turn of the outer loop
+    tests what is left before an inner loop and after its copies, and computes where it begins. A number of turns that comes from
     loaded data, or that the outer loop counts up, is another in each turn of it.
     """
     found = {}
@@ -176,26 +190,25 @@ def _tests_of(inside: Sequence[Site], branches: Sequence[Site]) -> list[Site]:
     return tests
 
 
-def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) -> set[Site]:
+def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) -> Set[Site]:
     """Returns these instructions and those of the nest that compute what they read."""
-    within = set(nest)
-    found, wanted = set(sites), list(sites)
-    while wanted:
-        site = wanted.pop()
+    preparing = {site for site in nest if site.kind in _PREPARING}
+
+    def makers(site: Site) -> set[Site]:
         code = evidence.by_function[site.function]
-        for register in inputs_of(site.instruction):
-            for writer in find_writers(evidence, code, place_of(code, site), register):
-                source = code[writer]
-                if source in within and source not in found and source.kind in _PREPARING:
-                    found.add(source)
-                    wanted.append(source)
-    return found
+        return {
+            code[writer]
+            for register in inputs_of(site.instruction)
+            for writer in find_writers(evidence, code, evidence.place(site, code), register)
+        }
+
+    return reach(sites, lambda site: preparing & makers(site))
 
 
 def _joined(sites: Sequence[Site]) -> dict[Site, float]:
     """Returns the part of the loads from shared memory that become one wide load with those of the next turns.
 
-    Their address goes on by their own width in each turn, so that the copies of an unrolled loop load neighbours.
+    Their address grows by their own width in each turn, so that the copies of an unrolled loop load neighbours.
     """
     steps = {
         (site.instruction.operands[0], operand)
@@ -214,35 +227,24 @@ def _joined(sites: Sequence[Site]) -> dict[Site, float]:
     }
 
 
-def _beside_each_other(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]:
-    """Returns the part of the waiting for results that ends when turns of a loop are computed beside each other.
-
-    Each turn depends on the one before only by what it carries on, such as a sum: the rest of four copies fills the latencies of one.
-    """
-    return {site: FOUR_CHAINS for site in sites if site.kind in _COMPUTING and not is_carried(evidence, site)}
-
-
 def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
     """Yields the instructions of each innermost loop."""
     for loops in evidence.loops.values():
-        for loop in loops:
-            if not any(
-                other is not loop and loop.start <= other.start and other.end <= loop.end for other in loops
-            ):
-                yield evidence.inside(loop)
+        yield from (evidence.inside(loop) for loop in loops if not _within(loop, loops))
 
 
 def _keeping(inside: Sequence[Site]) -> list[Site]:
     """Returns the branch back, its test, and the counters: integer instructions that add a fixed step to their own register.
 
-    Other tests and branches are of the data, such as those of bounds: each turn makes its own, unrolled or not. PLOP3 makes one test of
-    several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data are no part.
+    Other tests and branches depend on the data, such as tests of bounds: each turn makes its own, unrolled or not. PLOP3 makes
+    one test of several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data
+    are no part.
     """
     changed = {register for site in inside for register in written_registers(site.instruction)}
     of_data = _of_data(inside)
     kept = []
-    wanted: frozenset[str] = frozenset()
-    taken_in: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()  # the predicates on which the branch back depends
+    taken_in: frozenset[str] = frozenset()  # those from which a PLOP3 makes one of them
     for site in reversed(inside):
         name, instruction = site.instruction.name, site.instruction
         written = predicates_in(instruction.operands[0]) if name in _TESTS else frozenset()
@@ -290,17 +292,16 @@ def _steps_on(site: Site, changed: Set[str]) -> bool:
 def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops that add up what the threads of a block hold in each turn, only to add that to a sum.
 
-    Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. So it is with a maximum.
+    Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
+    maximum.
     """
-    for loop in sorted(_with_barriers(evidence), key=lambda one: one.start):
+    loops = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
+    for loop in sorted(loops, key=lambda one: one.start):
         inside = evidence.inside(loop)
         barrier = next(site for site in inside if site.kind == "barrier")
-        before = evidence.last_before(barrier.function, loop)
-        if before is None or barrier.executed < _TURNS_WORTH_IT * before.executed:
+        turns = evidence.turns(barrier, loop)
+        if turns < _TURNS_WORTH_IT or not (exchanging := _exchanges_sums(inside)):
             continue
-        if not (exchanging := _exchanges_sums(inside)):
-            continue
-        turns = barrier.executed / before.executed
         fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
         yield Candidate(
             "redundant-shared-accesses",
@@ -314,48 +315,48 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
-def _with_barriers(evidence: Evidence) -> set[Loop]:
-    return {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
-
-
 def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
     """Returns what exchanges values in a turn of a loop, if these are only added up, and added to sums that nothing else in the loop reads."""
-    exchanged: set[str] = set()
-    found: list[Site] = []
-    names: set[str] = set()
-    sums = []
+    exchanging: list[Site] = []
+    sums: list[Site] = []
+    exchanged: set[str] = set()  # the registers that hold what other threads had
     for site in inside:
         one = site.instruction
         written = set(written_registers(one))
-        read = inputs_of(one)
-        if one.name == "SHFL" or site.kind == "shared load":
-            found.append(site)
+        if site.kind == "barrier":
+            exchanging.append(site)
+        elif one.name == "SHFL" or site.kind == "shared load":
+            exchanging.append(site)
             exchanged |= written
-        elif site.kind in ("shared store", "barrier"):
+        elif site.kind == "shared store":
             # What is stored without having been added up over lanes may be meant for others.
-            if site.kind == "shared store" and exchanged.isdisjoint(stored_registers(one)):
+            if exchanged.isdisjoint(stored_registers(one)):
                 return []
-            found.append(site)
-        elif exchanged.isdisjoint(read):
+            exchanging.append(site)
+        elif exchanged.isdisjoint(inputs_of(one)):
             exchanged -= written
-        elif one.name not in _ADDING or site.kind in ACCESSES:
+        elif one.name not in _ADDING:
             return []
-        elif written <= read and not written & exchanged and _is_a_sum(inside, site):
-            names.add(one.name)
+        elif written <= inputs_of(one) - exchanged and _is_a_sum(inside, site):
             sums.append(site)
         else:
-            names.add(one.name)
-            found.append(site)
+            exchanging.append(site)
             exchanged |= written
-    for site in inside:  # the next turn
-        written = set(written_registers(site.instruction))
-        of_lanes = written if site.instruction.name == "SHFL" else set()  # named after the predicate
-        if exchanged & (inputs_of(site.instruction) - of_lanes):
-            return []
-        exchanged -= written
-    shuffles = any(site.instruction.name == "SHFL" for site in found)
-    through_memory = any(site.kind == "shared load" for site in found)
-    return found if sums and shuffles and through_memory and len(names) == 1 else []
+    used = {site.instruction.name for site in (*exchanging, *sums)}
+    adds_in_one_way = len(used.intersection(_ADDING)) == 1
+    through_memory = any(site.kind == "shared load" for site in exchanging)
+    is_sum = sums and adds_in_one_way and through_memory and "SHFL" in used
+    return exchanging if is_sum and not _are_read_next_turn(exchanged, inside) else []
+
+
+def _are_read_next_turn(registers: Set[str], inside: Sequence[Site]) -> bool:
+    """Returns whether the next turn of a loop reads what a turn leaves in one of these registers."""
+    left = set(registers)
+    for site in inside:
+        if left & inputs_of(site.instruction):
+            return True
+        left -= set(written_registers(site.instruction))
+    return False
 
 
 def _is_a_sum(inside: Sequence[Site], site: Site) -> bool:

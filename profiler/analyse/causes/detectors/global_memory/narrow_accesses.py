@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.global_memory import (
+from profiler.analyse.causes.detectors.global_memory.layout import (
     MEMORY_WAITS,
     bytes_of,
     cheaper_accesses,
@@ -13,16 +13,14 @@ from profiler.analyse.causes.detectors.global_memory import (
     is_misaligned,
     lies_apart,
 )
-from profiler.analyse.causes.detectors.redundant_accesses import OFTEN, base_of, count_times_requested
-from profiler.analyse.causes.detectors.waiting import find_waiting_for_tiles
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
+from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
+from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.carried import follows_itself
-from profiler.analyse.causes.flow.dataflow import (
-    find_address_work,
-    find_processing,
-)
+from profiler.analyse.causes.flow.dataflow import find_address_work, find_processing
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -30,10 +28,12 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 # Bits that a thread can copy to shared memory asynchronously: 32, 64 or 128 (PTX ISA, "cp.async").
 _NARROWEST_COPY = 32
+# What works for each element, or for each sector, has as much to do as before.
+_AS_MUCH_WORK = ("l2", "fma", "alu", "fp64", "xu", "tensor")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
-# Of a store by one lane of each warp, such as of the warp's sum; two lanes are an exchange already.
+# The most lanes of a store that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
-# A part of the time that is not worth a change: what accesses wait for less than that is not made faster by wider ones.
+# The part of the time that is worth a change: where warps wait less than that for accesses, wider ones make nothing faster.
 _SEEN_TO_WAIT = 0.03
 
 
@@ -43,42 +43,23 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
     """
     side_by_side = find_side_by_side(evidence)
+    accesses = evidence.of("global load", "global store")
     sites = [
         site
-        for site in evidence.of("global load", "global store")
+        for site in accesses
         if 0 < site.width < WIDEST_BITS
         and ((_is_contiguous(evidence, site) and not is_misaligned(evidence, site)) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
     ]
-    # Those of one base become part of the same wide access, aligned or not.
+    # Accesses of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
-    accesses = evidence.of("global load", "global store")
     total = sum(bytes_of(site) for site in accesses)
     moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)
     if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
         return
     if evidence.waits_by_reason and evidence.time_of(accesses) < _SEEN_TO_WAIT:
         return
-    width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
-    # A wider access carries more bytes with as many requests under way. Without a loop, a thread takes the place of several,
-    # and the number of all their instructions falls with it, except for accesses that cannot be wider until their lanes are neighbours.
-    gain = 1 - width / WIDEST_BITS
-    computes = any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
-    processing = find_processing(evidence)
-    shrinking = (
-        sites
-        if computes
-        else [
-            site
-            for site in evidence.sites
-            if site.kind not in _FOR_EACH_ELEMENT
-            and site not in processing
-            and site not in evidence.lookups_apart
-            and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
-        ]
-    )
-    fewer = evidence.without(dict.fromkeys(shrinking, gain))
-    computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
+    width = _mean_width(sites)
     widths = sorted({site.width // 8 for site in sites})
     elements = f"{WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
     yield Candidate(
@@ -86,19 +67,46 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "
         f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
-        Effect(
-            {name: part for name, part in fewer.resources.items() if name not in computing}
-            | ({} if computes else {LAUNCH: gain}),
-            {
-                reason: part * (1 - _queued_behind_others(evidence, side_by_side) * (reason in MEMORY_WAITS))
-                for reason, part in fewer.waits.items()
-            },
-            # A thread that takes the elements of several does the work of several loops: fewer threads are left.
-            warps=min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0,
-        ),
+        _widened(evidence, sites, bases, side_by_side),
         {site: bytes_of(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
+
+
+def _widened(
+    evidence: Evidence, sites: Sequence[Site], bases: Set[object], side_by_side: Collection[Site]
+) -> Effect:
+    """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
+
+    Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
+    that cannot be wider until their lanes are neighbours.
+    """
+    gain = 1 - _mean_width(sites) / WIDEST_BITS
+    keeps_threads = (
+        any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
+    )
+    processing = find_processing(evidence)
+    of_fewer_threads = [
+        site
+        for site in evidence.sites
+        if site.kind not in _FOR_EACH_ELEMENT
+        and site not in processing
+        and site not in evidence.lookups_apart
+        and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
+    ]
+    fewer = evidence.without(dict.fromkeys(sites if keeps_threads else of_fewer_threads, gain))
+    resources = {name: part for name, part in fewer.resources.items() if name not in _AS_MUCH_WORK}
+    waits = dict(fewer.waits)
+    for reason in waits.keys() & MEMORY_WAITS:
+        waits[reason] *= 1 - _queued_behind_others(evidence, side_by_side)
+    # A thread that takes the elements of several does the work of several loops: fewer threads are left.
+    warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
+    return Effect(resources if keeps_threads else {**resources, LAUNCH: gain}, waits, warps=warps)
+
+
+def _mean_width(sites: Sequence[Site]) -> float:
+    """Returns how many bits a thread accesses at once, on average."""
+    return sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
 
 
 def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
@@ -124,7 +132,7 @@ def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
     cheaper = cheaper_accesses(evidence, apart) if apart else Effect()
     moved = {name: cheaper.resources.get(name, 0.0) for name in ("dram", "l2", "l1")}
     moved["l1"] += evidence.part_of_l1(dict.fromkeys([site for site in passing if site.passes], 1.0))
-    width = sum(site.width * site.executed for site in tiles) / sum(site.executed for site in tiles)
+    width = _mean_width(list(tiles))
     waiting = 100 * evidence.time_of(tiles, "long_scoreboard")
     yield Candidate(
         "narrow-accesses",

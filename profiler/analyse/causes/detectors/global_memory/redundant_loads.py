@@ -1,45 +1,31 @@
-"""Detects accesses to global memory that repeat: the same data loaded again and again, or results that are overwritten."""
+"""Detects loads from global memory that repeat: of an address that stays, in later passes, and by several blocks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting import (
-    find_loads_beside,
-    find_lonely_loads,
-    find_own_part,
+from profiler.analyse.causes.detectors.global_memory.redundant_stores import (
+    is_read_past_barrier,
+    part_overwritten,
 )
+from profiler.analyse.causes.detectors.waiting.barriers import find_own_part
+from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.analyse.causes.flow.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
-from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
-    find_pointers,
-    find_repeated_loads,
-    has_fixed_address,
-    place_of,
-)
+from profiler.analyse.causes.flow.dataflow import find_repeated_loads, has_fixed_address
 from profiler.analyse.causes.flow.passes import find_later_passes
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.code.registers import written_registers
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import SECTOR_BYTES
 
-_ADDED = re.compile(r"\+(-?0x[0-9a-f]+)\]")
-_OFFSET = re.compile(r"\+-?0x|\](?!\[)|$")  # of an address, after its registers, or their end
 OFTEN = 2.0  # each byte is loaded at least twice
-_UNROLLED = 4.0  # turns of a loop by the compiler
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
-# A sector holds eight words: the stores of a warp that fill more than one go to several addresses.
-_SEVERAL_SECTORS = 1.5
 NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
-# `__threadfence`, which a thread executes before others are to read what it stored
-_FENCES = ("MEMBAR", "ERRBAR")
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -52,9 +38,9 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
     if fixed:
         stored = _stored_back(evidence, fixed)
-        kept = {(_place(site), evidence.innermost_loop(site)) for site in stored}
+        kept = {(address_of(site), evidence.innermost_loop(site)) for site in stored}
         of_kept = sum(
-            site.executed for site in fixed if (_place(site), evidence.innermost_loop(site)) in kept
+            site.executed for site in fixed if (address_of(site), evidence.innermost_loop(site)) in kept
         )
         is_kept = 2 * of_kept >= sum(site.executed for site in fixed)
         yield Candidate(
@@ -87,22 +73,22 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
-    """Returns the stores of a loop that put back what these loads take from the same address, as of a sum in memory: a register holds it instead."""
-    places = {(_place(site), evidence.innermost_loop(site)) for site in loads}
+    """Returns the stores of a loop that put back what these loads take from the same address, as for a sum in memory: a register holds it instead."""
+    places = {(address_of(site), evidence.innermost_loop(site)) for site in loads}
     return {
         site: part
         for site in evidence.of("global store")
-        if (_place(site), evidence.innermost_loop(site)) in places
+        if (address_of(site), evidence.innermost_loop(site)) in places
         and (part := part_overwritten(evidence, site)) > 0
-        and not _is_read_past_barrier(evidence, site)
+        and not is_read_past_barrier(evidence, site)
     }
 
 
 def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     """Yields the loads of a second pass over the same data, and of later ones.
 
-    What device memory delivers for them is what it delivers beyond all other loads, had each its own trip to it; what all blocks load
-    alike, such as the weights of a layer, needs one.
+    Device memory delivers for them what is left when each other load has had a trip of its own to it; what all blocks load alike,
+    such as the weights of a layer, needs one.
     """
     if not (later := find_later_passes(evidence)):
         return
@@ -197,7 +183,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
 def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1.
 
-    Those that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
+    Loads that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
     held = _held_for_neighbours(evidence)
@@ -218,7 +204,7 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
 
 
 def _held_for_neighbours(evidence: Evidence) -> float:
-    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, as of a struct.
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, such as a member of a struct.
 
     That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
     """
@@ -241,9 +227,9 @@ def _held_for_neighbours(evidence: Evidence) -> float:
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
 
-    Of the waiting, it counts only what is for the sectors that the data fills. The rest also goes when lanes
-    come to lie together, which is the smaller change, and a cause of its own. So it is with all sectors that were not counted, but
-    estimated from the time that L1 was busy.
+    Only the waiting for the sectors that the data fills counts. The rest also goes when lanes come to lie together, which is the
+    smaller change, and a cause of its own. The same holds for sectors that were not counted, but estimated from the time that L1
+    was busy.
     """
     filled = {
         site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
@@ -268,130 +254,3 @@ def count_times_requested(evidence: Evidence, together: bool = False) -> float:
             asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
     delivered = evidence.find("dram_bytes_read")
     return sum(asked.values()) * SECTOR_BYTES / delivered if delivered else 0.0
-
-
-def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
-    """Names stores that a loop repeats to the same address, if nothing in the loop shows that anyone reads the overwritten values."""
-    repeated = {
-        site: part
-        for site in evidence.of("global store")
-        if ".STRONG" not in site.opcode
-        and (part := part_overwritten(evidence, site)) > 0
-        and not _is_read_meanwhile(evidence, site)
-    }
-    if repeated:
-        turns = sum(site.executed for site in repeated) / sum(
-            (1 - part) * site.executed for site, part in repeated.items()
-        )
-        fewer = evidence.without(repeated)
-        together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
-        yield Candidate(
-            "redundant-global-stores",
-            f"A loop stores to the same address in each of its {turns:.0f} turns: only what the last one stores remains.",
-            "Store once, after the loop, and keep the value in a register until then.",
-            Effect(fewer.resources, {**fewer.waits, **together}),
-            {site: site.executed for site in repeated},
-            {"turns": turns},
-        )
-
-
-def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
-    """Returns the part of the waiting for loads that ends with these stores: the loads of several turns are issued together.
-
-    A store may change what a later load reads, so that the compiler leaves them in their order. It unrolls a plain loop by four,
-    or by as many turns as the stores to one address show. A load whose address comes from the load before has to wait all the same.
-    """
-    held: dict[Site, float] = {}
-    lonely = [one for one in find_lonely_loads(evidence) if not is_carried(evidence, one)]
-    for store in stores:
-        inside = set(evidence.around(store))
-        loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}
-        kept, copies = 1 / _UNROLLED, _count_copies(evidence, store)
-        if copies >= _UNROLLED and (total := sum(loads.values())):
-            # Each turn stands by itself, and together they wait as long as the one that waits longest.
-            kept = max(1 / copies, max(loads.values()) / total)
-        held |= {one: max(held.get(one, 0.0), 1 - kept) for one in loads}
-    return held
-
-
-def part_overwritten(evidence: Evidence, store: Site) -> float:
-    """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
-
-    The compiler may have unrolled some of the turns, or all.
-    """
-    turns = _count_copies(evidence, store) / (1 - has_fixed_address(evidence, store))
-    acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
-    return 1 - 1 / acting if acting > 1 else 0.0
-
-
-def _count_copies(evidence: Evidence, store: Site) -> int:
-    """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
-    registers, place = address_registers(store.instruction), _place(store)
-    sites = evidence.around(store)
-    here = place_of(sites, store)
-    copies = 1
-    for direction in (range(here + 1, len(sites)), range(here - 1, -1, -1)):
-        for site in (sites[index] for index in direction):
-            if (
-                site.kind == store.kind
-                and _place(site) == place
-                and site.instruction.predicate == store.instruction.predicate
-            ):
-                copies += 1
-            elif site.kind in ("control", "barrier") or registers & set(written_registers(site.instruction)):
-                break
-    return copies
-
-
-def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
-    """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
-
-    In a list that is worked on in place, each thread stores its own element and loads those beside it. These differ between lanes, as
-    the stored ones do.
-    """
-    return (
-        any(site.instruction.name in _FENCES for site in evidence.around(store))
-        or any(
-            has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store)
-            for site in _other_loads(evidence, store)
-        )
-        or _is_read_past_barrier(evidence, store)
-    )
-
-
-def _is_read_past_barrier(evidence: Evidence, store: Site) -> bool:
-    """Returns whether the loop loads from other places of the array to which it stores, with a barrier between turns."""
-    if not any(site.kind == "barrier" for site in evidence.around(store)):
-        return False
-    arrays = find_pointers(evidence, store)
-    return any(not arrays.isdisjoint(find_pointers(evidence, site)) for site in _other_loads(evidence, store))
-
-
-def _other_loads(evidence: Evidence, store: Site) -> list[Site]:
-    return [
-        site
-        for site in evidence.around(store)
-        if site.kind == "global load" and _place(site) != _place(store)
-    ]
-
-
-def _is_one_for_all(load: Site, store: Site) -> bool:
-    """Returns whether all lanes load one address, while each stores to its own."""
-    return (
-        load.sectors is not None and load.sectors <= load.executed < (store.sectors or 0.0) / _SEVERAL_SECTORS
-    )
-
-
-def _place(site: Site) -> str:
-    return site.instruction.text.partition("[")[2].rpartition("]")[0]
-
-
-def base_of(site: Site) -> object:
-    """Returns the registers of an address, without its offset: accesses with the same base are neighbours."""
-    return site.kind, _OFFSET.split(site.instruction.text.partition("[")[2])[0]
-
-
-def offset_of(site: Site) -> int:
-    """Returns the bytes that are added to the registers of an address."""
-    found = _ADDED.search(site.instruction.text)
-    return int(found.group(1), 16) if found else 0

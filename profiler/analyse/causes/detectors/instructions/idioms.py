@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.loops import find_innermost_loops
+from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
 from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES
 
@@ -67,36 +67,30 @@ def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
     found: list[Site] = []
     words = 0.0
     for sites in evidence.by_function.values():
-        masking = [site for site in sites if site.kind == "integer" and _masks_of(site)]
+        integers = [site for site in sites if site.kind == "integer"]
+        masking = [site for site in integers if _masks_of(site)]
         if {mask for site in masking for mask in _masks_of(site)} < set(_MASKS):
             continue
-        once = sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
-        masking += [
-            site for site in sites if site.kind == "integer" and _ADDS_BYTES in site.instruction.operands
-        ]
-        inside = dict.fromkeys(masking)
-        feeding = (one for site in masking for one in sources_of(evidence, site))
-        members = inside | dict.fromkeys(one for one in feeding if one.instruction.name in _SHIFTS)
-        reading = (
+        inside = dict.fromkeys([*masking, *(site for site in integers if _adds_bytes(site))])
+        feeding = [one for site in inside for one in sources_of(evidence, site) if _is_shift(one)]
+        reading = [
             site
-            for site in sites
-            if site.kind == "integer"
-            and site.instruction.name in _SHIFTS
-            and any(one in inside for one in sources_of(evidence, site))
-        )
-        members |= dict.fromkeys(reading)
-        if any(_is_sum(site) for site in members):
+            for site in integers
+            if _is_shift(site) and not inside.keys().isdisjoint(sources_of(evidence, site))
+        ]
+        members = dict.fromkeys([*inside, *feeding, *reading])
+        if any(site.opcode.startswith(_COUNTS) or _adds_bytes(site) for site in members):
             found += [site for site in members if site.kind == "integer"]
-            words += once
+            words += sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
     return found, words
 
 
-def _is_sum(site: Site) -> bool:
-    return (
-        site.instruction.name in ("IADD3", "VIADD")
-        or site.opcode.startswith("IMAD.IADD")
-        or _ADDS_BYTES in site.instruction.operands
-    )
+def _is_shift(site: Site) -> bool:
+    return site.instruction.name in _SHIFTS
+
+
+def _adds_bytes(site: Site) -> bool:
+    return _ADDS_BYTES in site.instruction.operands
 
 
 def _masks_of(site: Site) -> set[str]:
@@ -120,28 +114,33 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
 def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]:
     """Yields the word, the shift and the instructions of each single bit that is taken out of a word."""
     for site in evidence.of("integer"):
+        operands = _operands(site)
         # A sum that shifts what it adds: `LEA.HI R5, R4, R5, RZ, 0x19` adds R4 >> 7.
-        if site.opcode == "LEA.HI" and site.instruction.operands[-1] in _HIGHEST_BITS:
-            word = site.instruction.operands[1].removesuffix(".reuse")
-            makers = [one for one in sources_of(evidence, site) if word in written_registers(one.instruction)]
-            yield (word, *makers), _HIGHEST_BITS[site.instruction.operands[-1]], []
-        name, operands = (
-            site.instruction.name,
-            [one.removesuffix(".reuse") for one in site.instruction.operands],
-        )
-        if name != "LOP3" or operands[3:5] != ["RZ", "0xc0"]:
+        if site.opcode == "LEA.HI" and operands[-1] in _HIGHEST_BITS:
+            word = operands[1]
+            yield (word, *sources_of(evidence, site, {word})), _HIGHEST_BITS[operands[-1]], []
+        if not _is_masked(site):
             continue
-        if operands[2] != "0x1":
-            if bit := _bit_of_mask(operands[2]):
-                yield (operands[1], *sources_of(evidence, site)), hex(bit), [site]
+        word, mask = operands[1:3]
+        if mask != "0x1":
+            if bit := _bit_of_mask(mask):
+                yield (word, *sources_of(evidence, site)), hex(bit), [site]
             continue
         before = next(iter(sources_of(evidence, site)), None)
-        shift = _shift_of(before) if before else None
-        if before and shift:
-            register, by = shift
-            yield (register, *sources_of(evidence, before)), by, [before, site]
+        if before and (shift := _shift_of(before)):
+            word, by = shift
+            yield (word, *sources_of(evidence, before)), by, [before, site]
         else:
-            yield (operands[1], *([before] if before else ())), "0", [site]
+            yield (word, *([before] if before else ())), "0", [site]
+
+
+def _is_masked(site: Site) -> bool:
+    """Returns whether an instruction takes bits out of a word by a mask, and does nothing else."""
+    return site.instruction.name == "LOP3" and _operands(site)[3:5] == ["RZ", "0xc0"]
+
+
+def _operands(site: Site) -> list[str]:
+    return [operand.removesuffix(".reuse") for operand in site.instruction.operands]
 
 
 def _bit_of_mask(mask: str) -> int | None:
@@ -152,7 +151,7 @@ def _bit_of_mask(mask: str) -> int | None:
 
 def _shift_of(site: Site) -> tuple[str, str] | None:
     """Returns the register that a shift to the right moves, and by how many bits, where that is a constant."""
-    operands = [one.removesuffix(".reuse") for one in site.instruction.operands]
+    operands = _operands(site)
     if not site.opcode.startswith("SHF.R.") or len(operands) < 4 or not operands[2].startswith("0x"):
         return None
     return operands[3], operands[2]
@@ -210,7 +209,7 @@ def _only_counts(inside: Sequence[Site]) -> bool:
 
 
 def _takes_lowest_bit(site: Site) -> bool:
-    return site.instruction.name == "LOP3" and site.instruction.operands[2:5] == ["0x1", "RZ", "0xc0"]
+    return _is_masked(site) and site.instruction.operands[2] == "0x1"
 
 
 def _is_own_sum(site: Site) -> bool:
@@ -232,31 +231,18 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
     rounds: dict[Site, None] = {}
     users: dict[Site, float] = {}
     used = products = 0.0
-    for sites in evidence.by_function.values():
-        if not all(any(_multiplies_by(one, factor) for one in sites) for factor in _FACTORS):
+    for code in evidence.by_function.values():
+        if not all(any(_multiplies_by(site, factor) for site in code) for factor in _FACTORS):
             continue
-        for index, site in enumerate(sites):
-            if not _is_product(site):
-                continue
-            written = written_registers(site.instruction)
-            numbers = []
-            # An upper half is mixed with two other words.
-            if site.opcode.startswith("IMAD.HI") or len(written) > 1:
-                products += site.executed
-                mixing = [
-                    one
-                    for one in _readers(sites, index, written[-1])
-                    if sites[one].instruction.name == "LOP3"
-                ]
-                rounds |= dict.fromkeys(sites[one] for one in mixing)
-                numbers += [one for one in mixing if not _goes_on(sites, one)]
-            if not site.opcode.startswith("IMAD.HI"):
-                readers = _readers(sites, index, written[0])
-                numbers += [index] * any(sites[one].instruction.name != "LOP3" for one in readers)
-            rounds[site] = None
-            used += sum(sites[one].executed for one in numbers)
-            for one in numbers:
-                users |= _users(sites, one)
+        multiplying = [site for site in code if _is_product(site)]
+        upper = [site for site in multiplying if _makes_upper_half(site)]
+        mixing = [one for site in upper for one in _readers(evidence, site, -1) if _mixes(one)]
+        numbers = [site for site in mixing if not _is_multiplied(evidence, site)]
+        numbers += [site for site in multiplying if _is_lower_half_used(evidence, site)]
+        rounds |= dict.fromkeys([*multiplying, *mixing])
+        products += sum(site.executed for site in upper)
+        used += sum(site.executed for site in numbers)
+        users |= {one: one.executed for site in numbers for one in _users_elsewhere(evidence, site)}
     each = used * _PRODUCTS / products if products else _MADE
     if not used or each >= _ALL_USED:
         return
@@ -281,34 +267,43 @@ def _multiplies_by(site: Site, factor: set[str]) -> bool:
     return is_product and bool(written_registers(instruction))
 
 
-def _readers(sites: Sequence[Site], index: int, register: str) -> list[int]:
-    """Returns the positions of the instructions after this one that read what it wrote to the register."""
-    found = []
-    for position in range(index + 1, len(sites)):
-        if register in inputs_of(sites[position].instruction):
-            found.append(position)
-        if register in written_registers(sites[position].instruction):
-            break
-    return found
+def _makes_upper_half(product: Site) -> bool:
+    return product.opcode.startswith("IMAD.HI") or len(written_registers(product.instruction)) > 1
 
 
-def _goes_on(sites: Sequence[Site], index: int) -> bool:
-    """Returns whether a mixed word is multiplied in another round."""
-    words = written_registers(sites[index].instruction)
-    return any(_is_product(sites[one]) for word in words for one in _readers(sites, index, word))
+def _mixes(site: Site) -> bool:
+    """Returns whether an instruction mixes words, as each round does with an upper half of a product and two others."""
+    return site.instruction.name == "LOP3"
 
 
-def _users(sites: Sequence[Site], index: int) -> dict[Site, float]:
+def _is_multiplied(evidence: Evidence, mixing: Site) -> bool:
+    """Returns whether a mixed word is multiplied in another round, and is no number yet."""
+    return any(_is_product(one) for one in _readers(evidence, mixing))
+
+
+def _is_lower_half_used(evidence: Evidence, product: Site) -> bool:
+    """Returns whether the lower half of a product is a number: another round would only mix it."""
+    makes_it = not product.opcode.startswith("IMAD.HI")
+    return makes_it and any(not _mixes(one) for one in _readers(evidence, product, 0))
+
+
+def _readers(evidence: Evidence, site: Site, word: int | None = None) -> list[Site]:
+    """Returns the instructions after this one that read what it writes, or one word of that."""
+    registers = written_registers(site.instruction)
+    code = evidence.by_function[site.function]
+    after = code[evidence.place(site, code) + 1 :]
+    return [
+        one
+        for register in (registers if word is None else [registers[word]])
+        for one in readers_of(register, after)
+    ]
+
+
+def _users_elsewhere(evidence: Evidence, number: Site) -> list[Site]:
     """Returns the first instructions of other files that use a number: the generator may be a function of a library."""
-    found: dict[Site, float] = {}
-    seen, wanted = {index}, [index]
-    while wanted:
-        here = wanted.pop()
-        for register in written_registers(sites[here].instruction):
-            for one in _readers(sites, here, register):
-                if sites[one].instruction.file != sites[index].instruction.file:
-                    found[sites[one]] = sites[one].executed
-                elif one not in seen:
-                    seen.add(one)
-                    wanted.append(one)
-    return found
+
+    def is_here(site: Site) -> bool:
+        return site.instruction.file == number.instruction.file
+
+    made = reach([number], lambda site: filter(is_here, _readers(evidence, site)))
+    return [one for site in made for one in _readers(evidence, site) if not is_here(one)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, MOST_REGISTERS, Candidate
-from profiler.analyse.causes.detectors.instructions import find_spare_addresses
+from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -14,8 +14,8 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 
-# An optimiser removes what changes nothing. Of every kernel in runs/ and tests/data, a move of a register onto itself is 0.2 % of the
-# instructions at most, and in all but one of them there is none; compiled for debugging, they are a fifth or more.
+# An optimiser removes what changes nothing. In every kernel of runs/ and tests/data, moves of a register onto itself are 0.2 % of
+# the instructions at most, and all but one have none; compiled for debugging, they are a fifth or more.
 _MOST_IDLE_MOVES = 0.02
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
@@ -132,8 +132,8 @@ def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
 def _held_by_banks(evidence: Evidence, held: float) -> float:
     """Returns the part of the waiting at dispatch that is for registers; the rest has other reasons.
 
-    While the dispatcher reads for longer, no warp of its scheduler goes on: in the kernels of register_banks.py in tests/data/causes,
-    warps wait at dispatch for 0.96 to 0.99 times these cycles, times the warps of a scheduler.
+    While the dispatcher reads for longer, no warp of its scheduler can issue: in the kernels of register_banks.py in
+    tests/data/causes, warps wait at dispatch for 0.96 to 0.99 times these cycles, times the warps of a scheduler.
     """
     waited = (evidence.find("stall_dispatch") or 0.0) * evidence.executed
     warps = evidence.find("active_warps") or 0.0

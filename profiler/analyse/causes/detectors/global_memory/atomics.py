@@ -22,9 +22,7 @@ from profiler.analyse.causes.flow.dataflow import (
     predicates_in,
     sources_of,
 )
-from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
@@ -39,44 +37,40 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     if not sites:
         return
     around_locks, evidence = evidence.retried, replace(evidence, retried=frozenset())
-    retried = [site for site in sites if ".CAS" in site.opcode]
-    around = [evidence.innermost_loop(site) for site in retried]
-    loops = [loop for loop in around if loop is not None]
-    fractions = dict.fromkeys(sites, 1 - 1 / LANES)
-    repeated = [*around_locks, *(site for loop in loops for site in evidence.inside(loop))]
+    swaps = [evidence.innermost_loop(site) for site in sites if ".CAS" in site.opcode]
+    repeated = [*around_locks, *(site for loop in swaps if loop for site in evidence.inside(loop))]
     ordering = find_ordering(evidence)
-    fractions |= dict.fromkeys([*repeated, *ordering], 1 - 1 / LANES)
+    fractions = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
+    weights = {site: evidence.charged[site].total or site.executed for site in fractions}
     waiting = 100 * evidence.time_of(fractions)
     busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
-    caused = dict.fromkeys((site.kind for site in sites), 0.0)
-    for site in sites:
-        caused[site.kind] += evidence.charged[site].total or site.executed
-    most = max(caused, key=lambda kind: caused[kind])
+    kinds = dict.fromkeys(site.kind for site in sites)
+    most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     where = "shared" if most == "shared atomic" else "global"
     by_data = any(site.kind == most and _is_place_of_data(evidence, site) for site in sites)
     blocks = math.prod(evidence.shape.grid) if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
+    sentence = f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
+    if repeated:
+        sentence += ", which are retried in a loop"
+    if _is_seen(evidence, ordering):
+        sentence += f"{',' if repeated else ''} and for the fences around them"
+    if busy > waiting:
+        sentence += f"; the atomics keep L1 and shared memory busy for {busy:.0f} % of the time"
     yield Candidate(
         "atomic-contention",
-        f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
-        + (", which are retried in a loop" if repeated else "")
-        + ("," * bool(repeated) + " and for the fences around them" if _is_seen(evidence, ordering) else "")
-        + (
-            f"; the atomics keep L1 and shared memory busy for {busy:.0f} % of the time."
-            if busy > waiting
-            else "."
-        ),
+        f"{sentence}.",
         _IN_LARGER_BLOCKS if once_a_block else _ADVICE[where, by_data],
         evidence.without(fractions),
-        {site: evidence.charged[site].total or site.executed for site in fractions},
+        weights,
         {"waiting_pct": waiting, "l1_busy_pct": busy},
         in_triton=_IN_LARGER_PROGRAMS if once_a_block else "",
     )
 
 
 def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether warps wait there for a part of their time that is not zero as it is shown."""
+    """Returns whether warps wait there for a part of their time that is shown as more than 0 %."""
     return round(100 * evidence.time_of(sites)) > 0
 
 
@@ -101,7 +95,7 @@ _IN_LARGER_PROGRAMS = (
 
 
 def find_ordering(evidence: Evidence) -> list[Site]:
-    """Returns the fences that belong to atomics: what orders one stands beside it, under the same predicate, and goes with it."""
+    """Returns the fences that belong to atomics: a fence that orders an atomic stands beside it under the same predicate, and would go with it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
@@ -121,12 +115,8 @@ def _orders(atomic: Site, site: Site) -> bool:
 
 def _is_place_of_data(evidence: Evidence, site: Site) -> bool:
     """Returns whether the address of an atomic is computed from a loaded value, as that of a histogram's bin is."""
-    address = address_registers(site.instruction)
-    processing = find_processing(evidence)
-    return any(
-        one in processing and not address.isdisjoint(written_registers(one.instruction))
-        for one in sources_of(evidence, site)
-    )
+    address = sources_of(evidence, site, address_registers(site.instruction))
+    return not find_processing(evidence).isdisjoint(address)
 
 
 def add_retries(evidence: Evidence) -> Evidence:
@@ -145,9 +135,7 @@ def is_swap(site: Site) -> bool:
 def _is_retried(evidence: Evidence, loop: Loop) -> bool:
     """Returns whether a loop repeats its atomic until that succeeds, and at least half of its turns are in vain."""
     sites = evidence.inside(loop)
-    before = evidence.last_before(sites[0].function, loop)
-    turns = sites[0].executed / before.executed if before else 1.0
-    return turns >= _IN_VAIN and _is_retry(sites, loop)
+    return evidence.turns(sites[0], loop) >= _IN_VAIN and _is_retry(sites, loop)
 
 
 def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
@@ -165,13 +153,6 @@ def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
 
         depending = follow_results(sites, [loop], depends)
     branches = [site for site in sites if site.instruction.name == "BRA"]
-    if not branches:
-        return False
-    back = branches[-1]
-    if _is_conditional(back.instruction):
-        return back in depending
-    return any(site in depending for site in branches)
-
-
-def _is_conditional(instruction: Instruction) -> bool:
-    return bool(instruction.predicate or predicates_in(instruction.text))
+    last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
+    is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)
+    return not depending.isdisjoint(last if is_conditional else branches)

@@ -1,12 +1,12 @@
-"""Detects causes in how a kernel is launched: too few or uneven blocks, and what limits the warps of an SM."""
+"""Detects blocks that are too few, too short, uneven, or alike in what they prepare."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.waiting import find_loads_beside, find_lonely_loads
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
@@ -15,20 +15,16 @@ from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
-from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import only_written, written_registers
 from profiler.catalog.causes import TOO_SHORT
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
-_REGISTER_BITS = 32
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
-# With two rounds of blocks or more, those of one could do the work of another, and every SM would still have its blocks.
+# With two rounds of blocks or more, the blocks of one round could do the work of another, and every SM would still have its
+# blocks.
 _SOME_WAVES = 2.0
-# How many blocks their size allows, two limits say, and another size changes both.
-_OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
-# Of the time that warps do not issue, and of a block: what counts that are averaged over the launch may be off.
+# By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
@@ -106,9 +102,9 @@ def find_unfilled(evidence: Evidence) -> float:
     if _is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
-    # However blocks share the work out, the busiest resource has as much of it.
-    # The occupancy is that of SMs which have a block: where each has place for one, it misses nothing. Where there is place for
-    # several, it shows that some are empty, and the blocks of the last round run faster beside fewer others.
+    # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block:
+    # where each has place for one, it misses nothing. Where there is place for several, it shows that some are empty, and the
+    # blocks of the last round run faster beside fewer others.
     alone = min(find_occupancy_limits(evidence).values(), default=0.0) == 1
     resting = (_below_most(evidence, "l1tex__cycles_active") or 0.0) if alone else 0.0
     return min(_idle_in_last_round(evidence), max(_missing_warps(evidence), resting), evidence.model.exposed)
@@ -139,12 +135,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    # While the GPU launches blocks as fast as it can, places are empty because it comes to no more.
+    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
-    of_sms, of_warps = (
-        between - no_block,
-        unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
-    )
+    of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
     saves = max(of_sms, of_warps)
     if saves > 0:
         yield Candidate(
@@ -165,7 +158,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
     each = evidence.executed / warps
-    # What a thread itself repeats need not wait for larger blocks.
+    # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
     alike = [
         site
@@ -258,131 +251,6 @@ def _below_most(evidence: Evidence, counter: str) -> float | None:
     """Returns how far the mean of what SMs, or their schedulers, counted is below the most, if it was recorded."""
     mean, most = (evidence.find(f"{counter}.{which}") for which in ("avg", "max"))
     return max(0.0, 1 - mean / most) if mean and most else None
-
-
-def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what limits the warps of an SM, if more of them would hide waiting."""
-    limit = evidence.find("occupancy_limit_pct")
-    if not limit or limit >= 100:
-        return
-    known = find_occupancy_limits(evidence)
-    if not known:
-        return
-    name = min(known, key=lambda one: known[one])
-    if name == "registers-limit-occupancy" and _holds_sums(evidence):
-        return
-    yield Candidate(
-        name,
-        f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
-        _LIMIT_ADVICE[name],
-        _with_more_warps(evidence, known, name),
-        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
-    )
-
-
-def _holds_sums(evidence: Evidence) -> bool:
-    """Returns whether over half of a thread's registers hold sums that loops go on adding to, such as of a tile.
-
-    Such a thread cannot use fewer registers: with a smaller tile, more threads would load each value.
-    """
-    sums: dict[Loop, set[str]] = {}
-    for site in evidence.of("fp32", "fp64", "tensor"):
-        loop = evidence.innermost_loop(site)
-        if loop and not only_written(site.instruction):
-            sums.setdefault(loop, set()).update(written_registers(site.instruction))
-    return 2 * max(map(len, sums.values()), default=0) > (evidence.find("registers") or 0.0)
-
-
-def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
-    """Returns how many blocks an SM holds by each limit; of equal limits, the first is the simplest to change."""
-    limits = {
-        "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
-        "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
-        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
-        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
-    }
-    return {name: blocks for name, blocks in limits.items() if blocks}
-
-
-def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:
-    """Returns the effect of as many warps as the next limit allows, and the grid has."""
-    threads = math.prod(evidence.shape.block) if evidence.shape else ENOUGH_THREADS
-    of_size = name in _OF_BLOCK_SIZE
-    next_limits = [
-        blocks
-        for one, blocks in limits.items()
-        if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
-    ]
-    full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
-    more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
-    if name == "registers-limit-occupancy":
-        more = max(0.0, (1 + more) * (1 - _registers_of_narrow_loads(evidence)) - 1)
-        more *= _waiting_alone(evidence)
-    fewer_blocks = max(0.0, 1 - threads / ENOUGH_THREADS) if name == "block-too-small" else 0.0
-    return Effect({LAUNCH: fewer_blocks}, warps=1 + more)
-
-
-def _registers_of_narrow_loads(evidence: Evidence) -> float:
-    """Returns the part of a thread's registers that wider loads would free, because a byte or two under way take a whole one.
-
-    How narrow they are is a cause of its own. Loads whose lanes are no neighbours cannot be wider.
-    """
-    free = {
-        site: 1 - site.width / _REGISTER_BITS
-        for site in evidence.of("global load")
-        if 0 < site.width < _REGISTER_BITS and _are_neighbours(site)
-    }
-    held = max(
-        (free[site] + sum(free.get(one, 0.0) for one in find_loads_beside(evidence, site)) for site in free),
-        default=0.0,
-    )
-    registers = evidence.find("registers")
-    return min(1.0, held / registers) if registers else 0.0
-
-
-def _are_neighbours(site: Site) -> bool:
-    """Returns whether a request touches no more than one sector beyond those that the bytes of all lanes fill."""
-    filled = LANES * site.width / 8 / SECTOR_BYTES
-    return site.sectors is None or site.sectors <= site.executed * (filled + 1)
-
-
-def _waiting_alone(evidence: Evidence) -> float:
-    """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
-
-    Registers hold the loads that a warp has under way. With fewer registers, more warps take over these
-    loads; they add loads only where there are few.
-    """
-    waiting = 1 - evidence.model.issuing - evidence.model.ready
-    alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")
-    return min(1.0, alone / waiting) if waiting > 0 else 0.0
-
-
-_LIMIT_ADVICE = {
-    "registers-limit-occupancy": "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
-    "shared-memory-limits-occupancy": "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
-    "block-too-small": "Use blocks of 128 to 256 threads.",
-    "block-size-limits-occupancy": "Choose a block size that divides the warps of an SM, such as 256 threads.",
-}
-
-
-def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:
-    if name == "registers-limit-occupancy":
-        return {"registers": evidence.find("registers") or 0.0}
-    if name == "shared-memory-limits-occupancy":
-        return {"shared_bytes": evidence.find("shared_bytes") or 0.0}
-    return {"threads_a_block": float(math.prod(evidence.shape.block)) if evidence.shape else 0.0}
-
-
-_LIMIT_TEXT = {
-    "registers": "{:.0f} registers a thread",
-    "shared_bytes": "{:,.0f} bytes of shared memory a block",
-    "threads_a_block": "blocks of {:.0f} threads",
-}
-
-
-def _limit_text(evidence: Evidence, name: str) -> str:
-    ((figure, value),) = _limit_figure(evidence, name).items()
-    return _LIMIT_TEXT[figure].format(value)
 
 
 def _busiest_code(evidence: Evidence) -> dict[Site, float]:

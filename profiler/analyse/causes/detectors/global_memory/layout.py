@@ -6,24 +6,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
-from profiler.analyse.causes.detectors.redundant_accesses import (
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
     NOT_COUNTED,
     OFTEN,
-    base_of,
     count_times_requested,
-    offset_of,
     without_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
 from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
-from profiler.analyse.causes.flow.block_sharing import (
-    count_blocks_alike,
-    count_sharing_blocks,
-    merge_blocks,
-)
+from profiler.analyse.causes.flow.addresses import base_of, offset_of
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -110,7 +105,8 @@ def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses most of whose requests touch one sector more than their bytes fill.
 
-    Of neighbours of one base, as of a stencil, some start inside a sector wherever the rows start: while any are aligned, no shift helps.
+    Where neighbours of one base are accessed, as by a stencil, some start inside a sector wherever the rows start: while any are
+    aligned, no shift helps.
     """
     accesses = _accesses(evidence, "global load", "global store")
     misaligned = [site for site in accesses if is_misaligned(evidence, site)]
@@ -163,7 +159,7 @@ def _with_fewer(cheaper: Effect, fewer: Effect) -> Effect:
 def find_side_by_side(evidence: Evidence) -> set[Site]:
     """Returns accesses that take the elements of each lane one by one, and that fill together the sectors that each of them touches.
 
-    They are those of a pixel or of a structure: the elements of one lane are neighbours, and those of the next lane follow.
+    So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
     """
     together: dict[tuple[object, int, float], list[Site]] = {}
     for site in _accesses(evidence, "global load", "global store"):
@@ -257,7 +253,7 @@ def detect_served_by_l2(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site, True)) > 1}
     requested, of_shared = (sum(site.sectors or 0.0 for site in sites) for sites in (loads, shared))
-    # What few of the loads ask for is found in L2 beside what the others wait for.
+    # If only few loads are shared, L2 serves them while warps wait for the others.
     if not of_shared or 2 * of_shared < requested or count_times_requested(evidence) <= OFTEN:
         return
     missing = evidence.missing_l1

@@ -32,61 +32,74 @@ _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
-    split, idle = {}, {}
-    entered: dict[int, float | None] = {}
-    # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
-    of_block = None if evidence.has_costs else _lanes_of_block(evidence)
-    guards = {_guard(site) for site in evidence.of(*ACCESSES)}
-    unconcerned = _find_unconcerned(evidence)
-    for site in evidence.sites:
-        entered.setdefault(site.function, of_block or site.lanes)
-        if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
-            continue
-        # One lane waits for a lock, and whatever the others do is as long.
-        if site in unconcerned or site in evidence.retried:
-            continue
-        if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
-            continue
-        if site.idle_share > _PASSED_BY and site.kind not in ACCESSES:
-            continue
-        if _only_chooses(site, guards):
-            continue
-        off = 1 - site.lanes / (entered[site.function] or LANES)
-        if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):
-            split[site] = off
-        else:
-            idle[site] = site.idle_share
-    idle = _serving_steps(evidence, unconcerned) | idle
-    for name, fractions, sentence, advice in (
-        (
+    split, idle = _find_idle(evidence)
+    if split:
+        yield _wasting(
             "divergent-branches",
+            evidence,
             split,
             "Branches split warps, whose sides are executed one after the other",
             "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
-        ),
-        (
+        )
+    if idle:
+        yield _wasting(
             "idle-lanes",
+            evidence,
             idle,
             "Lanes have nothing to do while their warp executes",
             "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more "
             "elements.",
-        ),
-    ):
-        if fractions:
-            wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
-            lanes = _mean_lanes(fractions)
-            effect = _for_acting_lanes(evidence, fractions)
-            alone = _time_after_others(evidence, fractions)
-            yield Candidate(
-                name,
-                f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
-                advice,
-                effect,
-                {site: part * site.executed for site, part in fractions.items()},
-                {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
-                alone if alone > evidence.model.saved(effect) else None,
-                in_triton=_EXCHANGE_IN_TRITON if name == "idle-lanes" and _only_exchange(fractions) else "",
-            )
+            in_triton=_EXCHANGE_IN_TRITON if _only_exchange(idle) else "",
+        )
+
+
+def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
+    """Returns by instruction the part of its lanes that a branch sent elsewhere, and the part that is idle for other reasons."""
+    split, idle = {}, {}
+    # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
+    of_block = None if evidence.has_costs else _lanes_of_block(evidence)
+    guards = {_guard(site) for site in evidence.of(*ACCESSES)}
+    unconcerned = _find_unconcerned(evidence)
+    # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
+    excepted = unconcerned | evidence.retried | set(evidence.of("tensor"))
+    for site in evidence.sites:
+        if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
+            continue
+        is_passed_by = site.idle_share > _PASSED_BY and site.kind not in ACCESSES
+        if site in excepted or is_passed_by or _only_chooses(site, guards):
+            continue
+        entering = of_block or evidence.by_function[site.function][0].lanes or LANES
+        off = 1 - site.lanes / entering
+        if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):
+            split[site] = off
+        else:
+            idle[site] = site.idle_share
+    return split, _serving_steps(evidence, unconcerned) | idle
+
+
+def _wasting(
+    name: str,
+    evidence: Evidence,
+    fractions: Mapping[Site, float],
+    sentence: str,
+    advice: str,
+    in_triton: str = "",
+) -> Candidate:
+    """Returns the cause of which these parts of the instructions' lanes do nothing."""
+    wasted = 100 * sum(part * site.executed for site, part in fractions.items()) / evidence.executed
+    lanes = _mean_lanes(fractions)
+    effect = _for_acting_lanes(evidence, fractions)
+    alone = _time_after_others(evidence, fractions)
+    return Candidate(
+        name,
+        f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {wasted:.0f} % of all issued lanes are wasted.",
+        advice,
+        effect,
+        {site: part * site.executed for site, part in fractions.items()},
+        {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
+        alone if alone > evidence.model.saved(effect) else None,
+        in_triton=in_triton,
+    )
 
 
 def _only_exchange(idle: Collection[Site]) -> bool:
@@ -147,7 +160,7 @@ def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Si
 def _serving_step(
     step: Sequence[Site], passing: float, unconcerned: Collection[Site], exchanging: Set[Site]
 ) -> dict[Site, float]:
-    """Returns the part of a step that so many warps pass for lanes without work. What all lanes load alike is work for none of them."""
+    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them."""
     alike = {site for site in step if _is_broadcast(site)}
     accesses = [
         site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
@@ -214,9 +227,9 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     """Returns the effect of issuing only for lanes that act.
 
     L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
-    lanes. Those of an instruction that conflicts, in two passes or more, stay too: fewer instructions touch the same words.
-    Atomics are served lane by lane, so that those of idle lanes cost nothing. Where lanes are not counted for each instruction,
-    whole warps may be those that a predicate keeps from it: they wait for nothing there.
+    lanes. An instruction that conflicts, and so needs two passes or more, keeps them: fewer instructions touch the same words.
+    Atomics are served lane by lane, so that idle lanes cost nothing. Where lanes are not counted for each instruction, a
+    predicate may keep whole warps from it, which then wait for nothing.
     """
     effect = evidence.without(fractions)
     waiting = {
@@ -270,7 +283,7 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
 def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
     """Returns the part of the time in which few lanes of a block work on, although others could share it, after the rest has ended.
 
-    At each sample, an SM shows one of its warps, so that these few are seen as often as they are all that is left.
+    At each sample, an SM shows one of its warps, so that the samples of these few say how long they were all that was left.
     """
     samples = sum(sum(site.waits.values()) for site in evidence.sites)
     alone = 0.0
@@ -287,7 +300,7 @@ def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> f
 def _in_turn(sites: Sequence[Site]) -> float:
     """Returns the part of the work of a few lanes that others could share: that on one value after the other, beyond the first two.
 
-    A lane of a tree combines two values, which nobody does faster.
+    A lane of a tree combines two values, which no other lane can speed up.
     """
     working = _acting_lanes(sites[0]) if sites else 0.0
     accesses = dict.fromkeys(ACCESSES, 0.0)

@@ -10,13 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions import (
-    EVALUATING,
-    NEAR,
-    find_dividing,
-    find_spare,
-)
-from profiler.analyse.causes.detectors.launch import find_occupancy_limits
+from profiler.analyse.causes.detectors.instructions.integer_overhead import find_dividing
+from profiler.analyse.causes.detectors.instructions.redundant_instructions import NEAR
+from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
+from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -229,7 +226,8 @@ def _is_move(site: Site) -> bool:
 def _find_terms(evidence: Evidence) -> list[Site]:
     """Returns the terms of polynomials in double precision, as functions of the library end in them.
 
-    A term multiplies the sum of those before it, and adds a constant of its own, which moves have put into a pair of registers.
+    A term multiplies the sum of the terms before it, and adds a constant of its own, which moves have put into a pair of
+    registers.
     """
     found: dict[Site, None] = {}
     for sites in evidence.by_function.values():

@@ -1,0 +1,137 @@
+"""Detects integer arithmetic that only finds data, and knows the instructions that divide integers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.dataflow import find_address_work
+
+# An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
+_INTEGERS_PER_ACCESS = 2.0
+# The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
+_DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+# Integers of 8 and 16 bits are divided by a function that is called: a float holds them whole.
+_NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
+# Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
+_OF_A_DIVISION = 20
+_DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
+_DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
+
+
+def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
+    """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
+    accesses = sum(site.executed for site in evidence.of(*ACCESSES))
+    dividing = find_dividing(evidence)
+    fractions = find_spare_addresses(evidence) | dict.fromkeys(dividing, _DIVISION_SPARED)
+    if max(fractions.values(), default=0.0) <= 0:
+        return
+    spared = {site: part * site.executed for site, part in fractions.items() if part}
+    divides = sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
+    share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
+    looping = sum(part for site, part in spared.items() if evidence.innermost_loop(site))
+    yield Candidate(
+        "integer-overhead",
+        f"{share:.0f} % of the executed instructions "
+        + (
+            "divide integers, compute addresses or test bounds."
+            if divides
+            else "compute addresses and test bounds."
+        )
+        + (f" There are {each:.0f} instructions for each access to memory." if accesses else ""),
+        _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())],
+        evidence.without(fractions),
+        spared,
+        {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
+        in_triton="Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
+        "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
+        if _costs_most(spared, dividing)
+        else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
+        "masks that are always true, and use 32-bit offsets where they suffice.",
+    )
+
+
+def find_spare_addresses(evidence: Evidence) -> dict[Site, float]:
+    """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses to memory need."""
+    accesses = sum(site.executed for site in evidence.of(*ACCESSES))
+    wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
+    # In the order of the code: sets are in none.
+    finding = [site for site in evidence.sites if site in wanted]
+    count = sum(site.executed for site in finding)
+    spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
+    return dict.fromkeys(finding, spare)
+
+
+_INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
+    (True, True): "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks).",
+    (True, False): "Let the grid and the block give the indices, a dimension for each, instead of dividing; or divide by constants and powers of "
+    "two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor.",
+    (False, True): "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
+    (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
+    "indices.",
+}  # fmt: skip
+
+
+def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
+    """Returns whether the line that spares most is one of these."""
+    lines: dict[object, float] = {}
+    for site, part in spared.items():
+        lines[site.instruction.place] = lines.get(site.instruction.place, 0.0) + part
+    return max(lines, key=lambda line: lines[line]) in {site.instruction.place for site in some}
+
+
+def find_dividing(evidence: Evidence) -> list[Site]:
+    """Returns the instructions that divide integers: those of the source line, those of the called function, or those near the conversion.
+
+    An instruction that runs more often than the conversion on the same line is no part of the division: for
+    example, the test of a loop.
+    """
+    found = {site for sites in called_functions(evidence) if divides_integers(sites) for site in sites}
+    divisions: dict[str, float] = {}  # by source line
+    for sites in evidence.by_function.values():
+        for index, site in enumerate(sites):
+            if not _DIVISION.match(site.opcode):
+                continue
+            if line := site.instruction.place:
+                divisions[line] = max(site.executed, divisions.get(line, 0.0))
+            else:
+                near = sites[index : index + _OF_A_DIVISION]
+                found.update(one for one in near if one.kind in _DIVIDING)
+    return [
+        site
+        for site in evidence.sites
+        if site in found
+        or (site.kind in _DIVIDING and site.executed <= divisions.get(site.instruction.place or "", 0.0))
+    ]
+
+
+def divides_integers(function: Sequence[Site]) -> bool:
+    """Returns whether a called function divides integers."""
+    return any(_DIVISION.match(site.opcode) for site in function) or all(
+        any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
+    )
+
+
+def _tests(evidence: Evidence) -> list[Site]:
+    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result itself, as in a network that sorts."""
+    return [site for site in evidence.of("integer") if site.instruction.name == "ISETP"]
+
+
+def called_functions(evidence: Evidence) -> list[list[Site]]:
+    """Returns the functions behind a kernel's last EXIT: the slow paths of precise functions, and 64-bit divisions."""
+    found: list[list[Site]] = []
+    for sites in evidence.by_function.values():
+        if any(site.opcode.startswith("CALL.REL") for site in sites):
+            last = max(
+                (index for index, site in enumerate(sites) if site.instruction.name == "EXIT"),
+                default=len(sites),
+            )
+            found.append([])
+            for site in sites[last + 1 :]:
+                found[-1].append(site)
+                if site.instruction.name == "RET":
+                    found.append([])
+    return found

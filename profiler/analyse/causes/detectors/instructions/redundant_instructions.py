@@ -1,0 +1,88 @@
+"""Detects arithmetic that a loop repeats, and products that the addition after them could include."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import readers_of
+from profiler.analyse.code.registers import inputs_of, written_registers
+
+_ADDITIONS = {
+    "FMUL": "FADD",
+    "DMUL": "DADD",
+    "HMUL2": "HADD2",
+}  # by the product that a multiply-add would include
+# Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
+# first three causes of every kernel of the record as they are.
+NEAR = 24
+
+
+def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
+    """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
+    repeated = dict.fromkeys(_invariant(evidence), 1.0)
+    unfused = dict.fromkeys(_unfused(evidence), 0.5)
+    for fractions, sentence, advice, in_triton in (
+        (
+            repeated,
+            "A loop computes the same value in every iteration from inputs that do not change.",
+            "Compute it once before the loop.",
+            "",
+        ),
+        (
+            unfused,
+            "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
+            "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`.",
+            "Let the compiler fuse them (`enable_fp_fusion`, as it is by default), or write `tl.fma(a, b, c)`.",
+        ),
+    ):
+        if fractions:
+            yield Candidate(
+                "redundant-instructions",
+                sentence,
+                advice,
+                evidence.without(fractions),
+                {site: site.executed for site in fractions},
+                in_triton=in_triton,
+            )
+
+
+def _invariant(evidence: Evidence) -> list[Site]:
+    """Returns the arithmetic of loops whose inputs do not change in them."""
+    repeated: list[Site] = []
+    for loop in (loop for loops in evidence.loops.values() for loop in loops):
+        inside = evidence.inside(loop)
+        changed = {register for site in inside for register in written_registers(site.instruction)}
+        repeated += [
+            site
+            for site in inside
+            # Nothing keeps the result of a test: compilers have few predicates, and make it again.
+            if site.kind in ("fp32", "fp64", "special") and written_registers(site.instruction)
+            if (read := inputs_of(site.instruction)) and read.isdisjoint(changed)
+        ]
+    return repeated
+
+
+def _unfused(evidence: Evidence) -> list[Site]:
+    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in."""
+    found: dict[Site, None] = {}
+    for index, site in enumerate(evidence.sites):
+        target = written_registers(site.instruction)
+        addition = _ADDITIONS.get(site.instruction.name)
+        if addition is None or not target:
+            continue
+        following = [
+            one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
+        ]
+        users = readers_of(target[0], following)
+        if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
+            found |= {site: None, users[0]: None}
+    return list(found)
+
+
+def _adds(site: Site, addition: str) -> bool:
+    """Returns whether an instruction adds to its value: an absolute value is written as an addition of zero."""
+    zeros = {"RZ", "-RZ"}
+    return site.instruction.name == addition and zeros.isdisjoint(site.instruction.operands[1:])

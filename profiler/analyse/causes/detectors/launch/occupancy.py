@@ -1,0 +1,144 @@
+"""Detects what limits the warps that an SM holds, where more of them would hide waiting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside, find_lonely_loads
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import only_written, written_registers
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+_REGISTER_BITS = 32
+# How many blocks their size allows, two limits say, and another size changes both.
+_OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
+
+
+def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
+    """Names what limits the warps of an SM, if more of them would hide waiting."""
+    limit = evidence.find("occupancy_limit_pct")
+    if not limit or limit >= 100:
+        return
+    known = find_occupancy_limits(evidence)
+    if not known:
+        return
+    name = min(known, key=lambda one: known[one])
+    if name == "registers-limit-occupancy" and _holds_sums(evidence):
+        return
+    yield Candidate(
+        name,
+        f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
+        _LIMIT_ADVICE[name],
+        _with_more_warps(evidence, known, name),
+        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
+    )
+
+
+def _holds_sums(evidence: Evidence) -> bool:
+    """Returns whether over half of a thread's registers hold sums that loops go on adding to, such as of a tile.
+
+    Such a thread cannot use fewer registers: with a smaller tile, more threads would load each value.
+    """
+    sums: dict[Loop, set[str]] = {}
+    for site in evidence.of("fp32", "fp64", "tensor"):
+        loop = evidence.innermost_loop(site)
+        if loop and not only_written(site.instruction):
+            sums.setdefault(loop, set()).update(written_registers(site.instruction))
+    return 2 * max(map(len, sums.values()), default=0) > (evidence.find("registers") or 0.0)
+
+
+def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
+    """Returns how many blocks an SM holds by each limit; of equal limits, the first is the simplest to change."""
+    limits = {
+        "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
+        "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
+        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
+        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
+    }
+    return {name: blocks for name, blocks in limits.items() if blocks}
+
+
+def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:
+    """Returns the effect of as many warps as the next limit allows, and the grid has."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else ENOUGH_THREADS
+    of_size = name in _OF_BLOCK_SIZE
+    next_limits = [
+        blocks
+        for one, blocks in limits.items()
+        if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
+    ]
+    full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
+    more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
+    if name == "registers-limit-occupancy":
+        more = max(0.0, (1 + more) * (1 - _registers_of_narrow_loads(evidence)) - 1)
+        more *= _waiting_alone(evidence)
+    fewer_blocks = max(0.0, 1 - threads / ENOUGH_THREADS) if name == "block-too-small" else 0.0
+    return Effect({LAUNCH: fewer_blocks}, warps=1 + more)
+
+
+def _registers_of_narrow_loads(evidence: Evidence) -> float:
+    """Returns the part of a thread's registers that wider loads would free, because a byte or two under way take a whole one.
+
+    How narrow they are is a cause of its own. Loads whose lanes are no neighbours cannot be wider.
+    """
+    free = {
+        site: 1 - site.width / _REGISTER_BITS
+        for site in evidence.of("global load")
+        if 0 < site.width < _REGISTER_BITS and _are_neighbours(site)
+    }
+    held = max(
+        (free[site] + sum(free.get(one, 0.0) for one in find_loads_beside(evidence, site)) for site in free),
+        default=0.0,
+    )
+    registers = evidence.find("registers")
+    return min(1.0, held / registers) if registers else 0.0
+
+
+def _are_neighbours(site: Site) -> bool:
+    """Returns whether a request touches no more than one sector beyond those that the bytes of all lanes fill."""
+    filled = LANES * site.width / 8 / SECTOR_BYTES
+    return site.sectors is None or site.sectors <= site.executed * (filled + 1)
+
+
+def _waiting_alone(evidence: Evidence) -> float:
+    """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
+
+    Registers hold the loads that a warp has under way. With fewer registers, more warps take over these
+    loads; they add loads only where there are few.
+    """
+    waiting = 1 - evidence.model.issuing - evidence.model.ready
+    alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")
+    return min(1.0, alone / waiting) if waiting > 0 else 0.0
+
+
+_LIMIT_ADVICE = {
+    "registers-limit-occupancy": "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
+    "shared-memory-limits-occupancy": "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
+    "block-too-small": "Use blocks of 128 to 256 threads.",
+    "block-size-limits-occupancy": "Choose a block size that divides the warps of an SM, such as 256 threads.",
+}
+
+
+def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:
+    if name == "registers-limit-occupancy":
+        return {"registers": evidence.find("registers") or 0.0}
+    if name == "shared-memory-limits-occupancy":
+        return {"shared_bytes": evidence.find("shared_bytes") or 0.0}
+    return {"threads_a_block": float(math.prod(evidence.shape.block)) if evidence.shape else 0.0}
+
+
+_LIMIT_TEXT = {
+    "registers": "{:.0f} registers a thread",
+    "shared_bytes": "{:,.0f} bytes of shared memory a block",
+    "threads_a_block": "blocks of {:.0f} threads",
+}
+
+
+def _limit_text(evidence: Evidence, name: str) -> str:
+    ((figure, value),) = _limit_figure(evidence, name).items()
+    return _LIMIT_TEXT[figure].format(value)

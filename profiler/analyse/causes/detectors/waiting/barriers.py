@@ -1,0 +1,114 @@
+"""Detects barriers at which warps wait for the others of their block, and knows for what they wait there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
+from profiler.analyse.causes.detectors.global_memory.atomics import find_ordering
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
+from profiler.catalog.metrics import LANES
+
+# Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three threads read it: its
+# own and those on either side. Where threads share a tile, each stores several values, or many read one; in a tree, few threads
+# store. Bounds are between whole counts.
+_FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
+_MOST_READERS = 3.5
+_CONFLICTING = 2.0  # passes for each that is needed
+_SEVERAL = 1.5  # loads for each store
+_FEWER_REDUCTIONS_IN_TRITON = (
+    "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
+    "others, and one warp for none."
+)
+_FEWER_TURNS_IN_TRITON = (
+    "Let each turn of the loop do more between its barriers (a larger BLOCK_K, or a larger tile), or have several programs on an SM, of which "
+    "others multiply while one waits (fewer `num_stages`, a smaller tile)."
+)
+# The part of the time that is worth a change. If nobody waits at barriers, values that are exchanged between them are no reason
+# to name them.
+_SEEN_TO_WAIT = 0.03
+
+
+def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
+    """Names barriers, except for the waiting that is for loads since the barrier before, and fences that belong to atomics."""
+    of_atomics = set(find_ordering(evidence))
+    sites = [site for site in evidence.of("barrier") if site not in of_atomics]
+    waiting = evidence.time_of(sites, "barrier", "membar")
+    if waiting < _SEEN_TO_WAIT:
+        return
+    fractions = {
+        site: EIGHTFOLD * part for site, part in find_own_part(evidence).items() if site not in of_atomics
+    }
+    kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
+    fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
+    weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
+    yield Candidate(
+        "barriers",
+        f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
+        "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
+        fewer,
+        weights,
+        {"waiting_pct": 100 * waiting},
+        in_triton=_FEWER_TURNS_IN_TRITON if _are_of_tiles(evidence, weights) else _FEWER_REDUCTIONS_IN_TRITON,
+    )
+
+
+def _are_of_tiles(evidence: Evidence, waiting: Mapping[Site, float]) -> bool:
+    """Returns whether warps wait for each other mostly in loops that multiply tiles, where barriers guard the tiles."""
+    of_tiles = {loop for site in evidence.of("tensor") if (loop := evidence.innermost_loop(site))}
+    there = sum(part for site, part in waiting.items() if evidence.innermost_loop(site) in of_tiles)
+    return there > sum(waiting.values()) / 2
+
+
+def _exchanging(evidence: Evidence) -> dict[Site, float]:
+    """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
+
+    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Where there are
+    several loads for each store, one of them loads the thread's own value; a single load reads another thread's. The values of others
+    come by shuffles, for which the queue of shared memory takes as long as for loads. If the lanes of a warp meet in the same banks,
+    they read a column of what several warps stored as rows, which no shuffle does.
+    """
+    loads, stores = evidence.of("shared load"), evidence.of("shared store")
+    if any(_meets_in_banks(site) for site in (*loads, *stores)):
+        return {}
+    read, written, barriers = (
+        sum(site.executed for site in sites) for sites in (loads, stores, evidence.of("barrier"))
+    )
+    by_all = sum(site.executed * (site.acting or LANES) / LANES for site in stores)
+    if not read or read > _MOST_READERS * written or written > _MOST_STORES * barriers:
+        return {}
+    if by_all < _FEWEST_STORES * barriers:
+        return {}
+    own = written / read if read > _SEVERAL * written else 0.0
+    return dict.fromkeys(stores, EIGHTFOLD) | dict.fromkeys(loads, EIGHTFOLD * own)
+
+
+def _meets_in_banks(site: Site) -> bool:
+    return (site.passes or 0.0) > _CONFLICTING * (site.ideal_passes or 0.0)
+
+
+def find_waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
+    """Returns the part of the waiting at each barrier in which other warps of the block wait for the tile that they stage."""
+    own = find_own_part(evidence)
+    return {
+        site: EIGHTFOLD * (1 - part)
+        for site, part in own.items()
+        if not staged.isdisjoint(evidence.around(site))
+    }
+
+
+def find_own_part(evidence: Evidence) -> dict[Site, float]:
+    """Returns the part of the waiting at each barrier that is not for loads since the barrier before it."""
+    parts: dict[Site, float] = {}
+    loading = 0.0
+    for site in evidence.sites:
+        waits = evidence.charged[site]
+        if site.kind == "barrier":
+            waiting = waits["barrier"] + waits["membar"]
+            parts[site] = waiting / (waiting + loading) if waiting else 0.0
+            loading = 0.0
+        elif site.kind == "global load":
+            loading += waits["long_scoreboard"]
+    return parts

@@ -1,0 +1,168 @@
+"""Detects loads from global memory of which too few are under way at once, and knows which ones a warp issues together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.code.loops import Loop
+from profiler.text import counted
+
+# With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
+ENOUGH_LOADS = 4
+# More of them hide more of the latency, and nothing of the queues. Sixteen loads of 16 bytes take 64 registers: as many as each thread
+# has where half of the places of an SM have a warp.
+_MOST_LOADS = 16
+# A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
+# memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
+_PASSING = 40 / 698
+# How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
+# copies of tiles; loads in another loop; or in none.
+_AHEAD = {
+    "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
+    "memory.",
+    "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
+    "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "": "Let each thread take several elements, and issue all of their loads before the first use.",
+}
+_AHEAD_IN_TRITON = {
+    "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
+    "4 bytes a thread or more.",
+    "copies": "Tiles are copied ahead already{stages}: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
+    "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
+    "each turn), or more programs and `num_warps`.",
+    "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
+    "more programs and `num_warps`.",
+}
+_LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
+
+
+def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads from global memory that warps wait for, most of all where few are under way at once."""
+    loads = [site for site in evidence.of("global load") if not is_carried(evidence, site)]
+    under_way = {site: _under_way(evidence, site) for site in loads}
+    useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
+    waiting = 100 * evidence.time_of(loads, "long_scoreboard")
+    if not loads or not waiting:
+        return
+    # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
+    # apart are looked up one by one for either.
+    staged = {
+        site: part
+        for site, part in useful.items()
+        if site.opcode.startswith("LDG.") and feeds_shared_memory(evidence, site)
+    }
+    # A warp that stages a tile through registers waits for all of its loads together in each turn of the loop, however many they are.
+    # Copies of the next tiles, made while this one is used, take the whole wait away.
+    turns = {site for site in staged if evidence.innermost_loop(site)}
+    fractions = {
+        site: part * (EIGHTFOLD if site in turns else _overlapped(evidence, under_way[site]))
+        for site, part in useful.items()
+    }
+    # Copies of 16 bytes pass L1 by, whose lines other warps of the SM may have used (PTX ISA, "cp.async": `.cg` caches in L2 alone).
+    past_l1 = [site for site in turns if site.width == WIDEST_BITS]
+    warps = evidence.find("active_warps")
+    few = sum(count * site.executed for site, count in under_way.items()) / sum(
+        site.executed for site in loads
+    )
+    where = _most_waited_for(evidence, loads, turns)
+    yield Candidate(
+        "loads-not-overlapped",
+        f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
+        + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
+        _AHEAD[where],
+        Effect(
+            {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
+            {
+                **evidence.waiting_for(fractions, "long_scoreboard"),
+                **evidence.waiting_for(find_waiting_for_tiles(evidence, turns), "barrier"),
+            },
+        ),
+        {site: evidence.charged[site]["long_scoreboard"] for site in loads},
+        {"waiting_for_loads_pct": waiting, "loads_under_way": few}
+        | ({"active_warps": warps} if warps else {}),
+        in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
+    )
+
+
+def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
+    """Returns where the loads are that warps wait for most, as `_AHEAD` names it."""
+    waiting = dict.fromkeys(_AHEAD, 0.0)
+    for site in loads:
+        copied = "copies" if feeds_shared_memory(evidence, site) else "loop"
+        where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
+        waiting[where] += evidence.charged[site]["long_scoreboard"]
+    return max(waiting, key=lambda where: waiting[where])
+
+
+def _stages_text(evidence: Evidence) -> str:
+    stages = _find_stages(evidence)
+    return f", with `num_stages` of {stages}" if stages else ""
+
+
+def _find_stages(evidence: Evidence) -> int | None:
+    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None without such a loop.
+
+    A turn waits until no more groups of copies are under way than belong to the tiles after its own, and then copies one more tile.
+    """
+    for site in evidence.sites:
+        if site.instruction.name != "DEPBAR" or not (loop := evidence.innermost_loop(site)):
+            continue
+        inside = [one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop]
+        groups = sum(one.instruction.name == "LDGDEPBAR" for one in inside)
+        left = _LEFT_UNDER_WAY.search(site.instruction.text)
+        if groups and left:
+            return int(left[1], 16) // groups + 2
+    return None
+
+
+def _overlapped(evidence: Evidence, under_way: int) -> float:
+    """Returns the part of the waiting for a load that ends if more of them are under way, as in a loop that is unrolled further."""
+    if under_way < ENOUGH_LOADS:
+        return EIGHTFOLD
+    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    return max(1 / ENOUGH_LOADS, latency * (1 - under_way / _MOST_LOADS))
+
+
+def find_lonely_loads(evidence: Evidence) -> list[Site]:
+    """Returns the loads from global memory that a warp issues alone or with few others before it waits."""
+    return [site for site in evidence.of("global load") if _under_way(evidence, site) < ENOUGH_LOADS]
+
+
+def _under_way(evidence: Evidence, site: Site) -> int:
+    return 1 + len(find_loads_beside(evidence, site))
+
+
+def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
+    function = evidence.around(site)
+    here = evidence.place(site, function)
+    longest = _longest_wait(evidence, site.function, evidence.innermost_loop(site))
+    found: list[Site] = []
+    for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
+        for index in direction:
+            one = function[index]
+            if one.kind == "global load":
+                found.append(one)
+            elif _waits_for_loads(one) > _PASSING * longest or one.instruction.name in ("BRA", "BAR", "EXIT"):
+                break
+    return found
+
+
+@lru_cache(maxsize=8)
+def _longest_wait(evidence: Evidence, function: int, loop: Loop | None) -> float:
+    sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
+    return max(map(_waits_for_loads, sites))
+
+
+def _waits_for_loads(site: Site) -> float:
+    """Returns the samples of waiting for loads at each execution."""
+    return site.waits.get("long_scoreboard", 0) / site.executed
