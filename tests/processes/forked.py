@@ -103,9 +103,10 @@ class _Measuring(Popen):
 def _off_leash(words: Any) -> tuple[int | None, Any]:
     """Returns the descriptor of the leash that these words put a program on, and the program's own words."""
     leash = sys.modules.get("profiler.measure.tools.leash")
-    if (
-        leash is None or isinstance(words, str) or tuple(words[:5]) != (*leash._PYTHON, leash._START)
-    ):  # private: how a program is put on it
+    if leash is None or isinstance(words, str):
+        return None, words
+    start = (*leash._PYTHON, leash._START)  # private: how a program is put on it
+    if tuple(words[:5]) != start:
         return None, words
     return int(words[5]), words[7:]
 
