@@ -15,7 +15,9 @@ BRIEF = "processes=2, repeats=3, launches=2"
 
 
 def test_a_function_of_a_script_becomes_a_run(measuring):
-    found = measuring.run(f"print(prof.measure(fast, x, reference=double, bytes=2 * x.nbytes, {BRIEF}))\n")
+    """Here all processes are started as a user's are."""
+    text = f"print(prof.measure(fast, x, reference=double, bytes=2 * x.nbytes, {BRIEF}))\n"
+    found = measuring.run(text, **forked.UNFORKED)
     assert found.returncode == 0, found.stderr
     (run_id,) = measuring.runs.ids()
     run = measuring.runs.open(run_id)
