@@ -16,7 +16,7 @@ CEILINGS: tuple[tuple[str, str, str, str, str], ...] = (
     (
         "at-l2-bandwidth",
         "L2 delivers nearly all that it can, without requests that could be saved.",
-        "Throughput of L2 near the 79 % of its peak that are within reach, and above that of device memory.",
+        "Throughput of L2 near the 88 % of its peak that are within reach, and above that of device memory.",
         "Reading the same 20 MB again and again.",
         "Keep what is used again in shared memory or registers.",
     ),

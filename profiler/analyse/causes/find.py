@@ -40,6 +40,7 @@ from profiler.analyse.causes.detectors.waiting import (
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
+from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.places import find_places
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
@@ -77,7 +78,7 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
-    evidence = atomics.add_retries(add_lookups(gather(profile)))
+    evidence = add_shares(atomics.add_retries(add_lookups(gather(profile))))
     causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
         causes=causes,

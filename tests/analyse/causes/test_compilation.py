@@ -36,6 +36,18 @@ def test_an_optimiser_computes_addresses_once_and_puts_instructions_between_thos
         assert candidate.effect.resources["alu"] == pytest.approx((1 + 4) / 7)  # of a move and six additions
 
 
+def test_an_optimiser_keeps_variables_in_registers_and_functions_where_they_are_called():
+    """Their addresses need no integers either: of six, two stay for the one load, whatever local memory asked for."""
+    address = [f"IADD3 R{place}, R{place - 1}, 0x4, RZ" for place in range(5, 11)]
+    loaded = [IDLE, *address, "LDG.E R31, [R10.64]"]
+    for others, gone in (
+        (["STL [R1], R31", "CALL.REL.NOINC 0x100", "LDL R30, [R1]", "RET.REL.NODEC R20 0x0"], 4),
+        (["STS [R1], R31", "BRA 0x100", "FADD R30, R31, R30", "EXIT"], -2),  # two more are needed
+    ):
+        (candidate,) = detect_unoptimised(evidence_of(*loaded, *others))
+        assert candidate.effect.resources["issue"] == pytest.approx((1 + 4 + gone) / 12)
+
+
 @pytest.mark.parametrize(("idle", "found"), [(1, []), (2, ["unoptimised-code"])])
 def test_one_such_move_in_fifty_instructions_shows_nothing(idle, found):
     """In 2 of 947 instructions the optimiser left one."""

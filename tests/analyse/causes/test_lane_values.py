@@ -7,7 +7,11 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.lane_values import find_differing
+from profiler.analyse.causes.detectors.instructions.redundant_instructions import (
+    detect_redundant_instructions,
+)
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.flow.lane_values import add_shares, find_alike_in_lanes, find_differing
 from profiler.analyse.recording.launch_shapes import LaunchShape
 
 THREAD, BLOCK = "S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X"
@@ -61,3 +65,69 @@ def test_a_row_of_the_block_is_the_same_for_a_warp_where_rows_are_whole_warps(bl
 
 def test_half_a_warp_has_no_index_of_its_own_where_rows_are_shorter_than_warps():
     assert last_differs(THREAD, "SHF.R.U32.HI R2, RZ, 0x5, R0", block=(48, 4, 1))
+
+
+# A row of `elements` that each thread adds up: 100 warps, of which each makes 128 turns.
+SUM = [
+    ("LDG.E R4, [R2.64]", 12800), ("FADD R5, R5, R4", 12800), ("IADD3 R2, R2, 0x4, RZ", 12800), ("ISETP.LT.AND P0, PT, R2, R9, PT", 12800),
+    ("@P0 BRA 0x20", 12800), "STG.E [R10.64], R5", "EXIT",
+]  # fmt: skip
+
+
+def summed(before="IMAD R2, R1, 0x200, RZ", body=SUM, lanes=32.0):
+    evidence = evidence_of(
+        BLOCK, before, *body, facts={place: {"acting": lanes, "lanes": lanes} for place in range(2, 7)}
+    )
+    return {site.instruction.name: part for site, part in find_alike_in_lanes(evidence).items()}
+
+
+def test_a_loop_over_the_same_row_in_all_lanes_can_be_shared_out():
+    shared = summed()
+    assert list(shared) == ["LDG", "FADD", "IADD3", "ISETP", "BRA"]
+    assert set(shared.values()) == {31 / 32}
+
+
+def test_few_lanes_or_turns_share_less():
+    assert summed(lanes=1.0)["FADD"] == 0.0  # the first thread alone
+    few = [(line[0], 400) if isinstance(line, tuple) else line for line in SUM]
+    assert summed(body=few)["FADD"] == 3 / 4
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("S2R R2, SR_TID.X", SUM),  # each lane has its own row
+        ("S2R R9, SR_TID.X", SUM),  # or its own end
+        ("S2R R5, SR_TID.X", SUM),  # or begins its sum with another number
+        ("IMAD R2, R1, 0x200, RZ", [("LDG.E R2, [R2.64]", 12800), *SUM[1:2], *SUM[3:]]),  # follows a list
+        ("IMAD R2, R1, 0x200, RZ", [SUM[0], *SUM[2:]]),  # computes nothing
+        (
+            "IMAD R2, R1, 0x200, RZ",
+            [*SUM[:4], ("STG.E [R2.64], R5", 12800), *SUM[4:]],
+        ),  # others read what it leaves
+    ],
+)
+def test_other_loops_are_not_shared_out(before, body):
+    assert summed(before, body) == {}
+
+
+def test_bounds_do_not_count_what_lanes_could_share_out():
+    evidence = evidence_of(BLOCK, "IMAD R2, R1, 0x200, RZ", *SUM)
+    own = evidence_of(BLOCK, "S2R R2, SR_TID.X", *SUM)
+    assert add_shares(own) is own
+    avoidable = add_shares(evidence).model.avoidable
+    assert avoidable["fma"] == pytest.approx(1 - 12800 / 32 / 12900)  # beside the product before the loop
+    bounds = [one.model.bound(Effect(), ("fma",))[0] for one in (evidence, add_shares(evidence))]
+    assert bounds == [0.9, pytest.approx(1 - 0.1 * 12800 / 32 / 12900)]
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("IMAD R2, R1, 0x200, RZ", ["redundant-instructions"]),  # each block has a row
+        ("MOV R2, 0x200", []),  # all blocks prepare the same, which is a cause of its own
+    ],
+)
+def test_turns_that_all_lanes_repeat_are_redundant_unless_every_block_makes_them(before, found):
+    evidence = evidence_of(BLOCK, before, *SUM)
+    assert [one.name for one in detect_redundant_instructions(evidence)] == found

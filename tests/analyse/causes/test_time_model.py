@@ -124,8 +124,8 @@ def test_device_memory_that_turns_between_reads_and_writes_reaches_less_of_its_p
 @pytest.mark.parametrize(
     ("l2", "dram", "reachable"),
     [
-        (0.72, 0.2, 0.79),  # nine tenths of what a kernel reaches that only reads from L2
-        (0.70, 0.2, 1.0),  # not full
+        (0.80, 0.2, 0.88),  # nine tenths of the most that a kernel reaches
+        (0.79, 0.2, 1.0),  # not full: of what only reads, some kernels get further
         (0.80, 0.85, 1.0),  # full of what passes through it to device memory
     ],
 )

@@ -22,8 +22,9 @@ AT_MEMORY = 0.9
 # Nothing runs at the peak of device memory, and turning its bus round between reads and writes takes time: of the ladders in
 # runs/, on an H200, the sums reach 0.94 of the peak and the copies 0.89.
 ONE_WAY, BOTH_WAYS = 0.94, 0.89
-# A kernel that does nothing but read from L2 keeps it at 79 % of its peak (`l2` in tests/data/counters/bound.cu, on an H200).
-_REACHABLE_OF_L2 = 0.79
+# Kernels that do nothing but read from L2 keep it at 79 to 84 % of its peak, and a product of tiles at 88 % (`l2` in
+# tests/data/counters/bound.cu, `read_in_l2` and `matmul_stages` in tests/data/causes, on an H200).
+_REACHABLE_OF_L2 = 0.88
 # The shortest kernels in tests/data/reports, which do next to nothing, take 2.2 to 3.0 us under the profiler on an H200: that is
 # starting and draining, which no change of the code shortens.
 START_NS = 3_000.0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     follow_results,
     predicates_in,
@@ -22,6 +25,9 @@ _OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
 _OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
 _UNKNOWN = ("local", "atomic", "shared atomic")
+_ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
+# Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.
+_COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
@@ -78,6 +84,62 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
                     found.add(site)
             setting |= dict.fromkeys(predicates_written(site.instruction), site)
     return found
+
+
+@lru_cache(maxsize=8)
+def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the code of loops that all lanes of a warp run on the same data, with the part that goes if each takes its share of the turns.
+
+    That is arithmetic on loaded values, in a loop of which nothing depends on the lane, such as a sum over a whole row for each of
+    its elements. Turns that follow one another through memory, as along a list, cannot be shared out.
+    """
+    loops = [
+        (loop, sites)
+        for function, loops in evidence.loops.items()
+        for loop in loops
+        if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
+    ]
+    if not loops:
+        return {}
+    differing = find_differing(evidence)
+    found: dict[Site, float] = {}
+    for loop, sites in loops:
+        if not differing.isdisjoint(sites) or any(
+            site.kind == "global load" and is_carried(evidence, site) for site in sites
+        ):
+            continue
+        for site in sites:
+            shares = min(site.acting or site.lanes or LANES, evidence.turns(site, loop))
+            found[site] = max(found.get(site, 0.0), 1 - 1 / max(1.0, shares))
+    return found
+
+
+def _works_on_loads(sites: list[Site]) -> bool:
+    """Returns whether a loop computes with what it loads, and leaves nothing in memory for others."""
+    kinds = {site.kind for site in sites}
+    return (
+        not kinds.isdisjoint(_ARITHMETIC)
+        and not kinds.isdisjoint(("global load", "shared load"))
+        and kinds.isdisjoint(("global store", "shared store", "barrier", *_UNKNOWN))
+    )
+
+
+def add_shares(evidence: Evidence) -> Evidence:
+    """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp could share out among them."""
+    alike = find_alike_in_lanes(evidence)
+    if not any(site.kind in _ARITHMETIC for site in alike):
+        return evidence
+    avoidable = dict(evidence.model.avoidable)
+    for unit, kinds in _COUNTED.items():
+        whole = sum(site.executed * site.units.count(unit) for site in evidence.sites)
+        needed = sum(
+            site.executed * (1 - alike.get(site, 0.0))
+            for site in evidence.sites
+            if site.kind in kinds and unit in site.units
+        )
+        if whole:
+            avoidable[unit] = max(avoidable.get(unit, 0.0), 1 - needed / whole)
+    return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
 
 
 def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:

@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, MOS
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -19,6 +19,7 @@ from profiler.catalog.causes import UNOPTIMISED
 _MOST_IDLE_MOVES = 0.02
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
+_CALLS = ("CALL", "RET")
 _STACK = frozenset({"R1"})  # its pointer, from which spilled registers have constant distances
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
@@ -50,12 +51,15 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _optimised(evidence: Evidence, moves: Sequence[Site]) -> Effect:
-    """Returns the effect of what every optimiser does: values stay where they are, and addresses are computed once.
+    """Returns the effect of what every optimiser does: values stay where they are, functions stand where they are called, and addresses are computed once.
 
+    Variables whose address is taken are in local memory, as what is passed by reference is, until nothing is passed any more.
     Without it, each instruction stands behind the one whose result it needs, and waits for it; an optimiser puts others between them.
     The code does not show what else it finds to do, so that this is rather too little.
     """
-    gone = find_spare_addresses(evidence) | dict.fromkeys(moves, 1.0)
+    kept = tuple(kind for kind in ACCESSES if kind != "local")
+    calls = [site for site in evidence.of("control") if site.instruction.name in _CALLS]
+    gone = find_spare_addresses(evidence, kept) | dict.fromkeys([*moves, *calls, *evidence.of("local")], 1.0)
     fewer = evidence.without(gone)
     waiting = {site: 1 - (1 - gone.get(site, 0.0)) * (1 - FOUR_CHAINS) for site in evidence.sites}
     return Effect(fewer.resources, {**fewer.waits, **evidence.waiting_for(waiting, "wait")})

@@ -54,9 +54,9 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def find_spare_addresses(evidence: Evidence) -> dict[Site, float]:
-    """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses to memory need."""
-    accesses = sum(site.executed for site in evidence.of(*ACCESSES))
+def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES) -> dict[Site, float]:
+    """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses of these kinds to memory need."""
+    accesses = sum(site.executed for site in evidence.of(*among))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
     # In the order of the code: sets are in none.
     finding = [site for site in evidence.sites if site in wanted]
