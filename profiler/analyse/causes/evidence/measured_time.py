@@ -44,7 +44,7 @@ _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
 _REFILL_CYCLES = 300.0
 _BLOCKS_A_CYCLE = 0.84
 # With fewer rounds of blocks, places are empty at the end of the launch more than between two blocks.
-_SOME_WAVES = 2.0
+SOME_WAVES = 2.0
 
 
 def model_time(
@@ -221,7 +221,7 @@ def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Si
     occupancy, limit, waves, latency = (
         figures.get(name, 0.0) for name in ("occupancy_pct", "occupancy_limit_pct", "waves", "warp_latency")
     )
-    if not (profile.shapes and occupancy and limit and latency) or waves < _SOME_WAVES:
+    if not (profile.shapes and occupancy and limit and latency) or waves < SOME_WAVES:
         return 0.0, 0.0
     shape = profile.shapes[0]
     warps = math.prod(shape.grid) * math.ceil(math.prod(shape.block) / LANES)

@@ -173,26 +173,24 @@ def _exchanges(evidence: Evidence) -> list[Site]:
     return [*barriers, *shuffles, *evidence.of(*SHARED)] if barriers else []
 
 
-def find_block_independent(evidence: Evidence) -> list[Site]:
-    """Returns the code that every block runs on the same data, because it does not depend on the block.
+def find_block_independent(evidence: Evidence, index: str = "SR_CTAID") -> list[Site]:
+    """Returns the code that every block runs on the same data, because it does not depend on the block; or every thread along another index.
 
-    An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
+    An instruction depends on an index if it reads it, or what such an instruction wrote. A loop in which
     any does is the block's own work, with its counters.
     """
     alike: list[Site] = []
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
-        depending = _depending_on_block(sites, loops)
+        depending = _depending_on(index, sites, loops)
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
 
 
-def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    """Returns the instructions that depend on the block's index."""
-
+def _depending_on(index: str, sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
     def depends(site: Site, reads_dependent: bool) -> bool:
-        return reads_dependent or site.kind in CHANGED_BY_OTHERS or "SR_CTAID" in site.instruction.text
+        return reads_dependent or site.kind in CHANGED_BY_OTHERS or index in site.instruction.text
 
     return follow_results(sites, loops, depends)

@@ -22,7 +22,7 @@ _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = _WORD_BITS = 32
-COMPUTED = ("integer", "conversion", "special", "mio", "other")
+COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
