@@ -13,9 +13,9 @@ from typing import Any
 
 import altair as alt
 from altair.typing import ChartType
+from recorded_tables import prose, table_text
 
 from profiler.catalog.causes import BY_NAME, CAUSES, GROUPS
-from profiler.present.render.markdown import markdown_text
 from profiler.present.style import BLUE, CATEGORIES, GREY, RED, chart_of, heading
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
@@ -34,11 +34,11 @@ def causes_table() -> str:
     sections = []
     for group in GROUPS:
         rows = [
-            (f"`{one.name}`", *map(_prose, (one.what, one.detected, one.example, one.remedy)))
+            (f"`{one.name}`", *map(prose, (one.what, one.detected, one.example, one.remedy)))
             for one in CAUSES
             if one.group == group
         ]
-        table = _table(("cause", "what it is", "detected by", "example", "change"), rows)
+        table = table_text(("cause", "what it is", "detected by", "example", "change"), rows)
         sections.append(f"### {group.capitalize()}\n\n{table}")
     return "\n\n".join(sections)
 
@@ -71,7 +71,7 @@ def _totals(pairs: Sequence[Row]) -> str:
     ]  # fmt: skip
     header = ("", "pairs", "right first", "first one that remains", "right among three", "right line",
               "bounds broken", "mean error of expected, points")  # fmt: skip
-    return _table(header, rows, right=range(1, 8))
+    return table_text(header, rows, right=range(1, 8))
 
 
 def _judged(rows: Sequence[Row]) -> tuple[str | int, ...]:
@@ -144,7 +144,7 @@ def _by_cause(record: dict[str, list[Row]]) -> str:
         )
     header = ("cause", "pairs", "first", "among three", "missed", "named wrongly", "bounds kept", "broken",
               "error, points", "rules: first", "among three")  # fmt: skip
-    return _table(header, rows, right=range(1, 11))
+    return table_text(header, rows, right=range(1, 11))
 
 
 def _others(record: dict[str, list[Row]]) -> str:
@@ -155,7 +155,7 @@ def _others(record: dict[str, list[Row]]) -> str:
             ("a decoy: its false causes are not among the first two", record["decoys"]),
         )
     ]  # fmt: skip
-    return _table(("kernels", "", "right, `source`", "right, `default`"), rows, right=(1, 2, 3))
+    return table_text(("kernels", "", "right, `source`", "right, `default`"), rows, right=(1, 2, 3))
 
 
 def failures(record: dict[str, list[Row]]) -> list[tuple[str, str]]:
@@ -193,10 +193,10 @@ def explanations() -> dict[str, str]:
 def _failures(record: dict[str, list[Row]]) -> str:
     why = explanations()
     rows = [
-        (f"`{kernel}`".replace(" → ", "` → `"), answer, _prose(why.get(kernel, "")))
+        (f"`{kernel}`".replace(" → ", "` → `"), answer, prose(why.get(kernel, "")))
         for kernel, answer in failures(record)
     ]
-    return _table(("kernel", "answer", "why"), rows) if rows else "None."
+    return table_text(("kernel", "answer", "why"), rows) if rows else "None."
 
 
 def expected_chart() -> ChartType:
@@ -231,15 +231,3 @@ def expected_chart() -> ChartType:
         )
     )  # fmt: skip
     return chart
-
-
-def _prose(text: str) -> str:
-    """Returns a text for a cell, with what is in backticks as code."""
-    parts = text.split("`")
-    return "".join(f"`{part}`" if place % 2 else markdown_text(part) for place, part in enumerate(parts))
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str | int]], right: Iterable[int] = ()) -> str:
-    aligned = set(right)
-    rule = ("---:" if place in aligned else "---" for place in range(len(header)))
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (header, rule, *rows))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from recorded_tables import recorded_climb
+from recorded_tables import prose, recorded_climb, table_text
 
 from profiler.analyse.code.hot_loop import LoopSheet, derive_loop_sheet, read_counted_code
 from profiler.analyse.ladder.climb import Climb
@@ -21,7 +21,6 @@ from profiler.analyse.ladder.ladder import RungFinding
 from profiler.analyse.ladder.rungs import Rung
 from profiler.catalog.ladders.ladder import LADDER_FILE
 from profiler.errors import ProfError
-from profiler.present.render.markdown import markdown_table
 
 Word = Literal["reproduced", "contradicted", "depends", "not looked at"]
 
@@ -178,5 +177,6 @@ def claims_table(recorded: Recorded, claims: tuple[Claim, ...]) -> str:
     rows = []
     for claim in claims:
         verdict = judge_claim(claim, recorded)
-        rows.append((claim.id, claim.says, verdict.word, verdict.evidence, claim.command))
-    return markdown_table(("", "claim", "verdict", "here", "command"), rows)
+        command = f"`{claim.command}`" if claim.command else ""
+        rows.append((claim.id, prose(claim.says), verdict.word, prose(verdict.evidence), command))
+    return table_text(("", "claim", "verdict", "here", "command"), rows)

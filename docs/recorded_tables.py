@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,7 @@ from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound
 from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
 from profiler.present.documents.recording import width_text
-from profiler.present.render.markdown import markdown_table
+from profiler.present.render.markdown import markdown_table, markdown_text
 from profiler.store.remote.places import Location
 from profiler.store.runs.run_store import RunStore
 from profiler.text import number, short_gpu
@@ -239,3 +239,16 @@ def ideas_table(kernels: Path, store: RunStore) -> str:
         claimed = [idea_row(one).values for one in finding.ideas if one.claim is not None]
         rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]
     return markdown_table(("ladder", "rung", *(column.title for column in IDEA_COLUMNS[2:])), rows)
+
+
+def prose(text: str) -> str:
+    """Returns a text for a cell, with what is in backticks as code."""
+    parts = text.split("`")
+    return "".join(f"`{part}`" if place % 2 else markdown_text(part) for place, part in enumerate(parts))
+
+
+def table_text(header: Sequence[str], rows: Iterable[Sequence[str | int]], right: Iterable[int] = ()) -> str:
+    """Returns a table of cells that are Markdown already."""
+    aligned = set(right)
+    rule = ("---:" if place in aligned else "---" for place in range(len(header)))
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (header, rule, *rows))

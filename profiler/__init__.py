@@ -225,7 +225,8 @@ def check(
 ) -> Check:
     """Returns whether a recording got slower than its baseline beyond noise: `.passed`, `.outcome`, `.headline`.
 
-        assert check(a, baseline="prof-baseline").passed
+        found = check(a, baseline="prof-baseline")
+        assert found.passed, str(found)
 
     The baseline is a recording, or a folder of runs that has one with the candidate's name. Limits are those of the nearest
     `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. What noise hides has not passed.

@@ -43,10 +43,10 @@ _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
 
 VERBS = {
     # verb: its module in `profiler.commands`, with a function of the same name; and the first line of its help
+    "show": ("reading.show", "Show one recording: why it takes its time, and what to try."),
     "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
     "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
     "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
-    "show": ("reading.show", "Show one recording: why it takes its time, and what to try."),
     "sass": ("reading.sass", "Show the machine code of a hot loop, or of two side by side."),
     "report": ("reading.report", "Write the page: one HTML file with everything in it."),
     "list": ("reading.list_runs", "List what is stored."),

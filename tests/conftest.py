@@ -63,7 +63,11 @@ from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 # As many tests run at once as there are cores, and a command that may use all of them starts a reader on each: 0.7 s of processor time.
 CORES = available_cores()
 ONE_CORE = "PYTHON_CPU_COUNT"
+ONE_THREAD = "OPENBLAS_NUM_THREADS"
 os.environ[ONE_CORE] = "1"
+os.environ[ONE_THREAD] = (
+    "1"  # threads that NumPy would start and no test needs: 20 ms in each process that imports it
+)
 
 # What a shell may have set must not decide a test, nor how long hundreds of processes take to start.
 for _name in (
@@ -243,7 +247,8 @@ def needs() -> Callable[[str], Path]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("benchmark"):
-        os.environ.pop(ONE_CORE, None)  # what is measured is what a user has
+        for name in (ONE_CORE, ONE_THREAD):  # what is measured is what a user has
+            os.environ.pop(name, None)
     if item.get_closest_marker("benchmark") or item.get_closest_marker("campaign"):
         os.environ.update(forked.UNFORKED)  # and what is killed at any moment takes as long to start
     for mark in item.iter_markers("needs"):

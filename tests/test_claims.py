@@ -73,6 +73,13 @@ def test_the_claims_are_numbered_and_only_those_with_a_verdict_have_a_command():
         assert bool(claim.command) == bool(claim.judge), claim.id
 
 
+def test_what_is_code_in_a_claim_is_code_on_the_page():
+    page = (ROOT / "docs" / "claims.md").read_text()
+    assert "a plain `float*` by itself" in page
+    assert "\\`" not in page, "a backtick that a reader sees"
+    assert "| `prof sass 5` |" in page
+
+
 @pytest.mark.parametrize("command", sorted({claim.command for claim in CLAIMS if claim.command}))
 def test_the_command_of_a_claim_shows_what_is_recorded(prof_here, command):
     _, verb, *words = shlex.split(command)

@@ -40,6 +40,7 @@ def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
     page = prof_here("--help").stdout
     assert all(f"\n  {verb} " in page for verb in VERBS)
     assert "prof compare a.ncu-rep b.ncu-rep" in page
+    assert page.index("\n  show ") < page.index("\n  compare "), "who has one report begins with show"
 
 
 def examples_of(verb):
@@ -53,6 +54,7 @@ def test_the_help_of_a_verb_explains_its_options_and_shows_examples(prof_here, v
     assert page == prof_here(verb, "-h").stdout
     for option in VERBS[verb].params:
         assert getattr(option, "help", None), f"--{option.name} has no help"
+    assert "<str>" not in page, "what Python calls it says nothing: NAME, FILE or DIR do"
 
 
 def test_the_examples_of_a_verb_are_commands_that_it_takes():

@@ -121,6 +121,37 @@ def test_an_output_is_not_marked_as_cut_where_nothing_is_missing():
         generate.generated_page("<!-- output: prof presets | first 900 lines -->\n<!-- end -->")
 
 
+def test_the_text_about_gemm_has_the_figures_of_its_tables():
+    """Tables follow a new recording by themselves, sentences do not."""
+    page = (ROOT / "docs" / "gemm.md").read_text()
+    table = page.partition("<!-- ladder: gemm -->")[2].partition("<!-- end -->")[0]
+    rows = {int(row[0]): row for line in table.splitlines()[3:] if (row := line.strip("| ").split(" | "))}
+    at_best = {rung: [column.split(" / ")[1] for column in row[2:6]] for rung, row in rows.items()}
+    gflops = {rung: float(row[6].split(" ±")[0].replace(",", "")) for rung, row in rows.items()}
+    for stated in (
+        f"in FP8, {gflops[17] / gflops[16]:.2f} times as fast as rung 16: {at_best[17][2]} %",
+        "{} % of it at 1024, {} % at 2048, {} % at 4096 and {} % at 8192".format(*at_best[20]),
+        "rung 11 is at {2} % in BF16 at 4096 and 8192, {1} % at 2048".format(*at_best[11]),
+        "rung 22 is at {2} % at 4096, {3} % at 8192, {1} % at 2048".format(*at_best[22]),
+        "rung 16 without an epilogue is at {1} and {0}".format(*at_best[16]),
+        "Rung 23, whose tiles have two heights so that all clusters have equally much to do, is at {2}, {3} and {1} %".format(*at_best[23]),
+    ):  # fmt: skip
+        assert stated in page, stated
+
+
+def test_the_words_that_a_page_explains_are_words_that_its_commands_print():
+    """Who reads a screen beside its page looks for the same words."""
+    comparing, causes = ((ROOT / "docs" / name).read_text() for name in ("comparing.md", "causes.md"))
+    outputs = [*blocks(ROOT / "docs" / "comparing.md", "text"), *blocks(ROOT / "docs" / "causes.md", "text")]
+    printed = " ".join("\n".join([*outputs, *blocks(ROOT / "README.md", "text")]).split())
+    explained = comparing.partition("## From top to bottom")[2].partition("\n## ")[0]
+    explained += causes.partition("* The **headline**")[2].partition("* Several causes")[0]
+    terms = [term.strip("`") for term in re.findall(r"\*\*(.+?)\*\*", explained)]
+    words = [word for term in terms for word in term.split(", ") if word not in ("place", "order")]
+    assert len(words) > 10
+    assert [word for word in words if word not in printed and word != "The first sentence"] == []
+
+
 def test_the_generator_says_which_pages_are_not_current(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- output: prof presets -->\nsomething older\n<!-- end -->\n")
@@ -140,6 +171,16 @@ def test_every_ladder_that_moves_bytes_has_its_table_and_those_that_take_claims_
         name = climb.ladder.name
         if climb.ladder.reference == 0 and choose_view(climb.ladder) == "memory":
             assert (f"`{name}`" if name.endswith("-variants") else f"<!-- ladder: {name} -->") in text
+
+
+def test_the_ladders_that_are_counted_are_those_that_there_are():
+    claims = (DOCS / "claims.md").read_text()
+    ladders = {path.parent.name for path in (ROOT / "kernels").glob("*/ladder.toml")}
+    apart = {name for name in ladders if name.endswith("-variants")} | {"latency", "epilogue", "faults"}
+    assert all(f"`{name}`" in claims for name in apart)
+    assert (len(ladders - apart), len(apart)) == (16, 6)
+    for page in (README, DOCS / "ladders.md"):
+        assert re.search(r"Sixteen ladders come\s+with `prof`.*[Ss]ix more", page.read_text(), re.S), page
 
 
 # What a reader types
@@ -219,6 +260,14 @@ def test_the_readme_is_short_and_begins_with_two_commands():
     assert "prof compare 5 6" in install
     assert "pytest" in test
     assert text.index("mine.ncu-rep") < text.index("```sh")
+
+
+def test_the_readme_names_all_that_comes_from_nvidia():
+    """It says that reading needs nothing else of NVIDIA's, so what `pip` installs must be named there."""
+    locked = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.M)
+    from_nvidia = [name for name in locked if re.match("ncu|nvidia|cuda|nv-", name)]
+    assert from_nvidia
+    assert [name for name in from_nvidia if f"`{name}`" not in README.read_text()] == []
 
 
 def test_the_index_leads_to_every_page():

@@ -159,15 +159,11 @@ def check_pair(
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = [*narrowed, *change.warnings]
-    doubt = ""
-    if before.kernel != after.kernel and not alone:
-        names = [shortened(plain_name(side.kernel), _NAME_WIDTH) for side in (before, after)]
-        different = f"the kernels have different names: {' and '.join(names)}"
+    different = "" if alone else _different_names(before, after)
+    doubt = different if not chosen and _may_be_others(before, after) else ""
+    if different:
         warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
-        if chosen or not _may_be_others(before, after):
-            warnings.append(different)
-        else:
-            doubt = different
+        warnings += [] if doubt else [different]
     if alone and limits[1:]:
         warnings.append("timings alone: only the duration was checked")
     else:
@@ -179,6 +175,14 @@ def check_pair(
     if checks[0].verdict == "better" and (faster := headline_of_times(before, after, change.speedup)):
         return replace(pair, what=faster.what)
     return pair
+
+
+def _different_names(before: Profile, after: Profile) -> str:
+    """Returns that the kernels have different names; "" where they have not."""
+    if before.kernel == after.kernel:
+        return ""
+    names = [shortened(plain_name(side.kernel), _NAME_WIDTH) for side in (before, after)]
+    return f"the kernels have different names: {' and '.join(names)}"
 
 
 def _explained(pair: PairCheck, found: findings.ComparisonFinding) -> PairCheck:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec.structs import replace as with_fields
+
 from profiler.analyse.compare.changes import compare_timings
 from profiler.analyse.compare.compare import compare_profiles, sum_up
 from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.analyse.recording.kernel_choice import match_kernels
+from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, pair_kernels
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import suggesting_a_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
 from profiler.store.runs.run_store import Run
+from profiler.text import counted, duration
 
 
 def compare(
@@ -67,9 +71,9 @@ def compare_runs(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    every: bool | None = False,
+    every: bool | None,
     metrics: Sequence[str] = (),
-    force: bool = False,
+    force: bool,
     other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
     """Returns the comparisons of two open runs, as `compare` does."""
@@ -77,11 +81,33 @@ def compare_runs(
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
         rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
-    pairs = (
-        profile_pairs(
-            left, right, settings, match_kernels(left, right, kernel_name, every=every is not False)
-        )
-        if other_kernel is None
-        else [(profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel))]
+    if other_kernel is not None:
+        sides = profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel)
+        return [compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)]
+    pairs = match_kernels(left, right, kernel_name, every=every is not False)
+    compared = [
+        compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)
+        for sides in profile_pairs(left, right, settings, pairs)
+    ]
+    caution = _left_alone(left, right, pair_kernels(left, right, kernel_name))
+    return [_cautioned(one, caution) for one in compared] if caution else compared
+
+
+def _left_alone(before: Run, after: Run, found: KernelPairs) -> str:
+    """Returns how many kernels only one side has, and how long they take: no comparison of the others counts their time."""
+    sides = ((before, found.gone, "the first"), (after, found.new, "the second"))
+    told = [f"{_kernels_and_time(run, names)} of {side} recording" for run, names, side in sides if names]
+    return f"not compared, as the other has none of that name: {' and '.join(told)}" if told else ""
+
+
+def _kernels_and_time(run: Run, kernels: Sequence[str]) -> str:
+    times_ns = [profile_kernel(run, name).total_ns for name in kernels]
+    time = f" ({duration(sum(one or 0.0 for one in times_ns))})" if any(times_ns) else ""
+    return f"{counted(len(kernels), 'kernel')}{time}"
+
+
+def _cautioned(comparison: ComparisonFinding, caution: str) -> ComparisonFinding:
+    comparable = comparison.comparable
+    return with_fields(
+        comparison, comparable=with_fields(comparable, warnings=[caution, *comparable.warnings])
     )
-    return [compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once) for sides in pairs]

@@ -61,26 +61,23 @@ def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profil
     return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)
 
 
-def patterns_of(run: Run) -> list[str]:
-    """Returns a pattern for each kernel of a run that chooses it alone."""
-    names = [kernel.name for kernel in run.manifest.kernels]
-    return [pattern_of(name, names) for name in names]
+def patterns_of(runs: Sequence[Run]) -> list[str]:
+    """Returns a pattern for each kernel that one run, or both of two, have, the one that takes most of the time first.
 
-
-def longest_pattern(runs: Sequence[Run]) -> str | None:
-    """Returns a pattern for the kernel that takes most of the time, among the kernels that all runs have; None if there is only one.
-
-    Where no times are recorded, it chooses the first kernel.
+    Where no times are recorded, they stand in the order of their launches. If two runs share none, those of the last count.
     """
     first, last = runs[0], runs[-1]
     names = {kernel.name for run in runs for kernel in run.manifest.kernels}
-    if all(len(run.manifest.kernels) == 1 for run in runs):
-        return None
     pairs = pair_kernels(first, last).pairs or [
         (kernel.name, kernel.name) for kernel in last.manifest.kernels
     ]
-    before, after = max(pairs, key=lambda pair: profile_kernel(last, pair[1]).total_ns or 0.0)
-    return pattern_of(after, names) if before == after else base_name(after)
+    pairs = sorted(pairs, key=lambda pair: -(profile_kernel(last, pair[1]).total_ns or 0.0))
+    return [pattern_of(after, names) if before == after else base_name(after) for before, after in pairs]
+
+
+def longest_pattern(runs: Sequence[Run]) -> str | None:
+    """Returns the first of `patterns_of`; None if each run has one kernel alone."""
+    return None if all(len(run.manifest.kernels) == 1 for run in runs) else patterns_of(runs)[0]
 
 
 def diagnose_once(profile: Profile) -> Diagnosis:

@@ -145,7 +145,7 @@ def reports_meant(source: str, settings: Settings) -> list[str]:
 
 
 def show_run(
-    run: Run, settings: Settings, kernel_name: str | None = None, *, full: bool = False
+    run: Run, settings: Settings, kernel_name: str | None, *, full: bool = False
 ) -> RecordingOverview:
     """Returns the sheets of an open run, as `show` does."""
     if not run.manifest.is_profiled:

@@ -161,7 +161,7 @@ ANY_PROGRAM = " --name NAME -- PROGRAM"
 _BY_NCU = "ncu --set full --import-source yes"
 
 
-def record_source(program: str = "") -> str:
+def record_source(program: str) -> str:
     """Returns the command that records what a diagnosis needs, and that of Nsight Compute alone, for where prof is not installed."""
     return f"`prof collect --preset source{program}`, or with `{_BY_NCU} -o NAME PROGRAM` where prof is not installed"
 
@@ -183,7 +183,7 @@ def find_preset(name: str) -> Preset:
         if preset.name == name:
             return preset
     names = [preset.name for preset in PRESETS]
-    raise PresetNotFound(f"no preset '{name}'{nearest_hint(name, names)}; there is {', '.join(names)}")
+    raise PresetNotFound(f"no preset '{name}'{nearest_hint(name, names)}; there are {', '.join(names)}")
 
 
 def _ncu_name(name: str) -> str:

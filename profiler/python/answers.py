@@ -238,7 +238,7 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
     def _document(self) -> Document:
         from profiler.present.documents.triage import triage_document
 
-        return triage_document(self)
+        return triage_document(self, full=False)
 
 
 class Check(_Shown, CheckFinding, frozen=True):

@@ -14,6 +14,8 @@ from profiler.ask.named.settings import Settings
 from profiler.python.recordings import open_existing
 from profiler.store.runs.run_store import Run, RunStore
 
+_WIDTH = 80  # of what stands in an error's sentence
+
 
 def store_of(runs: RunStore | str | Path) -> RunStore:
     """Returns the store, or the one in this folder or at this URL, which must exist."""
@@ -26,10 +28,16 @@ def run_of(recording: Run | str | int | Path) -> Run:
         return open_named([str(recording)], Settings(), timed=True)[0]
     if not isinstance(recording, Run):
         raise TypeError(
-            f"{recording!r} is no recording: give the path of a report, the name, number or id of a run, or what "
+            f"{_called(recording)} is no recording: give the path of a report, the name, number or id of a run, or what "
             "`profiler.measure` or `profiler.read` returned"
         )
     return recording
+
+
+def _called(given: object) -> str:
+    """Returns what a caller gave, in one line: an answer shows itself in many."""
+    line = repr(given)
+    return line if len(line) <= _WIDTH and "\n" not in line else f"a {type(given).__name__}"
 
 
 def reference_of(recording: Run | RunStore | str | int | Path) -> str:

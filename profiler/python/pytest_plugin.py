@@ -82,10 +82,10 @@ def _measured(
         found = measure_one(function, arguments, reference, runs, namespace, name=name, **options)
     except GpuNotFound as error:
         if config.getoption("--prof-require-gpu") or config.getini("prof_require_gpu"):
-            pytest.fail(f"prof: {error.message}", pytrace=False)
+            raise pytest.fail.Exception(f"prof: {error.message}", pytrace=False) from None
         pytest.skip(f"prof: {error.message}")
     except ProfError as error:
-        pytest.fail(f"{error}\n{told(error.remedy)}", pytrace=False)
+        raise pytest.fail.Exception(f"{error}\n{told(error.remedy)}", pytrace=False) from None
     if not update:
         fail_if_worse(baseline, runs, max_slower_pct)
     return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import forked
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -25,6 +27,19 @@ _BEGIN = """anchor => {
 }"""
 
 OpenPage = Callable[..., Page]
+
+# `prof` on whose pages there is nothing to draw: a picture takes 60 ms of processor time, and a page of a ladder has dozens.
+_UNDRAWN = """
+from concurrent.futures import Future
+from profiler.cli import main
+from profiler.present.page.drawing import Drawing
+def ask(*chart, **options):
+    nothing = Future()
+    nothing.set_result(None)
+    return nothing
+Drawing.ask = ask
+main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +63,29 @@ def write_page(once, prof) -> Callable[..., Path]:
             assert (result.returncode, result.stdout) == (0, ""), result.stderr
 
         return once(f"page-{name}", fill) / "page.html"
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_tables(once) -> Callable[..., Path]:
+    """`write_tables("name", *arguments)`: the same page without pictures, for tests of its tables."""
+
+    def write(name: str, *arguments: object) -> Path:
+        def fill(folder: Path) -> None:
+            command = [
+                sys.executable,
+                "-c",
+                _UNDRAWN,
+                "report",
+                *map(str, arguments),
+                "-o",
+                folder / "page.html",
+            ]
+            result = forked.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+            assert (result.returncode, result.stdout) == (0, ""), result.stderr
+
+        return once(f"tables-{name}", fill) / "page.html"
 
     return write
 

@@ -314,7 +314,7 @@ def test_recordings_of_several_kernels_open_on_all_of_them_and_a_pattern_chooses
     assert every.stdout.startswith("The 3 kernels that both have take ")
     assert "\nscale " in every.stdout
     assert prof_here(*run, "--kernel-name", "^scale").stdout.startswith(
-        "Which of several and processes is faster "
+        "Which of scale of several and scale of processes is faster "
     )
     several = prof_here(*run, "--chart", tmp_path / "chart.svg")
     assert (several.returncode, "--chart draws one pair" in " ".join(several.stderr.split())) == (2, True)

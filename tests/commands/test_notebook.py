@@ -14,7 +14,7 @@ import forked
 import nbformat
 import pytest
 
-from profiler.ask.profiles import longest_pattern
+from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.commands.reading.notebook import SHIPPED
 from profiler.present.notebook import ladder_notebook
@@ -106,6 +106,7 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     shown = shown_without_a_kernel(tmp_path / "gemm_6.ipynb")
     for words in ("gemm_6 is 1.879x as fast as gemm_5", "Next: ", "four-way confirmed", "13 % fewer"):
         assert words in shown, words
+    assert "register-bank-conflicts" in shown, "the causes that went away"
 
 
 def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, reports, tmp_path):
@@ -114,6 +115,8 @@ def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, r
     shown = shown_without_a_kernel(path)
     for words in ("takes 4.047 ms under the profiler", "Why: ", "loads-not-overlapped", "short_scoreboard"):
         assert words in shown, words
+    assert re.search(r"Line \d+ executes \d+ % of the instructions", shown), "the lines that execute"
+    assert "gemm_6.ncu-rep, " in shown, "the bar of the waits has the name of the report"
 
 
 def test_a_notebook_of_several_kernels_begins_with_the_one_that_takes_most_of_the_time(make_run):
@@ -133,6 +136,8 @@ def test_a_notebook_of_several_kernels_begins_with_the_one_that_takes_most_of_th
     assert longest_pattern([after]) == "new"
     assert longest_pattern([before, after]) == "gemm", "the longest that both have"
     assert longest_pattern([run_of("one", fill=1.0)]) is None
+    assert patterns_of([after]) == ["new", "gemm", "fill"], "of one report, in the order of their times"
+    assert patterns_of([before, after]) == ["gemm", "fill"], "what can be compared"
 
 
 def executed(path):

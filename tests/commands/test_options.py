@@ -44,6 +44,17 @@ def test_a_new_project_has_no_runs_yet_and_that_is_no_error(prof_here, tmp_path)
     assert f"{tmp_path}/runs: no runs yet" in done.stderr
 
 
+def test_who_is_in_another_folder_than_the_runs_is_told_so(prof_here, tmp_path):
+    done = prof_here("show", "6", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (21, "")
+    said, remedy = done.stderr.splitlines()
+    assert said == f"prof: {tmp_path}/runs: no such folder, so '6' is no run"
+    assert (
+        remedy.strip()
+        == "Go to the folder that holds `runs`, or name it with --runs; a report is named by its path."
+    )
+
+
 def test_reports_need_no_folder_of_runs(prof_here, reports, tmp_path):
     words = ("compare", reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep")
     assert prof_here("--runs", tmp_path / "none", *words).returncode == 0

@@ -5,7 +5,8 @@ environment, folder, streams and session; only /proc shows another command line.
 what it was asked, an ordinary process is started.
 
 The processes that `multiprocessing` spawns in them are forked too: readers of reports, and the workers that a nanny of Dask starts.
-In a process of the tests, `spawned()` says so. /proc shows `spawn_main` as their name.
+In a process of the tests, `spawned()` says so. /proc shows `spawn_main` as their name. So are the processes in which prof measures
+functions.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ _IMPORTED = (
     "profiler.cli", "profiler.commands.reading.mcp", "profiler.commands.measuring.collect", "profiler.commands.measuring.tune",
     "profiler.commands.reading.report", "profiler.commands.storing.ingest", "profiler.commands.storing.worker",
     "profiler.measure.devices.on_cluster", "profiler.store.ingest.on_workers",
+    "profiler.measure.functions.arrays", "profiler.measure.functions.measure", "profiler.measure.functions.verify",
     "profiler.store.reports.extract", "profiler.store.reports.contained_reader",
 )  # fmt: skip
 # Whoever is asked for one of these may spawn processes. It is forked together with an origin of its own, which takes 7 ms.
@@ -55,14 +57,17 @@ _SET_NAME = 15  # Linux's PR_SET_NAME
 _CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}, 0x8000  # its call by architecture, and a flag
 _SPAWNED = b"spawn_main"
 _READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON")  # variables that the loader and an interpreter read
-# Of these, what `_become` does again, and what a nanny of Dask sets in the process that starts it and no test needs.
-_SET_LATER = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+# Of these, what `_become` does again or prof reads by itself, and what a nanny of Dask sets in the process that starts it and no test needs.
+_SET_LATER = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHON_CPU_COUNT"}
 _LEFT_BEHIND = {"PYTHONHASHSEED"}
 # So the libraries that are imported start no thread of their own.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 _MAY_BE_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)  # which is inherited; others are not
 
+_MEASURES_FUNCTIONS = ("-m", "profiler.measure.functions.child")
+
 UNFORKED = {"PROF_TESTS_UNFORKED": "1"}  # the environment of a process that spawns others as ever
+MEASURES = {"PROF_TESTS_MEASURES": "1"}  # and of one that measures functions
 _origins: list[_Origin] = []  # one, from when it is needed first
 _origins_lock = threading.Lock()
 _generations = 0  # of processes that this one may spawn, if it was forked
@@ -73,15 +78,37 @@ class Popen(subprocess.Popen[Any]):
         words, executable, preexec, _, pass_fds, cwd, env, _, _, shell = parts[:10]
         *pipes, _, gid, gids, uid, umask, leads, group = parts[10:]
         environment = dict(os.environ if env is None else env)
-        plain = (executable, preexec, pass_fds, shell) == (None, None, (), False)
+        leash, words = _off_leash(words)
+        inherited = () if leash is None else (leash,)
+        plain = (executable, preexec, pass_fds, shell) == (None, None, inherited, False)
         ours = (gid, gids, uid, umask, group) == (None, None, None, -1, -1)
         if not (plain and ours and _is_forkable(words, environment)):
             super()._execute_child(*parts)  # private: all of `subprocess` but the start is wanted as it is
             return
         streams = [default if fd == -1 else fd for default, fd in enumerate((pipes[0], pipes[3], pipes[5]))]
-        self.pid = _fork(words, os.path.abspath(cwd or "."), environment, dict(enumerate(streams)), leads)
+        given = dict(enumerate(streams)) | {one: one for one in inherited}
+        self.pid = _fork(words, os.path.abspath(cwd or "."), environment, given, leads, leash)
         self._child_created = True
         self._close_pipe_fds(*pipes)
+
+
+class _Measuring(Popen):
+    """Forks the processes in which prof measures functions, and starts a user's programs and all else as ever."""
+
+    def _execute_child(self, words: Any, *parts: Any) -> None:
+        start = super() if tuple(_off_leash(words)[1][1:3]) == _MEASURES_FUNCTIONS else super(Popen, self)
+        start._execute_child(words, *parts)  # private: as above
+
+
+def _off_leash(words: Any) -> tuple[int | None, Any]:
+    """Returns the descriptor of the leash that these words put a program on, and the program's own words."""
+    leash = sys.modules.get("profiler.measure.tools.leash")
+    if leash is None or isinstance(words, str):
+        return None, words
+    start = (*leash._PYTHON, leash._START)  # private: how a program is put on it
+    if tuple(words[:5]) != start:
+        return None, words
+    return int(words[5]), words[7:]
 
 
 def run(
@@ -153,19 +180,22 @@ class _Job(NamedTuple):
     generations: int  # of processes that it may spawn: with a nanny of Dask, workers and their readers
     blocked: list[int]  # signals
     ignored: list[int]
+    leash: int | None = None  # the descriptor by which the process says that it has begun
 
 
 def _fork(
-    words: Sequence[Any], folder: str, environment: dict[str, str], descriptors: Mapping[int, int], leads: bool
+    words: Sequence[Any], folder: str, environment: dict[str, str], descriptors: Mapping[int, int], leads: bool,
+    leash: int | None = None,
 ) -> int:  # fmt: skip
     """Returns the process's id; `descriptors` are those that it is given, by their numbers there."""
     after = [os.fspath(word) for word in words[1:]]
     nanny = "worker" in after and "--no-nanny" not in after
     most = 0 if UNFORKED.items() <= environment.items() else 2 if nanny else 1
-    generations = max(_generations - 1, most if _SPAWNING.intersection(after) else 0)
+    spawns = leash is None and (_SPAWNING.intersection(after) or MEASURES.items() <= environment.items())
+    generations = max(_generations - 1, most if spawns else 0)
     blocked = [int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, ())]
     ignored = [int(one) for one in _MAY_BE_IGNORED if signal.getsignal(one) is signal.SIG_IGN]
-    job = _Job(after, folder, environment, list(descriptors), leads, generations, blocked, ignored)
+    job = _Job(after, folder, environment, list(descriptors), leads, generations, blocked, ignored, leash)
     try:
         return _origin().fork(job, list(descriptors.values()))
     except ConnectionError:  # it has ended, as when memory is short, and has not read what it was asked
@@ -304,6 +334,9 @@ def _become(job: _Job) -> None:
     """Sets what an interpreter sets when it starts."""
     if job.leads:
         os.setsid()
+    if job.leash is not None:
+        os.write(job.leash, b"+%d\n" % os.getpid())
+        os.close(job.leash)
     for number in job.ignored:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, job.blocked)
@@ -350,6 +383,7 @@ def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
     _generations = job.generations
     _origins[:] = [_Origin(pid, ours, started_with, lambda: None)]
     util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
+    subprocess.Popen = _Measuring
     return None
 
 
@@ -373,6 +407,10 @@ def _main(words: list[str]) -> None:
         exec(compile(rest[0], "<string>", "exec"), vars(main))
     elif first == "-m":
         sys.argv = rest
+        if not hasattr(sys.modules.get(rest[0]), "__path__"):
+            sys.modules.pop(
+                rest[0], None
+            )  # what is imported already is not run as the program without a warning
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
         sys.argv = words

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import forked
@@ -79,6 +81,60 @@ def test_a_forked_process_spawns_ordinary_children_where_that_is_asked_for(spawn
 
 def test_a_forked_process_that_survives_an_interrupt_of_its_group_spawns_forked_children_still(spawning):
     assert spawning(INTERRUPTED="1") == "True True set later 5 7\n"
+
+
+# Starts what measures functions, which says how it was started as it reads the call that it was sent; and a program of a user.
+MEASURING = """
+import pickle, sys
+from profiler.measure.tools.process import Running, run
+class Told:
+    def __reduce__(self):
+        return exec, (WHAT,)
+with open("call.pickle", "wb") as file:
+    pickle.dump(Told(), file)
+child = [sys.executable, "-m", "profiler.measure.functions.child", ".", "--mode", "time"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("unforked", "is_forked"), [({}, True), (forked.UNFORKED, False)], ids=["forked", "as ever"]
+)
+def test_a_process_that_measures_forks_those_that_call_functions_and_starts_other_programs_as_ever(
+    tmp_path, unforked, is_forked
+):
+    code = f"""
+WHAT = "import os, sys; print('pandas' in sys.modules, os.getsid(0) == os.getpid(), flush=True)"
+{MEASURING}
+print(run(child, timeout_s=60, leash=True).stderr.split()[:2])
+print(run([sys.executable, "-c", "import sys; print('pandas' in sys.modules)"], timeout_s=60, leash=True).stdout)
+"""
+    environment = {**os.environ, **forked.MEASURES, **unforked}
+    found = forked.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.stdout.splitlines()[:2] == [f"['{is_forked}', 'True']", "False"], found.stderr
+
+
+def test_a_forked_process_that_calls_a_function_ends_where_the_one_that_measures_is_killed(tmp_path):
+    code = f"""
+WHAT = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+{MEASURING}
+print(os.read(Running(child, leash=True)._process.stderr.fileno(), 99).decode(), flush=True)
+time.sleep(600)
+"""
+    environment = {**os.environ, **forked.MEASURES}
+    command = [sys.executable, "-c", f"import os, time\n{code}"]
+    with forked.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as measuring:
+        try:
+            process = Path("/proc", measuring.stdout.readline().strip())
+            assert process.name.isdecimal()
+            assert process.exists()
+        finally:
+            measuring.kill()
+    until = time.monotonic() + 60
+    while process.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not process.exists()
 
 
 def origin_that(ends_by: int) -> int:

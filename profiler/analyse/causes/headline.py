@@ -24,8 +24,8 @@ NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 # A library's kernel is recorded without lines, as one's own is that was compiled without them.
 WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`, CuTe DSL: `CUTE_DSL_LINEINFO=1`)"
 WITHOUT_SOURCE = (
-    f"No source lines are recorded: compile a kernel of your own with {WITH_LINES}, and change what a kernel of a library is asked for, "
-    "such as the shapes, the layout or the type."
+    f"No source lines are recorded. If the kernel is yours, compile it with {WITH_LINES}. If it comes from a library, change what you "
+    "ask of it: the shapes, the layout or the type."
 )
 # The compiler of PyTorch names its kernels of Triton so: for elements, sums along rows, templates, and several operations in turn.
 _OF_TORCH = re.compile(r"triton_(?:poi|red|per|tem|for)_fused_")

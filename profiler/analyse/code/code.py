@@ -132,7 +132,7 @@ def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None
     return Code(_functions(like), launches, len(like))
 
 
-def is_undecoded(run: Run, kernel: str, among: Collection[int] = ()) -> bool:
+def is_undecoded(run: Run, kernel: str, among: Collection[int]) -> bool:
     """Returns whether instructions were counted that NVIDIA's reader could not disassemble."""
     if all(distinct_labels(run.columns("instructions", "opcode"), "opcode")):
         return False

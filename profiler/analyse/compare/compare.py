@@ -77,7 +77,7 @@ def compare_profiles(
         attribution_missing=attribution_missing,
         instructions=instructions,
         headline=headline_of_pair(
-            names_of_sides((before.label, after.label), (before.kernel, after.kernel)),
+            _spoken_names(before, after),
             measured_ns(before, after, speedup.basis) if speedup else None,
             speedup,
             attribution,
@@ -233,6 +233,20 @@ def _weight(delta: findings.MetricDelta) -> float:
     return abs(delta.delta) / scale
 
 
+def _spoken_names(before: Profile, after: Profile) -> tuple[str, str]:
+    """Returns what a sentence calls the two sides: of recordings with other kernels too, which kernel is compared."""
+    names = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    if before.label == after.label:
+        return names
+    one, other = (_of_several(*side) for side in zip((before, after), names, strict=True))
+    return one, other
+
+
+def _of_several(profile: Profile, recording: str) -> str:
+    is_one_of_them = len(profile.manifest.kernels) > 1 and profile.manifest.kernel is None
+    return f"{called_name(profile.kernel)} of {recording}" if is_one_of_them else recording
+
+
 def _missing(before: Profile, after: Profile) -> list[findings.MissingMetric]:
     missing = []
     for metric in CATALOGUE:
@@ -308,7 +322,7 @@ def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonF
         why = f"Which of them changed is not certain; {called_name(top)} may have changed most."
         return Headline(what, why, f"Record more launches of each kernel: {more_launches()}. {ask}")
     said = first.headline
-    why = f"{called_name(top)} changed most: {said.what} {said.why}" if said else ""
+    why = f"The largest change: {said.what} {said.why}" if said else ""
     return Headline(what, why.rstrip(), ask)
 
 

@@ -56,6 +56,22 @@ _FACTORS = {
     "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move"),
 }  # fmt: skip
 
+# What it says of a value that is several times what it was: nobody reads "1,023 % longer" as eleven times as long.
+_SEVERAL = 3.0
+_TIMES = {
+    "instructions": "{} times as many instructions run",
+    "wait_per_issue": "waits between instructions are {} times as long",
+    "warps_in_use": "{} times as many warps are in use",
+    "tensor_work": "the tensor pipe has work for {} times as many cycles",
+    "tensor_pipe_pct": "the tensor pipe is {} times as busy",
+    "sm_active": "SMs are {} times as active",
+    "clock": "the clock is {} times as fast",
+    "bandwidth": "the bandwidth is {} times as high",
+    "moved_per_useful_byte": "{} times as many bytes move for the same data",
+    "useful_bytes": "there is {} times the data",
+    "bytes_moved": "{} times as many bytes move",
+}
+
 
 @dataclass(frozen=True)
 class ChangedCauses:
@@ -179,7 +195,9 @@ def headline_of_pair(
     factors, against = _factors(attribution, is_faster) if peaks is None else (peaks, "")
     if reasons:  # what works against a change does not explain it
         contrary.insert(0, against)
-    limited = _sentence(map(_with_place, limits), "The kernel is limited by {} now.")
+    reached = [one for one in limits if one.is_ceiling]  # its name says what the kernel is: at-fma-rate
+    is_limited = "The kernel is {} now." if reached else "The kernel is limited by {} now."
+    limited = _sentence(map(_with_place, reached or limits), is_limited)
     reasons = _present([*reasons, _loads(instructions) if peaks is None else "", factors, limited])
     despite = f"Although it is {'faster' if is_faster else 'slower'}, "
     against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
@@ -330,7 +348,10 @@ def _factor_text(factor: Factor) -> str:
     faster, slower = _FACTORS[factor.name]
     if factor.before <= 0:
         return factor.name
-    change = 100 * abs(factor.after / factor.before - 1)
+    times = factor.after / factor.before
+    if times >= _SEVERAL:
+        return _TIMES[factor.name].format(f"{times:.3g}" if times < 1000 else f"{times:,.0f}")
+    change = 100 * abs(times - 1)
     return (faster if factor.ratio > 1 else slower).format(_whole_percent(change))
 
 

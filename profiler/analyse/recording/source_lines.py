@@ -17,6 +17,7 @@ from msgspec import Struct, to_builtins
 from profiler.analyse.code.code import place_of, read_instructions
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
+from profiler.text import short_place, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from profiler.store.runs.run import Run
 
+_MOST_SHOWN, _TEXT_WIDTH = 5, 60
 _COLUMNS = ["file", "line", "source", "executed", "samples", "stalls"]
 
 
@@ -55,7 +57,23 @@ class SourceLines(Struct, frozen=True):
     schema_version: int = SCHEMA_VERSION
 
     def __repr__(self) -> str:
-        return f"<{self.label}: {len(self.lines)} source lines, {self.samples:,} samples>"
+        """Returns how many lines there are, and those where most of the time goes, as far as that was sampled."""
+        head = f"<{self.label}: {len(self.lines)} source lines, {self.samples:,} samples>"
+        return "\n".join(
+            [head, *map(self._shown, self.hottest(_MOST_SHOWN)), "`.to_pandas()` has all lines."]
+        )
+
+    def hottest(self, count: int) -> list[SourceLine]:
+        """Returns the lines with most samples; without sampling, those that execute most."""
+        return sorted(self.lines, key=lambda line: (-line.samples, -line.executed))[:count]
+
+    def _shown(self, line: SourceLine) -> str:
+        of_it = line.samples / self.samples if self.samples else line.executed / (self.executed or 1.0)
+        what = "samples" if self.samples else "instructions"
+        text = shortened((line.text or "").strip(), _TEXT_WIDTH)
+        return (
+            f"{100 * of_it:5.1f} % of the {what}  {short_place(f'{line.file}:{line.line}')}  {text}".rstrip()
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each line."""

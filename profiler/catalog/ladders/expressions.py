@@ -118,13 +118,8 @@ def _parse(text: str) -> ast.expr:
     if foreign := _FOREIGN.search(text):
         _refuse(text, foreign.start(), f"{foreign.group()!r} is not part of arithmetic")
     for match in _WORD.finditer(text):
-        word = match.group()
-        if word[0] in "0123456789." and not _NUMBER.fullmatch(word):
-            _refuse(text, match.start(), f"'{word}' is not a number")
-        if not (word[0] in "0123456789." or word.isidentifier()):
-            _refuse(text, match.start(), f"'{word}' is not a name")
-        if keyword.iskeyword(word) and word != "and":
-            _refuse(text, match.start(), f"'{word}' is a word of Python, and cannot be a name here")
+        if fault := _fault_of_word(match.group()):
+            _refuse(text, match.start(), f"'{match.group()}' is {fault}")
     open_parentheses = accumulate((character == "(") - (character == ")") for character in text)
     for at, count in enumerate(open_parentheses):
         if count > _DEEPEST_NESTING:
@@ -135,6 +130,15 @@ def _parse(text: str) -> ast.expr:
         _refuse_syntax(text, error)
     except (MemoryError, RecursionError):
         _refuse(text, 0, _TOO_DEEP)
+
+
+def _fault_of_word(word: str) -> str:
+    if word[0] in "0123456789.":
+        return "" if _NUMBER.fullmatch(word) else "not a number"
+    if not word.isidentifier():
+        return "not a name"
+    is_taken = keyword.iskeyword(word) and word != "and"
+    return "a word of Python, and cannot be a name here" if is_taken else ""
 
 
 def _refuse_syntax(text: str, error: SyntaxError) -> NoReturn:

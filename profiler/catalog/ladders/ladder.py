@@ -216,7 +216,11 @@ def find_ladder(reference: str, *starts: Path) -> Path:
     known = known_ladders(*starts)
     raise LadderNotFound(
         f"no ladder '{reference}': no kernels/{reference}/{LADDER_FILE} in {' or '.join(map(str, starts))} or above"
-        + (f"{nearest_hint(reference, known)}; there is {', '.join(known)}" if known else ""),
+        + (
+            f"{nearest_hint(reference, known)}; {'there are' if known[1:] else 'there is'} {', '.join(known)}"
+            if known
+            else ""
+        ),
         remedy=CHOOSE_LADDER if known else None,
     )
 

@@ -35,14 +35,19 @@ def collect(
     every: Annotated[bool, Option("--all", help="Measure every kernel of the ladder.")] = False,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
-    preset: Annotated[str, Option(help="Which metrics to record: see `prof presets`.")] = "default",
+    preset: Annotated[
+        str, Option(metavar="NAME", help="Which metrics to record: see `prof presets`.")
+    ] = "default",
     section: Annotated[
-        list[str] | None, Option(help="Also record this section of ncu; may be repeated.")
+        list[str] | None, Option(metavar="NAME", help="Also record this section of ncu; may be repeated.")
     ] = None,
     metric: Annotated[
-        list[str] | None, Option(help="Also record this metric, by prof's or ncu's name; may be repeated.")
+        list[str] | None,
+        Option(metavar="NAME", help="Also record this metric, by prof's or ncu's name; may be repeated."),
     ] = None,
-    set_: Annotated[str | None, Option("--set", help="Also record this section set of ncu.")] = None,
+    set_: Annotated[
+        str | None, Option("--set", metavar="NAME", help="Also record this section set of ncu.")
+    ] = None,
     launches: Annotated[
         int | None, Option(min=1, help=f"Launches to profile in each process [default: {LAUNCHES}].")
     ] = None,
@@ -55,7 +60,7 @@ def collect(
     repeats: Annotated[
         int, Option(min=0, help="Launches to time without the profiler in each process; 0 for none.")
     ] = 20,
-    name: Annotated[str | None, Option(help="Name of the runs of a program.")] = None,
+    name: Annotated[str | None, Option(metavar="NAME", help="Name of the runs of a program.")] = None,
     kernel_regex: Annotated[
         str | None, Option(metavar="REGEX", help="Profile only the program's kernels whose names match.")
     ] = None,
@@ -79,7 +84,7 @@ def collect(
         list[str] | None, Option(metavar="WORD", help="Add this word to ncu's command line; may be repeated.")
     ] = None,
     gpus: Annotated[
-        str | None, Option(help="GPUs of this host to use: all, or 0,1 [default: the first].")
+        str | None, Option(metavar="LIST", help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
     spread: Annotated[
         GroupBy,

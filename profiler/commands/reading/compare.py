@@ -39,7 +39,10 @@ def compare(
     every: Annotated[bool, Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
-        Option(help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated."),
+        Option(
+            metavar="NAME",
+            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated.",
+        ),
     ] = None,
     full: Annotated[
         bool,

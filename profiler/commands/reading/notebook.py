@@ -187,7 +187,7 @@ def _about_reports(folder: Path, reports: Sequence[Path]) -> str:
     return report_notebook(
         title=" → ".join(report.name for report in reports),
         reports=[_from(folder, report) for report in reports],
-        kernels=patterns_of(runs[-1]),
+        kernels=patterns_of(runs),
         kernel=longest_pattern(runs),
     )
 

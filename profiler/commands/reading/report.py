@@ -36,7 +36,8 @@ def report(
         Path, Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[
-        str | None, Option(help="Title of the page [default: the ladder's title, or the names given].")
+        str | None,
+        Option(metavar="TEXT", help="Title of the page [default: the ladder's title, or the names given]."),
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,

@@ -28,7 +28,7 @@ def choose_rungs(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
 
 
 def build_rungs(
-    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
+    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None
 ) -> dict[int, Built]:
     """Compiles the kernels that changed and returns every compiled one by its number; prints failures at once."""
     compiled = [kernel for kernel in kernels if kernel.is_compiled]

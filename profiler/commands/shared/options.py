@@ -52,7 +52,10 @@ RunsOption = Annotated[
 ]
 LadderOption = Annotated[
     str | None,
-    Option(help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}]."),
+    Option(
+        metavar="NAME|FILE",
+        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].",
+    ),
 ]
 FormatOption = Annotated[Format | None, Option(help="How to print the result [default: table].")]
 RunSizeOption = Annotated[

@@ -36,7 +36,9 @@ def ingest(
     kernel: Annotated[
         int | None, Option(min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
-    name: Annotated[str | None, Option(help="Name of the run [default: the file's name].")] = None,
+    name: Annotated[
+        str | None, Option(metavar="NAME", help="Name of the run [default: the file's name].")
+    ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     copy: Annotated[
@@ -72,15 +74,16 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    if jobs is not None and choice.is_given:
-        raise Misuse("--jobs is for readers on this machine: leave it out with --scheduler or --slurm")
-    if name is not None and kernel is not None:
-        raise Misuse("--name and --kernel exclude each other")
+    for is_wrong, why in (
+        (jobs is not None and choice.is_given, "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"),
+        (name is not None and kernel is not None, "--name and --kernel exclude each other"),
+        (ladder is not None and kernel is None, "--ladder says what --kernel numbers mean: give both"),
+    ):  # fmt: skip
+        if is_wrong:
+            raise Misuse(why)
     reports = find_reports(places)
     if not reports:
         raise ReportNotFound(f"no .ncu-rep file in {', '.join(places)}")
-    if ladder is not None and kernel is None:
-        raise Misuse("--ladder says what --kernel numbers mean: give both")
     if kernel is not None and len(reports) > 1:
         raise Misuse(f"--kernel names one report, and {len(reports)} were given")
     wanted = IngestOptions(
@@ -107,12 +110,16 @@ def ingest(
             outcomes.append(outcome)
     if settings.format != "table":
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), settings.format)
-    failed = [outcome for outcome in outcomes if outcome.error]
     settings.say(_summary(outcomes))
-    if len(failed) == 1 and len(outcomes) == 1 and failed[0].error:
-        raise failed[0].error
-    if failed:
-        raise IngestIncomplete(f"{len(failed)} of {len(outcomes)} reports were not ingested")
+    _raise_failures(outcomes)
+
+
+def _raise_failures(outcomes: list[Ingested]) -> None:
+    errors = [outcome.error for outcome in outcomes if outcome.error]
+    if errors and len(outcomes) == 1:
+        raise errors[0]
+    if errors:
+        raise IngestIncomplete(f"{len(errors)} of {len(outcomes)} reports were not ingested")
 
 
 def _ladder_of(settings: options.VerbSettings) -> str:

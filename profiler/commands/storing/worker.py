@@ -24,15 +24,23 @@ def worker(
         str,
         Argument(metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."),
     ],
-    gpus: Annotated[str, Option(help="GPUs of this host to lend: all, or 0,1.")] = "all",
+    gpus: Annotated[str, Option(metavar="LIST", help="GPUs of this host to lend: all, or 0,1.")] = "all",
     name: Annotated[
-        str | None, Option(help="First part of the workers' names, before -gpu0 [default: the host's name].")
+        str | None,
+        Option(
+            metavar="NAME", help="First part of the workers' names, before -gpu0 [default: the host's name]."
+        ),
     ] = None,
     host: Annotated[
         str | None,
-        Option(help="Address of this host to listen at [default: the one that reaches the scheduler]."),
+        Option(
+            metavar="ADDRESS",
+            help="Address of this host to listen at [default: the one that reaches the scheduler].",
+        ),
     ] = None,
-    interface: Annotated[str | None, Option(help="Listen on this network interface, such as ib0.")] = None,
+    interface: Annotated[
+        str | None, Option(metavar="NAME", help="Listen on this network interface, such as ib0.")
+    ] = None,
     cluster: Annotated[ClusterChoice, OfOptions(ClusterChoice, "scheduler", "tls_ca", "tls_cert", "tls_key")],
 ) -> None:
     """Lend this host's GPUs to a cluster until Ctrl-C.

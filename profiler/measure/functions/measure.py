@@ -63,7 +63,7 @@ def measure_function(
     store: RunStore,
     namespace: Mapping[str, Any],
     say: Callable[[str], None],
-    ahead: Ahead | None = None,
+    ahead: Ahead | None,
 ) -> MeasuredFunction:
     """Measures the function and commits its run. `namespace` holds the names of the module that asks for it.
 

@@ -102,7 +102,7 @@ def run_program(
     return require_success(job, finished, accept)
 
 
-def require_success(job: RungJob, finished: Finished, accept: tuple[int, ...] = (0,)) -> Finished:
+def require_success(job: RungJob, finished: Finished, accept: tuple[int, ...]) -> Finished:
     """Returns the program that ended; raises the error that its exit code stands for, unless `accept` has the code."""
     if finished.exit_code not in accept:
         raise program_failure(job.label, finished.exit_code, finished.how, finished.details)

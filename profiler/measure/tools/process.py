@@ -216,18 +216,14 @@ def _read(
                     hear(heard.decode(piece))
                 total += len(piece)
             if total > _MOST_BYTES:
-                raise OutputInvalid(
-                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed",
-                    details=command_details(command),
-                )
+                why = f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed"
+                raise OutputInvalid(why, details=command_details(command))
             if time.monotonic() >= deadline:
-                raise ProgramTimedOut(
-                    f"{command[0]} did not end within {timeout_s:g} s and was killed",
-                    details=command_details(command, *(_text(piece) for piece in pieces.values())),
-                )
+                why = f"{command[0]} did not end within {timeout_s:g} s and was killed"
+                raise ProgramTimedOut(why, details=command_details(command, *map(_text, pieces.values())))
             if not selector.get_map():
                 time.sleep(_CLOSED_WAKE_S)  # the program closed both pipes and still runs
-    stdout, stderr = (_text(piece) for piece in pieces.values())
+    stdout, stderr = map(_text, pieces.values())
     return stdout, stderr
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from profiler.analyse.ladder import ladder
 from profiler.analyse.ladder.ideas import IdeasFinding
+from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
@@ -56,7 +57,7 @@ def ladder_document(
     return doc.Document(ladder_heading(finding, finding.title), sections, _records(finding), titled=True)
 
 
-def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool = False) -> doc.Table:
+def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool) -> doc.Table:
     columns = _columns(finding, view_was_asked)
     rows = [
         doc.Row([one.value(rung) for one in columns], VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
@@ -162,7 +163,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     if any(rung.speedup for rung in rungs):
         notes.append(
             f"step: times as fast as the rung before{branches_text(finding)}, "
-            "= if no difference matters, ? if unclear"
+            f"= if no difference matters, ? if unclear{_why_faster(finding)}"
         )
     return notes
 
@@ -182,6 +183,16 @@ def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
         ]
     default = any(rung.reference.startswith("cuBLAS") for rung in rungs)
     return [f"% ref: speed in percent of {'the default call of ' if default else ''}{references}"]
+
+
+def _why_faster(finding: ladder.LadderFinding) -> str:
+    """Returns what explains the largest step, which no table of all rungs has room for."""
+    better = [one for one in finding.kernels if one.verdict == "better" and one.speedup]
+    if not better:
+        return ""
+    largest = max(better, key=lambda one: one.speedup.ratio if one.speedup else 0.0)
+    which = "" if finding.ladder == DEFAULT_LADDER else f" --ladder {finding.ladder}"
+    return f"; `prof compare {largest.before} {largest.kernel}{which}` says why that one is faster"
 
 
 def missing_lines(finding: ladder.LadderFinding) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -55,8 +56,11 @@ _TIMING_HEADER = (
 # The names in the section MemoryWorkloadAnalysis of Nsight Compute.
 _RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
 _WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
+_OCCUPANCY = {"occupancy_pct": "Achieved Occupancy", "occupancy_limit_pct": "Theoretical Occupancy"}
 _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
 Fact = tuple[str, str]
+# What NVIDIA's rules write.
+_OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNORECASE), "This is further "
 
 
 def recording_document(recording: overview.RecordingOverview, *, full: bool = False) -> doc.Document:
@@ -214,7 +218,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause] = ()) -> doc.Section:
+def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = [
         doc.Row(
@@ -262,9 +266,16 @@ def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
 
 
 def _telling_sentence(message: str) -> str:
-    """Returns the first sentence that holds a figure, else the first: some rules begin with an explanation."""
+    """Returns the first sentence with a figure of this kernel, with what narrows that figure down.
+
+    Some rules begin with an explanation, which may hold a figure too: warps are groups of 32 threads.
+    """
     sentences = re.split(r"(?<=\.)\s+", message)
-    return next((one for one in sentences if re.search(r"\d", one)), sentences[0])
+    figures = [place for place, one in enumerate(sentences) if re.search(r"\d", one)]
+    own = [place for place in figures if _OF_THIS_KERNEL.search(sentences[place])]
+    first = next(iter([*own, *figures]), 0)
+    further = itertools.takewhile(lambda one: one.startswith(_NARROWER), sentences[first + 1 :])
+    return " ".join([sentences[first], *further])
 
 
 def _estimate(rule: overview.SheetRule) -> str:
@@ -281,11 +292,12 @@ def _place(rule: overview.SheetRule) -> str:
 
 
 def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
-    """Returns the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
+    """Returns the occupancy, the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
     means = {metric.name: metric.mean for metric in metrics}
     moved = means.get("dram_bytes_per_s")
     throughput = [] if moved is None else [f"Memory Throughput {number(moved / 1e9)} GB/s"]
     facts = [
+        ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
         ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
         ("caches", ", ".join(_percentages(_HITS, means))),
         ("accesses", "; ".join(_accesses(means))),

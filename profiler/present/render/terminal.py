@@ -88,7 +88,7 @@ class _Printer:
 
     @text.register
     def _(self, block: doc.Folded) -> str:
-        return self.lines(block.blocks) if block.instead is None else self._line(block.instead, "")
+        return self.lines(block.blocks) if block.instead is None else self.text(doc.Text(block.instead))
 
     @text.register
     def _(self, block: doc.KernelName) -> str:

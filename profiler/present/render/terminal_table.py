@@ -90,15 +90,19 @@ def render_table(
         )
         return "\n".join(styled(line.rstrip(), style, colour=colour) for line in lines)
 
-    hidden = [name for place, name in enumerate(header) if name and place not in widths]
-    which = "the column" if len(hidden) == 1 else "the columns"
-    note = f"no room for {which} {', '.join(hidden)}: widen the window, or --format markdown"
     return DrawnTable(
         drawn(header, "dim"),
         [drawn(row, style) for row, style in zip(cells, styles, strict=True)],
-        wrapped(note, width) if hidden else "",
+        _note_on([name for place, name in enumerate(header) if name and place not in widths], width),
         [header[place] for place in widths],
     )
+
+
+def _note_on(hidden: Sequence[str], width: int | None) -> str:
+    """Returns which columns had no room; "" if all had."""
+    which = "the column" if len(hidden) == 1 else "the columns"
+    note = f"no room for {which} {', '.join(hidden)}: widen the window, or --format markdown"
+    return wrapped(note, width) if hidden else ""
 
 
 class _Texts:

@@ -10,7 +10,6 @@ import hashlib
 import struct
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -93,8 +92,8 @@ def read_footer(data: bytes) -> Struct:
     if start < 0:
         raise ValueError("its footer is cut off")
     try:
-        JoinedFooter().append(decode_struct(BytesIO(data[start:])), 0)
-        return decode_struct(BytesIO(data[start:]))  # again, since joining changes it
+        JoinedFooter().append(decode_struct(data[start:])[0], 0)
+        return decode_struct(data[start:])[0]  # again, since joining changes it
     except (ValueError, LookupError, TypeError) as error:
         raise ValueError(f"its footer cannot be read: {error}") from error
 

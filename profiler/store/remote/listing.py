@@ -145,7 +145,7 @@ def is_s3(system: Any) -> bool:
     return _ask_for(system) is _ask_s3
 
 
-def list_pages(system: Any, bucket: str, start: str, delimiter: str = "") -> Iterator[ListingPage]:
+def list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterator[ListingPage]:
     """Yields the pages of names that begin with `start`; with a delimiter, what goes on behind it is a folder."""
     ask, token = _ask_for(system), None
     assert ask is not None, system

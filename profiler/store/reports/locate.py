@@ -84,16 +84,7 @@ def fetch(
     limit_s: float = float("inf"),
 ) -> None:
     """Fetches a report into a local file, piece by piece; raises when it is missing, denied or cut short."""
-    if report.trouble is not None:
-        raise report.trouble
-    filesystem, path = open_filesystem(report.url)
-    size = report.bytes
-    if size is None:
-        with remote_errors(report.url, ReportNotFound):
-            size = filesystem.info(path)["size"]
-    if (size or 0) > MOST_FILE_BYTES:
-        raise ReportTooLarge(f"{report}: larger than {MOST_FILE_BYTES >> 30} GiB")
-    pieces = _pieces(filesystem, path, size) if size is not None else _streamed(filesystem, path)
+    pieces, size = _open(report)
     deadline = time.monotonic() + limit_s
     try:
         with target.open("wb") as file, closing(pieces):
@@ -111,6 +102,20 @@ def fetch(
         raise ReportTooLarge(f"{report}: one piece is {error.strerror}") from error
     except OSError as error:
         raise storage_error(error, target.parent) from error
+
+
+def _open(report: RemoteReport) -> tuple[Generator[bytes], int | None]:
+    """Returns the pieces of a report, and its size if that is announced; raises when it is missing, denied or too large."""
+    if report.trouble is not None:
+        raise report.trouble
+    filesystem, path = open_filesystem(report.url)
+    size = report.bytes
+    if size is None:
+        with remote_errors(report.url, ReportNotFound):
+            size = filesystem.info(path)["size"]
+    if (size or 0) > MOST_FILE_BYTES:
+        raise ReportTooLarge(f"{report}: larger than {MOST_FILE_BYTES >> 30} GiB")
+    return (_streamed(filesystem, path) if size is None else _pieces(filesystem, path, size)), size
 
 
 def _next_piece(report: RemoteReport, pieces: Iterator[bytes]) -> bytes:

@@ -208,13 +208,15 @@ class _Decoder:
         columns["exact"].extend([exact for _, _, exact in values])
 
         kind, ids = _correlation_ids(metric, count)
-        names, functions, numbers = [[None] * count] * 3
+        nothing: list[Any] = [None] * count
+        names, functions, numbers = nothing, nothing, nothing
         if kind == "name":
             names = ids
         elif kind == "number":
             numbers = ids
             places = [launch.function_of(one) for one in ids] if launch.starts else []
-            if (kind := _kind_of_numbers(ids, places)) == "offset":
+            kind = _kind_of_numbers(ids, places)
+            if kind == "offset":
                 self._note_addresses(launch, name, ids, values)
                 functions, numbers = map(list, zip(*filter(None, places), strict=True))
         columns["id_kind"].repeat(kind, count)
@@ -280,13 +282,9 @@ class _Decoder:
                 columns[name].extend([row[position] for row in function.rows])
             executed, samples = launch.executed, launch.samples
             columns["executed"].extend([executed.get(a) if executed else None for a in addresses])
-            if samples is None:
-                columns["samples"].extend([None] * count)
-                columns["stalls"].extend([None] * count)
-            else:
-                here = [samples.get(a, {}) for a in addresses]
-                columns["samples"].extend([sum(reasons.values()) for reasons in here])
-                columns["stalls"].extend([list(reasons.items()) for reasons in here])
+            stalls = [None if samples is None else samples.get(a, {}) for a in addresses]
+            columns["samples"].extend([None if one is None else sum(one.values()) for one in stalls])
+            columns["stalls"].extend([None if one is None else list(one.items()) for one in stalls])
 
     def _may_read_code(self, action: Any) -> bool:
         if self._omitted is Omitted.GRAPH_CODE:

@@ -13,7 +13,7 @@ from profiler.store.runs.run_store import Run
 from profiler.store.scratch import renamed_into_place
 
 
-def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def export_reports(run: Run, folder: Path, *, overwrite: bool) -> Iterator[Path]:
     """Writes each report under the run's name, numbered when there are several, and yields its path.
 
     The caller has verified the run, so the files are as recorded.

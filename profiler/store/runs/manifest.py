@@ -253,12 +253,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
         if not is_table_file(stored.file, table):
             yield f"{stored.file!r} is no name of a file of table {table!r}"
     for report in manifest.reports:
-        if (report.file is None) == (report.reference is None):
-            yield "a report must lie either in the run's folder or elsewhere"
-        if report.file is not None and not is_report_file(report.file):
-            yield f"{report.file!r} is no name of a report's file"
-        if not is_sha256(report.sha256):
-            yield f"{report.sha256!r} is no SHA-256 of a report"
+        yield from _faults_of_report(report)
     yield from _faults_of_id(manifest)
     if manifest.origin != "timed" and not manifest.reports:
         yield f"a run that was {manifest.origin} must have a report"
@@ -268,6 +263,15 @@ def _faults(manifest: Manifest) -> Iterator[str]:
             yield f"{launches.rows} launches in their table, and {manifest.launches} of its kernels"
         if len({kernel.name for kernel in manifest.kernels if kernel.launches}) != len(manifest.kernels):
             yield "a kernel is listed twice, or without a launch"
+
+
+def _faults_of_report(report: StoredReport) -> Iterator[str]:
+    if (report.file is None) == (report.reference is None):
+        yield "a report must lie either in the run's folder or elsewhere"
+    if report.file is not None and not is_report_file(report.file):
+        yield f"{report.file!r} is no name of a report's file"
+    if not is_sha256(report.sha256):
+        yield f"{report.sha256!r} is no SHA-256 of a report"
 
 
 def _faults_of_id(manifest: Manifest) -> Iterator[str]:

@@ -36,6 +36,7 @@ SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
 _DATE_DIGITS = 8
+_NO_FOLDER = "Go to the folder that holds `runs`, or name it with --runs; a report is named by its path."
 
 
 class RunStore:
@@ -196,6 +197,8 @@ class RunStore:
                 details=[f"  {run_id}" for run_id in starting[:8]],
                 remedy="Give more of the id.",
             )
+        if isinstance(self.root, Path) and not self.root.exists():
+            raise RunNotFound(f"{self.root}: no such folder, so '{reference}' is no run", remedy=_NO_FOLDER)
         raise RunNotFound(
             f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}",
             details=[f"  not searched: {error.message}" for error in self.left_out.values()],

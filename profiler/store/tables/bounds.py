@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 from profiler.errors import RunDamaged
@@ -143,8 +142,7 @@ def _add(decoded: DecodedBytes, chunk: pq.ColumnChunkMetaData, data: memoryview)
         position = chunk.dictionary_page_offset
     end, values, largest = position + chunk.total_compressed_size, 0, 0
     while position < end:
-        stream = BytesIO(data[position : min(end, position + _MOST_HEADER_BYTES)])
-        header = decode_struct(stream)
+        header, size = decode_struct(data[position : min(end, position + _MOST_HEADER_BYTES)])
         plain, stored = header[_PLAIN_BYTES][1], header[_STORED_BYTES][1]
         here = sum(header[kind][1][_VALUES][1] for kind in _KINDS if kind in header)
         if min(plain, stored, here) < 0:
@@ -154,7 +152,7 @@ def _add(decoded: DecodedBytes, chunk: pq.ColumnChunkMetaData, data: memoryview)
             raise ValueError("too many pages")
         decoded.plain += plain + here * _BYTES_A_VALUE
         values, largest = values + here, max(largest, plain)
-        position += stream.tell() + stored
+        position += size + stored
     decoded.stored += chunk.total_compressed_size
     if chunk.physical_type == "BYTE_ARRAY" and "." in chunk.path_in_schema:
         decoded.with_text += values * largest

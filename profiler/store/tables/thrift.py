@@ -5,7 +5,6 @@ Fields that are not known are kept as they are.
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import Any
 
 # Types of the compact protocol. Its maps are left out: no footer has one.
@@ -19,11 +18,13 @@ _LONG = 0x0F  # in a list's header: its length follows
 Struct = dict[int, tuple[int, Any]]
 
 
-def decode_struct(stream: BytesIO) -> Struct:
-    """Decodes the struct at the stream's position; ValueError when there is none."""
+def decode_struct(data: bytes | memoryview) -> tuple[Struct, int]:
+    """Decodes the struct that the data begins with, and returns the bytes that it takes too; ValueError when there is none."""
     try:
-        return _decode_struct(stream)
-    except (EOFError, RecursionError) as error:
+        return _struct(memoryview(data).cast("B"), 0)  # Arrow's bytes have a sign
+    except IndexError as error:
+        raise ValueError("it ends too early") from error
+    except RecursionError as error:
         raise ValueError(str(error)) from error
 
 
@@ -38,53 +39,72 @@ def encode_struct(fields: Struct) -> bytes:
     return b"".join(parts) + bytes([_STOP])
 
 
-def _decode_struct(stream: BytesIO) -> Struct:
+# Whoever opens a table decodes dozens of headers. So there is one call for each value that is not a small number, and no copy of what
+# follows: each function takes the place where it begins, and returns the value and where it ends.
+
+
+def _struct(data: memoryview, at: int) -> tuple[Struct, int]:
     fields: Struct = {}
     number = 0
-    while (header := _take(stream, 1)[0]) != _STOP:
-        kind = header & 0x0F
-        number = number + (header >> 4) if header >> 4 else _decode(stream, I64)
-        # A truth value is in its type.
-        fields[number] = (kind, None if kind in (_TRUE, _FALSE) else _decode(stream, kind))
-    return fields
+    while (header := data[at]) != _STOP:
+        at += 1
+        kind, step = header & 0x0F, header >> 4
+        if step:
+            number += step
+        else:
+            number, at = _value(data, at, I64)
+        if kind in _INTEGERS and (byte := data[at]) < 0x80:
+            fields[number] = (kind, byte >> 1 ^ -(byte & 1))
+            at += 1
+        elif kind in (_TRUE, _FALSE):  # a truth value is in its type
+            fields[number] = (kind, None)
+        else:
+            value, at = _value(data, at, kind)
+            fields[number] = (kind, value)
+    return fields, at + 1
 
 
-def _decode(stream: BytesIO, kind: int) -> Any:
+def _value(data: memoryview, at: int, kind: int) -> tuple[Any, int]:
     if kind in _INTEGERS:
-        value = _varint(stream)
-        return value >> 1 ^ -(value & 1)
+        value, at = _varint(data, at)
+        return value >> 1 ^ -(value & 1), at
     if kind == _BINARY:
-        return _take(stream, _varint(stream))
+        size, at = _varint(data, at)
+        return _bytes(data, at, size)
     if kind == STRUCT:
-        return _decode_struct(stream)
+        return _struct(data, at)
     if kind in _LISTS:
-        header = _take(stream, 1)[0]
-        size, element = header >> 4, header & 0x0F
+        size, element = data[at] >> 4, data[at] & 0x0F
+        at += 1
         if size == _LONG:
-            size = _varint(stream)
-        return element, [_decode(stream, element) for _ in range(size)]
+            size, at = _varint(data, at)
+        items = []
+        for _ in range(size):
+            item, at = _value(data, at, element)
+            items.append(item)
+        return (element, items), at
     if kind in (_TRUE, _FALSE, _BYTE):  # in a list, a truth value is a byte
-        return _take(stream, 1)
+        return _bytes(data, at, 1)
     if kind == _DOUBLE:
-        return _take(stream, 8)
+        return _bytes(data, at, 8)
     raise ValueError(f"type {kind} is not one of a Parquet footer")
 
 
-def _take(stream: BytesIO, count: int) -> bytes:
-    data = stream.read(count)
-    if len(data) < count:
-        raise EOFError("it ends too early")
-    return data
+def _bytes(data: memoryview, at: int, size: int) -> tuple[bytes, int]:
+    if at + size > len(data):
+        raise IndexError
+    return bytes(data[at : at + size]), at + size
 
 
-def _varint(stream: BytesIO) -> int:
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
     value = shift = 0
-    while (byte := _take(stream, 1)[0]) & 0x80:
+    while (byte := data[at]) & 0x80:
         value |= (byte & 0x7F) << shift
+        at += 1
         shift += 7
         if shift > _MOST_SHIFT:
             raise ValueError("a number of more than 64 bits")
-    return value | byte << shift
+    return value | byte << shift, at + 1
 
 
 def _encode(kind: int, value: Any) -> bytes:

@@ -15,7 +15,7 @@ from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
-SAID = "A fault of the code comes before waiting"
+SAID = "Faults of the code stand above waiting"
 
 
 def cause(name: str, saves: float) -> Cause:
@@ -99,7 +99,7 @@ def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):
 
 
 def test_the_documentation_names_the_general_causes():
-    (said,) = [line for line in DOCUMENTATION.read_text().splitlines() if "General are" in line]
+    (said,) = [line for line in DOCUMENTATION.read_text().splitlines() if "General causes say" in line]
     assert {name for name in BY_NAME if f"`{name}`" in said} == GENERAL
 
 

@@ -69,8 +69,15 @@ def test_the_headline_names_the_largest_change_before_changes_against_it():
         "cycles are the time itself"
     )
     assert why(("instructions", 2.5, 1.2, 5e6, 2e6), ("wait_per_issue", 0.1, -0.2, 1.0, 11.0)) == (
-        "60 % fewer instructions run, although waits between instructions are 1,000 % longer."
+        "60 % fewer instructions run, although waits between instructions are 11 times as long."
     )
+
+
+def test_a_value_that_is_several_times_what_it_was_is_told_in_times_and_not_in_percent():
+    longer = ("wait_per_issue", 0.34, -1.0, 1.0, 2.9)
+    assert why(("instructions", 9.0, 2.0, 9e6, 1e6), longer).endswith("are 190 % longer.")
+    assert why(("bandwidth", 3.0, 1.0, 1e9, 3e9)) == "The bandwidth is 3 times as high."
+    assert why(("warps_in_use", 2_500.0, 1.0, 1.0, 2_500.0)) == "2,500 times as many warps are in use."
 
 
 def test_nearly_all_is_not_said_to_be_all():
@@ -162,6 +169,27 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
     lacking = Diagnosis([], [], 100.0, sees=["resources"], busy={"fma": 0.2})
     found = compare_causes(ceiling(0.91, ["resources"]), lacking)
     assert (found.gone, len(found.undecided)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        (("at-fma-rate", "barriers"), "The kernel is at-fma-rate now."),
+        (("barriers", "narrow-accesses"), "The kernel is limited by barriers and narrow-accesses now."),
+    ],
+)
+def test_a_ceiling_that_was_reached_limits_nothing_but_is_what_the_kernel_is(new, said):
+    causes = [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in new]
+    found = headline_of_pair(
+        ("a", "b"),
+        TIMES,
+        Speedup(2.0, None, "profiled"),
+        None,
+        Instructions([]),
+        causes,
+        ChangedCauses(new=causes),
+    )
+    assert said in found.why
 
 
 def said_of(ratio: float, changed: ChangedCauses, factors=(), metrics=(), ci=None):

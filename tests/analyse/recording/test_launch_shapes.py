@@ -50,7 +50,7 @@ def test_show_says_how_a_kernel_was_launched(prof_here, prof_recorded, store):
         "(17,920 with CUDA's)" in alike
     )
     mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
-    assert "launched  65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
+    assert "launched   65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
 
 
 def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(store):

@@ -37,7 +37,7 @@ def test_ladders_without_a_file_are_listed_apart_and_the_nearest_comes_first(pro
     for name in ("copy-1", "textbook-5"):
         make_run({"kernel": "k"}, name=name, root=tmp_path / "runs")
     done = prof_here("--ladder", "copies", "show", "copy-1", cwd=tmp_path)
-    assert "or above; nearest: copy; there is copy, relu\n" in done.stderr
+    assert "or above; nearest: copy; there are copy, relu\n" in done.stderr
     assert "  stored runs are also of textbook\n" in done.stderr
 
 

@@ -157,13 +157,17 @@ def measuring(tmp_path: Path, fake_cuda: Path, replay_ncu, gpu_environment: dict
     """A machine whose ncu records two launches in each process."""
     replay_ncu("four-way")
     root = Path(__file__).parents[3]
-    environment = gpu_environment | {
-        "LD_LIBRARY_PATH": str(fake_cuda),
-        "CUDA_HOME": str(fake_cuda / "home"),
-        "PYTHONPATH": str(root),
-        "TMPDIR": str(tmp_path / "tmp"),
-        "HOME": str(tmp_path / "elsewhere"),
-    }
+    environment = (
+        gpu_environment
+        | forked.MEASURES
+        | {
+            "LD_LIBRARY_PATH": str(fake_cuda),
+            "CUDA_HOME": str(fake_cuda / "home"),
+            "PYTHONPATH": str(root),
+            "TMPDIR": str(tmp_path / "tmp"),
+            "HOME": str(tmp_path / "elsewhere"),
+        }
+    )
     (tmp_path / "tmp").mkdir()
     assert shutil.which("ncu", path=environment["PATH"])
     return Machine(tmp_path, {**os.environ, **environment})

@@ -15,7 +15,9 @@ BRIEF = "processes=2, repeats=3, launches=2"
 
 
 def test_a_function_of_a_script_becomes_a_run(measuring):
-    found = measuring.run(f"print(prof.measure(fast, x, reference=double, bytes=2 * x.nbytes, {BRIEF}))\n")
+    """Here all processes are started as a user's are."""
+    text = f"print(prof.measure(fast, x, reference=double, bytes=2 * x.nbytes, {BRIEF}))\n"
+    found = measuring.run(text, **forked.UNFORKED)
     assert found.returncode == 0, found.stderr
     (run_id,) = measuring.runs.ids()
     run = measuring.runs.open(run_id)
@@ -399,7 +401,7 @@ REFUSED = {
     "bytes='8'": "TypeError: bytes is '8', and must be a number; a function of values needs over={...}",
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
     "kernel_name=fast": "TypeError: kernel_name is <function fast at ",
-    "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there is default",
+    "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there are default",
     "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel_name, reference, bytes, flops, name, ",
 }
 

@@ -97,6 +97,7 @@ def test_functions_are_compared_with_a_baseline_that_was_measured_before(start, 
     code, counts, printed = outcome(start("--prof-update", "-k", "same or wrong or allowed"))
     assert (code, counts) == (1, "1 failed, 2 passed")
     assert "'triple' computes a wrong result" in printed
+    assert "During handling" not in printed, "said once"
     baseline = os.listdir(measuring.folder / "prof-baseline")
     assert len([name for name in baseline if name.startswith("2")]) == 2, "a wrong function has no baseline"
     (measuring.folder / "slower").touch()  # for the test that allows it
@@ -120,7 +121,7 @@ def test_without_a_gpu_the_test_is_skipped_with_the_reason(start, measuring):
     for required in (["--prof-require-gpu"], ["-o", "prof_require_gpu=true"]):
         code, counts, printed = outcome(start("-k", "same or without", *required))
         assert (code, counts) == (1, "1 failed, 1 passed")
-        assert "no GPU: nvidia-smi lists none" in printed
+        assert printed.count("no GPU: nvidia-smi lists none") == 1, "with no word of the exception behind it"
 
 
 def test_a_baseline_that_was_named_and_is_not_there_ends_the_session_at_once(measuring):
@@ -180,3 +181,26 @@ def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here)
     headline = profiler.compare(reports / "gemm_6.ncu-rep", reports / "gemm_5.ncu-rep").headline
     assert headline.why in message
     assert headline.next in message
+
+
+_ASSERTED = """
+import profiler as prof
+
+def test_no_slower():
+    found = prof.check({candidate!r}, baseline={baseline!r})
+    assert found.passed, str(found)
+"""
+
+
+def test_an_assertion_about_two_reports_says_why_and_what_to_do_next(tmp_path, reports):
+    """pytest cuts the middle out of what it shows of an object, and that is where the reason stands."""
+    sides = {"candidate": str(reports / "gemm_5.ncu-rep"), "baseline": str(reports / "gemm_6.ncu-rep")}
+    (tmp_path / "test_two.py").write_text(_ASSERTED.format(**sides))
+    process = forked.Popen(
+        [sys.executable, *forked.PYTEST, *PLUGIN, "-p", "no:cacheprovider", "test_two.py"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    code, counts, printed = outcome(process)
+    assert (code, counts) == (1, "1 failed")
+    for words in ("gemm_5 takes 1.879x as long as gemm_6", "Why: ", "Next: ", "regression: duration_ns"):
+        assert words in printed, words

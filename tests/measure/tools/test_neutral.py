@@ -10,7 +10,13 @@ import pytest
 
 from profiler.measure.tools.neutral import bring_binary, neutral_folder, relative_words
 from profiler.measure.tools.process import run
-from profiler.store.scratch import end_scratch, make_scratch
+from profiler.store.scratch import (
+    end_scratch,
+    find_left_scratch,
+    make_scratch,
+    neutral_place,
+    remove_left_scratch,
+)
 
 
 def test_it_is_empty_ones_own_and_gone_afterwards() -> None:
@@ -71,6 +77,20 @@ def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path: Path, 
         assert {*tmp_path.iterdir()} == {new, named_alike, elsewhere.parent, link, used, folder, *strangers}
         assert [one.name for one in elsewhere.iterdir()] == ["report.ncu-rep"]
     end_scratch(used, lock)
+
+
+def test_what_was_left_beside_a_temporary_folder_at_home_is_found_too(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, lock = make_scratch(neutral_place())
+    os.utime(left, (0, 0))
+    assert left.parent != tmp_path
+    assert left not in find_left_scratch()
+    assert lock is not None
+    os.close(lock)
+    assert left in find_left_scratch()
+    remove_left_scratch(among=[left])
+    assert not left.exists()
 
 
 def test_a_file_that_is_still_written_keeps_a_folder_that_nobody_locks(tmp_path: Path, monkeypatch) -> None:

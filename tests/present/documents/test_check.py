@@ -209,6 +209,11 @@ def test_the_outcome_is_one_sentence(outcome, told):
     assert sentence(derive_finding([pair(), pair(outcome, "x")], [])) == told
 
 
+def test_of_one_kernel_no_count_is_told():
+    told = sentence(derive_finding([pair("unclear", "x")], []))
+    assert told == "unclear, because the launches do not decide it: x"
+
+
 def test_the_first_of_many_are_named_and_the_rest_counted():
     pairs = [pair("regression", f"gemm-{number}") for number in range(5)]
     assert sentence(derive_finding(pairs, [])) == (

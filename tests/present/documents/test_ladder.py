@@ -374,3 +374,11 @@ def test_missing_rungs_are_listed_together_by_their_reason():
     unclear = MissingRung(3, "any", "several kernels fit")
     page = text(ladder(rung(5), rung(6), missing=[*missing, unclear]))
     assert "left out (0 to 2, 4, 7 to 8): no run is stored\nleft out (3): several kernels fit\n" in page
+
+
+def test_the_legend_says_what_explains_the_largest_step():
+    page = " ".join(text(ladder(rung(1), stepped(2, 1.1, "better"), stepped(3, 2.5, "better"))).split())
+    assert "? if unclear; `prof compare 2 3` says why that one is faster" in page
+    other = " ".join(text(ladder(rung(1), stepped(2, 1.1, "better"), ladder="mine")).split())
+    assert "; `prof compare 1 2 --ladder mine` says why" in other
+    assert "says why" not in text(ladder(rung(1), stepped(2, 0.5, "worse")))

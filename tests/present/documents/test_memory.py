@@ -12,12 +12,14 @@ def facts(**means):
     return dict(memory_facts([SheetMetric(name, "", mean, None, 1, "") for name, mean in means.items()]))
 
 
-def test_the_five_figures_are_called_as_nsight_compute_calls_them():
+def test_occupancy_and_the_five_figures_are_called_as_nsight_compute_calls_them():
     found = facts(
         dram_bytes_per_s=4.0123e12, max_bandwidth_pct=85.94, mem_pipes_busy_pct=9.12, l1_hit_pct=0.0, l2_hit_pct=33.36,
         load_width_bits=128.0, store_width_bits=128.0, bulk_loads=0.0, bulk_stores=0.0, inst_per_byte=0.2812,
+        occupancy_pct=87.06, occupancy_limit_pct=100.0,
     )  # fmt: skip
     assert found == {
+        "occupancy": "Achieved Occupancy 87.1 %, Theoretical Occupancy 100.0 %",
         "memory": "Memory Throughput 4,012 GB/s, Max Bandwidth 85.9 %, Mem Pipes Busy 9.1 %",
         "caches": "L1/TEX Hit Rate 0.0 %, L2 Hit Rate 33.4 %",
         "accesses": "bits per global access: loads 128, stores 128; 0.2812 instructions of all lanes per useful byte",

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from profiler.present.document import Column, Document, Facts, Row, Table
+from profiler.present.document import Column, Document, Facts, Folded, Row, Table, Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.terminal import Window, document_text, wants_colour
 from profiler.present.render.terminal_table import render_table, styled, wrapped
@@ -60,6 +60,15 @@ def test_no_figure_is_ever_cut_however_narrow_the_window(width):
     left_out = re.search(r"no room for the columns? ([^:]*)", " ".join(table.split()))
     assert {"7,606,696", "value"} <= words(table) or (left_out and "value" in left_out[1].split(", "))
     assert {"duration_ns"} <= words(table) or {"duration_", "ns"} <= words(table)
+
+
+def test_what_stands_for_something_longer_is_as_wide_as_any_other_sentence():
+    """Also into a pipe, where sentences have a width of their own."""
+    sentence = "3 more with --full: " + ", ".join(["barriers at reduction_kernel.cu:125 (7 %)"] * 4)
+    document = Document("", [[Folded("3 more", [Text("all of them")], sentence)], [Text(sentence)]])
+    short, whole = document_text(document, Window()).split("\n\n")
+    assert short == whole
+    assert "\n" in short
 
 
 def test_the_longest_names_take_two_lines_before_a_column_is_left_out():

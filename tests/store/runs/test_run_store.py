@@ -153,9 +153,9 @@ def test_a_ladder_is_known_by_a_run_of_any_of_its_kernels(make_run, tmp_path: Pa
 
 
 def test_an_empty_store_says_so(tmp_path: Path) -> None:
-    for root in (tmp_path, tmp_path / "not there"):
+    for root, said in ((tmp_path, "it holds no runs"), (tmp_path / "not there", "not there: no such folder")):
         assert RunStore(root).ids() == []
-        with pytest.raises(RunNotFound, match="it holds no runs"):
+        with pytest.raises(RunNotFound, match=said):
             RunStore(root).find("5", ladder="gemm")
 
 

@@ -1,8 +1,8 @@
-"""Finds the instructions whose results may differ between the lanes of a warp."""
+"""Finds the instructions whose results may differ between the lanes of a warp, or between the threads of a block."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -21,6 +21,8 @@ _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
 _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
 # One value for the warp, from those of all lanes.
 _OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
+# The special registers that all threads of a block read alike.
+_OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
 _UNKNOWN = ("local", "atomic", "shared atomic")
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
@@ -46,6 +48,22 @@ def find_differing(evidence: Evidence) -> set[Site]:
             return False
         return reads_dependent or site.kind in _UNKNOWN
 
+    return _follow(evidence, depends)
+
+
+def find_differing_in_block(evidence: Evidence) -> set[Site]:
+    """Returns the instructions whose results depend on the thread: its lane, its warp, or what these lead to."""
+
+    def depends(site: Site, reads_dependent: bool) -> bool:
+        name = site.instruction.name
+        if name in ("S2R", "S2UR", "CS2R"):
+            return not any(one in site.instruction.text for one in _OF_A_BLOCK)
+        return reads_dependent or name == "ELECT" or site.kind in _UNKNOWN
+
+    return _follow(evidence, depends)
+
+
+def _follow(evidence: Evidence, depends: Callable[[Site, bool], bool]) -> set[Site]:
     return {
         site
         for function, sites in evidence.by_function.items()

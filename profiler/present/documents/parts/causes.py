@@ -23,8 +23,8 @@ from profiler.present.document import Block, Caution, Facts, Folded, Item, Items
 _TITLES = ("could save", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save (savings overlap)"
 _ORDER = (
-    "A fault of the code comes before waiting and too little work under way, unless those cost much more: "
-    "mending it is surer to help."
+    "Faults of the code stand above waiting and too little work under way, even if these may save somewhat more: "
+    "mending a fault is surer to help."
 )
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _NO_LINES = f"no source lines are recorded: compile with {WITH_LINES}"

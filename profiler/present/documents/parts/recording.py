@@ -20,9 +20,7 @@ _COMMAND_WIDTH = 300
 _BRIEF = ("run", "origin", "part", "recorded", "workload", "verified", "ncu", "measured")
 
 
-def provenance_facts(
-    manifest: Manifest, report: str | None = None, *, full: bool = True
-) -> list[tuple[str, str]]:
+def provenance_facts(manifest: Manifest, report: str | None, *, full: bool) -> list[tuple[str, str]]:
     """Returns the known facts, the most interesting first: all if `full`, or only what was recorded, when, where and how.
 
     `report` is the name of a report that was never stored. Its folder is left out, because pages are sent to others.

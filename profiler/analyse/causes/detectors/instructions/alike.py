@@ -1,0 +1,111 @@
+"""Detects loops in which all threads of a block do the same, with the same values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence, Set
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
+    has_fixed_address,
+    reach,
+    sources_of,
+)
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.catalog.metrics import LANES
+
+_LOADS: tuple[Kind, ...] = ("global load", "shared load")
+_STORES: tuple[Kind, ...] = ("global store", "shared store")
+# Threads meet in these, or take turns.
+_TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
+_FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
+
+
+def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops of which each thread of a block makes every turn, although one thread for each turn would do."""
+    if not evidence.has_costs or evidence.shape is None:
+        return
+    threads = math.prod(evidence.shape.block)
+    differing = find_differing_in_block(evidence)
+    repeated: dict[Site, float] = {}
+    for inside in find_innermost_loops(evidence):
+        if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside, differing):
+            busy = min(threads, evidence.turns(inside[0], loop))
+            repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+    if not any(repeated.values()):
+        return
+    share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
+    yield Candidate(
+        "idle-lanes",
+        f"All threads that come to a loop make every turn of it, with the same values: {share:.0f} % of the executed instructions repeat "
+        "what another thread does.",
+        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block.",
+        _shared_out(evidence, repeated, math.ceil(threads / LANES)),
+        {site: part * site.executed for site, part in repeated.items()},
+        {"repeated_instructions_pct": share},
+        in_triton="Let the program load, compute and store a block of elements (`tl.arange`) instead of one element in each turn of a loop: "
+        "all threads of a program compute alike what has only one element.",
+    )
+
+
+def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[Site]) -> bool:
+    """Returns whether a loop loads and stores in each turn, and neither its values nor its way depend on the thread or on the turn before.
+
+    Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
+    list, has to come after it, and so has one that goes on with the result of the turn before.
+    """
+    loads, stores = (
+        [site for site in inside if site.kind == kind] for kind in ("global load", "global store")
+    )
+    if not stores or all(has_fixed_address(evidence, site) for site in loads):
+        return False
+    if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
+        return False
+    for site in inside:
+        if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
+            return False
+        if site.kind in _STORES:
+            if not differing.isdisjoint(sources_of(evidence, site)):
+                return False
+        elif site in differing:
+            return False
+        if site.kind in (*_LOADS, *_FLOATS) and is_carried(evidence, site):
+            return False
+    return True
+
+
+def _shared_out(evidence: Evidence, repeated: dict[Site, float], warps: int) -> Effect:
+    """Returns the effect of sharing the turns out among the threads of a block.
+
+    The lanes of a warp then find what lies side by side in the same sectors, but what they look up by loaded values lies apart:
+    each lane needs a sector there, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
+    """
+    effect = evidence.without(repeated)
+    apart = {
+        site: 1 - 1 / warps
+        for site in repeated
+        if site.kind == "global load" and _is_looked_up(evidence, site)
+    }
+    stores = {site: part for site, part in repeated.items() if site.kind == "global store"}
+    kept = {
+        "l1": evidence.part_of_l1(repeated | apart),
+        "l2": evidence.without(stores).resources["l2"],
+        LAUNCH: 0.0,
+    }
+    return Effect({**effect.resources, **kept}, effect.waits)
+
+
+def _is_looked_up(evidence: Evidence, load: Site) -> bool:
+    """Returns whether the address of a load depends on a loaded value."""
+    makers = reach(
+        sources_of(evidence, load, address_registers(load.instruction)),
+        lambda one: [] if one.kind in _LOADS else sources_of(evidence, one),
+    )
+    loop = evidence.innermost_loop(load)
+    return any(one.kind in _LOADS and evidence.innermost_loop(one) == loop for one in makers)

@@ -1,0 +1,75 @@
+"""Loops in which all threads of a block do the same: what makes every turn one that a thread could make alone."""
+
+from __future__ import annotations
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.instructions.alike import detect_repeated_by_threads
+
+THREAD = "S2R R0, SR_TID.X"
+ELEMENT_BY_ELEMENT = (
+    "S2R R1, SR_CTAID.X",
+    "IMAD.WIDE.U32 R6, R1, 0x100, R6",
+    "IMAD.WIDE.U32 R4, R1, 0x100, R4",
+    (THREAD, 100),
+    ("ISETP.NE.AND P2, PT, R0, RZ, PT", 100),
+    ("LDG.E R8, [R6.64]", 6400),
+    ("FMUL R9, R8, R8", 6400),
+    ("@!P2 STG.E [R4.64], R9", 6400),
+    ("IADD3 R6, R6, 0x4, RZ", 6400),
+    ("IADD3 R4, R4, 0x4, RZ", 6400),
+    ("ISETP.LT.AND P1, PT, R6, R3, PT", 6400),
+    ("@P1 BRA 0x50", 6400),
+    "EXIT",
+)
+LOAD, MULTIPLY, STORE = 5, 6, 7
+
+
+def parts_in(replaced=None, block=128, turns=64, lanes=32.0):
+    """Returns the part of each instruction that other threads repeat, if some of the lines are others."""
+    lines = [(replaced or {}).get(place, line) for place, line in enumerate(ELEMENT_BY_ELEMENT)]
+    lines = [
+        (line, 6400) if isinstance(line, str) and LOAD <= place < 12 else line
+        for place, line in enumerate(lines)
+    ]
+    lines = [line if isinstance(line, str) or line[1] == 100 else (line[0], 100 * turns) for line in lines]
+    facts = {place: {"lanes": lanes} for place in range(LOAD, len(lines) - 1)}
+    evidence = evidence_of(*lines, block=block, facts=facts)
+    found = list(detect_repeated_by_threads(evidence))
+    return [found[0].weights.get(site, 0.0) / site.executed if found else 0.0 for site in evidence.sites]
+
+
+def test_each_turn_needs_one_thread_where_only_the_store_is_of_one():
+    assert parts_in()[LOAD] == pytest.approx(1 - 1 / 64)
+    assert parts_in()[-1] == 0.0  # outside of the loop
+
+
+def test_no_more_threads_can_share_the_turns_than_a_block_has():
+    assert parts_in(block=32)[LOAD] == pytest.approx(1 - 1 / 32)
+    assert parts_in(block=1) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        {MULTIPLY: "FMUL R9, R8, R0"},  # each thread multiplies by another value
+        {1: (THREAD, 100), 2: ("IMAD.WIDE.U32 R6, R0, 0x4, R6", 100)},  # and loads from another place
+        {MULTIPLY: "FFMA R9, R9, R8, R8"},  # goes on with what the turn before left
+        {STORE: "MOV R12, R9"},  # leaves nothing: what it finds may be asked for by each thread
+        {8: "IADD3 R6, R6, R8, RZ"},  # the next place is loaded, as in a list
+        {
+            8: "IADD3 R10, R10, 0x4, RZ",
+            10: "ISETP.LT.AND P1, PT, R10, R3, PT",
+        },  # loads the same place until it changes
+        {MULTIPLY: "BAR.SYNC.DEFER_BLOCKING 0x0"},
+        {MULTIPLY: "ATOMG.E.ADD.STRONG.GPU PT, R9, [R2.64], R8"},
+        {STORE: "@!P2 STG.E [R4.64], R0"},
+    ],
+)
+def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
+    assert parts_in(replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+def test_one_thread_that_makes_all_turns_repeats_none():
+    assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)

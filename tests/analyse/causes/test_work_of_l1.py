@@ -1,0 +1,24 @@
+"""What L1 works for: passes of shared memory, and the sectors of the rest."""
+
+from __future__ import annotations
+
+import pytest
+from made_evidence import evidence_of
+
+LOAD, STORE, SHARED = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4", "STS [R8], R4"
+SECTORS = {0: {"sectors": 300.0}, 1: {"sectors": 100.0}}
+
+
+def part_of_load(*lines, facts):
+    evidence = evidence_of(*lines, facts=facts, figures={"shared_of_l1_pct": 25.0})
+    return evidence.part_of_l1({evidence.sites[0]: 1.0})
+
+
+def test_without_an_access_to_shared_memory_all_work_is_that_of_sectors():
+    assert part_of_load(LOAD, STORE, facts=SECTORS) == pytest.approx(3 / 4)
+
+
+def test_with_one_the_passes_have_their_part():
+    assert part_of_load(LOAD, STORE, SHARED, facts=SECTORS | {2: {"passes": 100.0}}) == pytest.approx(
+        0.75 * 3 / 4
+    )

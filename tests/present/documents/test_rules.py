@@ -1,0 +1,34 @@
+"""The findings of Nsight Compute's own rules in one sentence each: the one that says something of this kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.recording.overview import SheetFinding, SheetRule
+from profiler.present.documents.recording import rule_lines
+
+_DIVERGENT = (
+    "Instructions are executed in warps, which are groups of 32 threads. Optimal instruction throughput is achieved if all 32 "
+    "threads of a warp execute the same instruction. This workload achieves an average of 31.8 threads being active per cycle. "
+    "This is further reduced to 19.8 threads per warp due to predication. The compiler may use predication to avoid an actual branch."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            _DIVERGENT,
+            "This workload achieves an average of 31.8 threads being active per cycle. "
+            "This is further reduced to 19.8 threads per warp due to predication.",
+        ),
+        ("All pipelines wait. On average, 3 of them do. Look.", "On average, 3 of them do."),
+        ("All compute pipelines are under-utilized. Look.", "All compute pipelines are under-utilized."),
+    ],
+    ids=["explained first", "a figure", "none"],
+)
+def test_the_sentence_with_a_figure_of_this_kernel_is_told(message, told):
+    rule = SheetRule("WarpStateStats", "optimization", message, 38.2, None, None, None)
+    sheet = SheetFinding("k", 1, "NVIDIA H200", [], [], [rule])
+    assert rule_lines(sheet, full=False) == [f"WarpStateStats (estimated speedup 38.2 %): {told}"]
+    assert rule_lines(sheet, full=True) == [f"WarpStateStats (estimated speedup 38.2 %): {message}"]
