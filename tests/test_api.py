@@ -287,9 +287,18 @@ def test_every_argument_called_runs_takes_a_folder_or_what_open_runs_returned(ru
 def test_a_returned_object_prints_one_line_or_what_its_command_prints(runs):
     assert repr(profiler.ladder("gemm", runs)).startswith("gemm: Matrix multiplication")
     assert repr(profiler.roofline("gemm", runs)).startswith("<roofline of gemm on NVIDIA H200: ")
-    assert re.fullmatch(
-        r"<gemm 6: \d+ source lines, [\d,]+ samples>", repr(profiler.source_lines(runs["gemm-6"]))
-    )
+
+
+def test_source_lines_print_where_most_of_the_time_goes(runs, shipped_runs):
+    sampled = profiler.source_lines(shipped_runs.find("gemm-6-source", ladder="gemm"))
+    head, first, *others, last = repr(sampled).splitlines()
+    assert re.fullmatch(r"<gemm 6: \d+ source lines, [\d,]+ samples>", head)
+    hot = max(sampled.lines, key=lambda line: line.samples)
+    share = f"{100 * hot.samples / sampled.samples:.1f} % of the samples"
+    assert f"{share}  {hot.file}:{hot.line}  {hot.text.strip()[:20]}" in first
+    assert (len(others), last) == (4, "`.to_pandas()` has all lines.")
+    counted = profiler.source_lines(runs["gemm-6"])  # without samples, the executed instructions
+    assert "% of the instructions  06_vectorized.cu:" in repr(counted).splitlines()[1]
 
 
 def test_completion_offers_what_there_is_to_use_and_nothing_else():
@@ -392,6 +401,12 @@ def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, g
         TypeError, match=r"is no recording: give the path of a report, the name.*`profiler\.measure`"
     ):
         ask(given)
+
+
+def test_an_answer_in_the_place_of_a_recording_is_named_in_one_line(runs):
+    sheet = profiler.show(runs["gemm-6"])
+    with pytest.raises(TypeError, match=r"^a Sheet is no recording: give the path"):
+        profiler.compare(sheet, runs["gemm-6"])
 
 
 def test_a_finding_from_python_is_the_finding_of_the_commands(runs):
