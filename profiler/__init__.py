@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    __version__: str
+
     from profiler import errors as errors
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
@@ -313,7 +315,11 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # which knows by itself what there is
 
-    def __getattr__(name: str) -> ModuleType:
+    def __getattr__(name: str) -> ModuleType | str:
+        if name == "__version__":
+            from profiler.store.runs.manifest import prof_version
+
+            return prof_version()
         if name != "errors":
             raise AttributeError(f"profiler has no {name!r}; it has {', '.join(__all__)} and errors")
         from importlib import import_module

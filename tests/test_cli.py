@@ -17,6 +17,7 @@ import forked
 import pytest
 import typer
 
+import profiler
 from profiler.catalog.metrics import CATALOGUE
 from profiler.cli import VERBS as TABLE, app, split_flags
 from profiler.errors import InternalError
@@ -101,6 +102,7 @@ def test_a_verbs_module_is_imported_when_it_is_called_and_no_others(words, impor
 
 def test_the_version_is_the_packages(prof_here):
     assert prof_here("--version").stdout == f"prof {version('ncu-prof')}\n"
+    assert profiler.__version__ == version("ncu-prof")
 
 
 def test_python_dash_m_is_prof():

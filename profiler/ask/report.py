@@ -72,9 +72,6 @@ def report_named(
         _profiles(run, rung, kernel_name, label)
         for run, rung, label in zip(runs, rungs, _labels(runs), strict=True)
     ]
-    # The numbers of its kernels follow the table, which begins with what takes most of the time.
-    if len(runs) == 1:
-        profiles = [dict(sorted(profiles[0].items(), key=lambda item: -(item[1].total_ns or 0.0)))]
     recordings = list(map(_Recording, runs, rungs, profiles, _anchors(rungs, profiles)))
     titles = [_title(run, rung) for run, rung in zip(runs, rungs, strict=True)]
     is_asked = len(runs) == 2 or kernel_name is not None or force  # for these comparisons
@@ -135,11 +132,12 @@ def _is_single(run: Run) -> bool:
 
 
 def _profiles(run: Run, rung: Kernel | None, pattern: str | None, label: str) -> dict[str, Profile]:
-    """Returns the profile of each kernel that is meant, under the label of the page."""
+    """Returns the profile of each kernel that is meant, under the label of the page: first what takes most of the time, as in its table."""
     if not run.manifest.is_profiled:
         return {run.manifest.name: replace(profile_rung(run, None, rung), label=label)}
     (names,) = choose_kernels([run], pattern)
-    return {name: replace(profile_rung(run, name, rung), label=label) for name in names}
+    profiles = {name: replace(profile_rung(run, name, rung), label=label) for name in names}
+    return dict(sorted(profiles.items(), key=lambda item: -(item[1].total_ns or 0.0)))
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
@@ -202,7 +200,9 @@ def _pairs(
     recordings: Sequence[_Recording], matches: Sequence[Sequence[tuple[str, str]]], force: bool
 ) -> Iterator[PairFindings]:
     for (before, after), kernels in zip(pairwise(recordings), matches, strict=True):
-        for one, other in kernels:
+        counterparts = dict(kernels)
+        for one in (kernel for kernel in before.profiles if kernel in counterparts):
+            other = counterparts[one]
             anchors = (before.anchors[one], after.anchors[other])
             sides = (before.profiles[one], after.profiles[other])
             try:

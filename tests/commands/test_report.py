@@ -135,6 +135,11 @@ def test_the_page_compares_the_kernels_that_both_reports_have(report, reports):
     result, page = report(reports / "several.ncu-rep", reports / "several.ncu-rep")
     assert result.stderr.endswith(": 6 kernels, 3 comparisons\n")
     assert anchors(page)[1:4] == ["1-4", "2-5", "3-6"]
+    slowest_first = ["offset", "scale", "calls_a_function"]
+    assert [one for one in headings(page) if one in slowest_first] == 2 * slowest_first
+    assert [one for one in headings(page) if "→" in one and one.split()[0] in slowest_first] == [
+        f"{name} → {name}" for name in slowest_first
+    ]
 
 
 def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_can(report, reports):
