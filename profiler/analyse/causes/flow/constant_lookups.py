@@ -50,7 +50,7 @@ def find_lookups_apart(evidence: Evidence) -> list[Site]:
     indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
     if not indexed:
         return []
-    differing = find_differing(evidence)
+    differing = set(find_differing(evidence))
     jumps = (site for site in evidence.of("control") if site.instruction.name in _JUMPS)
     targets = {one for site in jumps for one in sources_of(evidence, site)}
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -254,23 +254,28 @@ def follow_results(
 
     `depends` gets each instruction, and whether it reads a result of the ones found before it.
     """
+    return set(find_depending(sites, loops, depends))
+
+
+def find_depending(
+    sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
+) -> Iterator[Site]:
+    """Yields what `follow_results` returns, one instruction after the other, for a search that may end early."""
     tainted: set[str] = set()
-    depending: set[Site] = set()
     ends = {loop.end: loop.start for loop in loops}
     index = 0
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = inputs_of(instruction) | predicates_read(site)
-        if depends(site, bool(sources & tainted)):
-            depending.add(site)
+        reads = not (tainted.isdisjoint(inputs_of(instruction)) and tainted.isdisjoint(predicates_read(site)))
+        if depends(site, reads):
+            yield site
             tainted |= results_of(instruction)
         elif instruction.predicate is None:
             tainted -= results_of(instruction)
         index += 1
         if (start := ends.pop(instruction.offset, None)) is not None:
             index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
-    return depending
 
 
 def predicates_read(site: Site) -> frozenset[str]:
@@ -281,7 +286,12 @@ def predicates_read(site: Site) -> frozenset[str]:
 
 def predicates_read_by(instruction: Instruction) -> frozenset[str]:
     """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
-    return predicates_in(", ".join([instruction.predicate or "", *instruction.operands[2:]]))
+    return _predicates_read_by(instruction.predicate or "", instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _predicates_read_by(predicate: str, text: str) -> frozenset[str]:
+    return predicates_in(", ".join([predicate, *operands_of(text)[2:]]))
 
 
 def results_of(instruction: Instruction) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -10,11 +10,12 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
-    follow_results,
+    find_depending,
     predicates_in,
     predicates_written,
     sources_of,
 )
+from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES
 
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
@@ -31,8 +32,8 @@ _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",),
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
-def find_differing(evidence: Evidence) -> set[Site]:
-    """Returns the instructions whose results depend on the lane.
+def find_differing(evidence: Evidence) -> Iterator[Site]:
+    """Yields the instructions whose results depend on the lane, some of them twice.
 
     What memory holds at one address is one value, however it is loaded. An index of a thread divided by 32 is the index of
     its warp, where the rows of a block are whole warps.
@@ -60,20 +61,17 @@ def find_differing_in_block(evidence: Evidence) -> set[Site]:
             return not any(one in site.instruction.text for one in _OF_A_BLOCK)
         return reads_dependent or name == "ELECT" or site.kind in _UNKNOWN
 
-    return _follow(evidence, depends)
+    return set(_follow(evidence, depends))
 
 
-def _follow(evidence: Evidence, depends: Callable[[Site, bool], bool]) -> set[Site]:
-    return {
-        site
-        for function, sites in evidence.by_function.items()
-        for site in follow_results(sites, evidence.loops.get(function, []), depends)
-    }
+def _follow(evidence: Evidence, depends: Callable[[Site, bool], bool]) -> Iterator[Site]:
+    for function, sites in evidence.by_function.items():
+        yield from find_depending(sites, evidence.loops.get(function, []), depends)
 
 
 def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
     """Returns the instructions under a predicate that is the same for all lanes: whole warps execute them, or none of their lanes."""
-    differing = find_differing(evidence)
+    differing = set(find_differing(evidence))
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         setting: dict[str, Site] = {}
@@ -99,19 +97,25 @@ def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
         for loop in loops
         if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
     ]
-    if not loops:
-        return {}
-    differing = find_differing(evidence)
     found: dict[Site, float] = {}
-    for loop, sites in loops:
-        if not differing.isdisjoint(sites) or any(
-            site.kind == "global load" and is_carried(evidence, site) for site in sites
-        ):
+    for loop, sites in _without_differing(evidence, loops):
+        if any(site.kind == "global load" and is_carried(evidence, site) for site in sites):
             continue
         for site in sites:
             shares = min(site.acting or site.lanes or LANES, evidence.turns(site, loop))
             found[site] = max(found.get(site, 0.0), 1 - 1 / max(1.0, shares))
     return found
+
+
+def _without_differing(
+    evidence: Evidence, loops: Sequence[tuple[Loop, list[Site]]]
+) -> Sequence[tuple[Loop, list[Site]]]:
+    """Returns the loops of which no result depends on the lane. In most kernels the first load of each does, and the search ends there."""
+    differing = find_differing(evidence) if loops else iter(())
+    left = [(loop, sites, set(sites)) for loop, sites in loops]
+    while left and (one := next(differing, None)):
+        left = [(loop, sites, inside) for loop, sites, inside in left if one not in inside]
+    return [(loop, sites) for loop, sites, _ in left]
 
 
 def _works_on_loads(sites: list[Site]) -> bool:
@@ -144,8 +148,10 @@ def add_shares(evidence: Evidence) -> Evidence:
 
 def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction shifts the lane out of a thread's index in its block, or in the grid."""
+    if not site.opcode.startswith("SHF.R."):
+        return False
     operands = site.instruction.operands
-    if not site.opcode.startswith("SHF.R.") or not operands[2].startswith("0x"):
+    if not operands[2].startswith("0x"):
         return False
     if int(operands[2], 16) < _WARP_BITS:
         return False
