@@ -31,14 +31,16 @@ _MOST_KEPT_BYTES = 128 * 1024
 # Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
 _THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
 _WARPS = 64  # that an SM holds
+_BOTH_PASSES = 2
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
     """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it and a block could have kept it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
-        if not any(site.kind == "global load" and evidence.innermost_loop(site) for site in sites):
-            continue
+        counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
+        if len({evidence.innermost_loop(site) for site in counted} - {None}) < _BOTH_PASSES:
+            continue  # the addresses take long to find
         addresses = first_addresses(sites)
         loops = _loads_by_loop(evidence, sites, addresses)
         for place, (loop, loads) in enumerate(loops):
