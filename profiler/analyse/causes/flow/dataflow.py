@@ -267,11 +267,13 @@ def find_depending(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        reads = not (tainted.isdisjoint(inputs_of(instruction)) and tainted.isdisjoint(predicates_read(site)))
+        reads = bool(tainted) and not (
+            tainted.isdisjoint(inputs_of(instruction)) and tainted.isdisjoint(predicates_read(site))
+        )
         if depends(site, reads):
             yield site
             tainted |= results_of(instruction)
-        elif instruction.predicate is None:
+        elif tainted and instruction.predicate is None:
             tainted -= results_of(instruction)
         index += 1
         if (start := ends.pop(instruction.offset, None)) is not None:
