@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    __version__: str
-
     from profiler import errors as errors
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.tuning import Tuning
     from profiler.store.runs.run_store import Run, RunStore
+
+    __version__: str
 
 __all__ = [
     "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "sass", "show", "source_lines", "tune",

@@ -272,7 +272,7 @@ class CountersBusy(MeasureError, exit_code=64):
     remedy = "Stop the other profiler; `dcgmi profile --pause` makes DCGM release the counters. `prof doctor` looks for such tools."
 
 class ProfiledAlready(MeasureError, exit_code=72):
-    remedy = "Start it without ncu, nsys, cuda-gdb, compute-sanitizer or prof around it, and outside torch.profiler: prof starts ncu itself where it measures."
+    remedy = "Start it without ncu or another profiler around it: prof starts ncu itself where it measures."
 
 class NothingProfiled(MeasureError, exit_code=65):
     remedy = "Choose among the kernels above with --kernel-regex, and check --launch-skip."

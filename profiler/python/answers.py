@@ -35,15 +35,8 @@ if TYPE_CHECKING:
     from profiler.ask.show import ShownTogether
 
 _NAME_WIDTH = 60
-_INNER = (
-    "finding",
-    "of",
-    "of_several",
-    "run",
-    "schema_version",
-    "left_out",
-    "view",
-)  # for the commands, not for users
+# For the commands, not for users.
+_INNER = ("finding", "of", "of_several", "run", "schema_version", "left_out", "view")
 _Answer = TypeVar("_Answer")
 
 
@@ -321,6 +314,5 @@ def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
     import pandas as pd
 
     found = pd.DataFrame(map(asdict, entries), columns=kind.__struct_fields__)
-    whole = found["kernel"] if "kernel" in found else found["kernel_name"]
-    names = [shortened(name, _NAME_WIDTH) for name in whole]
+    names = [shortened(name, _NAME_WIDTH) for name in found.get("kernel", found["kernel_name"])]
     return found.drop(columns="kernel_name").assign(kernel=names)

@@ -15,10 +15,10 @@ from profiler.analyse.code.code import Instruction, operands_of
 
 @dataclass(frozen=True)
 class LastingFunction:
-    """What it is, and what replaces it: a `formula` of functions that have fast forms, or a shorter polynomial.
+    """A function without a fast form. A `formula` can replace it if it has one; otherwise only a shorter polynomial can.
 
-    `instructions` of it run each time; None if branches decide how many. `signs` of them look like those of functions with a
-    fast form: an exponential, a logarithm or a precise reciprocal within it.
+    Each evaluation runs `instructions`, or an unknown number of them (None) if its branches decide. `signs` counts those
+    that look like functions with a fast form: it computes an exponential, a logarithm or a precise reciprocal on the way.
     """
 
     name: str

@@ -21,7 +21,7 @@ from profiler.measure.collect.collection import find_program_provenance
 from profiler.measure.collect.target import Target
 from profiler.measure.functions.activity import demangled, installed_cupti
 from profiler.measure.rungs.program import ENVIRONMENT
-from profiler.measure.tools.exit_codes import OTHER_LISTENER, profiled_already
+from profiler.measure.tools.exit_codes import profiled_already, says_other_listener
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import run, shown
 from profiler.measure.tools.toolchain import Gpu
@@ -107,6 +107,8 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
             program, timeout_s=timeout_s, folder=folder, environment={**ENVIRONMENT, **listening}, leash=True
         )
         if finished.exit_code:
+            if says_other_listener("\n".join(finished.details)):
+                raise profiled_already(program[0], finished.details)
             raise ProgramFailed(
                 f"{program[0]} failed ({finished.how})",
                 details=finished.details,
@@ -114,14 +116,18 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
             )
         lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
     if refused := next((line for line in lines if line.startswith(_REFUSED)), None):
-        if OTHER_LISTENER in refused:
+        if says_other_listener(refused):
             raise profiled_already(program[0], finished.details)
         raise ToolNotFound(
             f"kernels cannot be recorded: {refused.removeprefix(_REFUSED)}",
             remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",
         )
     if not lines:
-        raise NothingProfiled(f"{program[0]} launched no kernel", details=finished.details)
+        raise NothingProfiled(
+            f"{program[0]} launched no kernel",
+            details=finished.details,
+            remedy="If it does launch kernels, run it without a profiler of its own, such as torch.profiler, which hides them.",
+        )
     return sorted((_launch(line, process) for line in lines), key=lambda one: one.start_ns)
 
 

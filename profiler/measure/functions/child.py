@@ -139,7 +139,9 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
     calls, last = session.settle(call.function)
     if not any(one.name for one in last[-1]):
         what = "only copies or sets memory" if last[-1] else "does nothing on the GPU"
-        raise Refused(f"it launches no kernel: once it is settled, a call {what}")
+        raise Refused(
+            f"it launches no kernel: once it is settled, a call {what} (or a profiler in it, such as torch.profiler, hides its kernels)"
+        )
     times: dict[str, list[int]] = {}
     for work in last:
         for one in work:

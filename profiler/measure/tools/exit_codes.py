@@ -21,8 +21,8 @@ EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
 NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
 _NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
 
-# How CUPTI, which has one listener in a process, says that there is one. A child that ncu or nsys profiles inherits theirs.
-OTHER_LISTENER = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+# CUPTI has one listener in a process. It refuses a second one by this name, and ncu, whose children inherit it, in these words.
+_OTHER_LISTENER = ("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", "Another tool/injection might be loaded")
 
 
 def program_failure(label: str, exit_code: int | None, how: str, details: list[str]) -> ProfError:
@@ -37,11 +37,15 @@ def program_failure(label: str, exit_code: int | None, how: str, details: list[s
         return ShapeRefused(f"{label}: the program refuses this shape", details=details)
     if exit_code == EXIT_WRONG:
         return ResultWrong(f"{label}: the program says that its result is wrong", details=details)
-    if OTHER_LISTENER in printed:
+    if says_other_listener(printed):
         return profiled_already(label, details)
     if _NO_DEVICE.search(printed):
         return GpuNotFound(f"{label}: the program sees no GPU", details=details)
     return ProgramFailed(f"{label} failed ({how})", details=details)
+
+
+def says_other_listener(printed: str) -> bool:
+    return any(sign in printed for sign in _OTHER_LISTENER)
 
 
 def profiled_already(label: str, details: list[str]) -> ProfiledAlready:

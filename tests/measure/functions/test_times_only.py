@@ -41,6 +41,11 @@ def collect(measuring):
 
 
 MINE = ("--name", "mine", "--", sys.executable, "program.py")
+# As ncu 2025.3.1 ends a program that it profiles already, when prof would listen to it.
+UNDER_NCU = (
+    "raise SystemExit('==ERROR== Another tool/injection might be loaded since CUDA_INJECTION64_PATH is set to /tmp/listener.so. "
+    "To run Nsight Compute unset CUDA_INJECTION64_PATH environment variable.')"
+)
 
 
 def test_every_kernel_of_a_program_is_timed(collect, measuring):
@@ -100,6 +105,8 @@ def test_the_processes_that_a_program_starts_are_heard_too(collect, measuring):
     [
         ((*MINE, "fails"), 55, "failed (exit code 5)"),
         (("--name", "mine", "--", "true"), 65, "true launched no kernel"),
+        (("--name", "mine", "--", "true"), 65, "run it without a profiler of its own, such as torch.profiler"),
+        (("--name", "mine", "--", sys.executable, "-c", UNDER_NCU), 72, "another profiler listens to this process"),
         (("--kernel-regex", "absent", *MINE), 65, "mine: no kernel's name matches 'absent'; launched were:"),
         (("--kernel-regex", "(", *MINE), 33, "'(' is not a regular expression"),
         (("--launch-skip", "90", *MINE), 66, "mine: 8 launches match, and 90 of them are skipped"),

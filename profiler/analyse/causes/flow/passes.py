@@ -31,7 +31,6 @@ _MOST_KEPT_BYTES = 128 * 1024
 # Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
 _THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
 _WARPS = 64  # that an SM holds
-_BOTH_PASSES = 2
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
@@ -39,8 +38,8 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
     found: list[Site] = []
     for sites in evidence.by_function.values():
         counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
-        if len({evidence.innermost_loop(site) for site in counted} - {None}) < _BOTH_PASSES:
-            continue  # the addresses take long to find
+        if len({evidence.innermost_loop(site) for site in counted} - {None}) <= 1:
+            continue  # addresses take long to find, and there is no second pass
         addresses = first_addresses(sites)
         loops = _loads_by_loop(evidence, sites, addresses)
         for place, (loop, loads) in enumerate(loops):

@@ -137,7 +137,11 @@ def find_spare(
 
 @dataclass(frozen=True)
 class _Lasting:
-    """What functions without a fast form execute on a line: `terms` of the `instructions` are those of polynomials."""
+    """Counts what the functions without a fast form execute on one source line.
+
+    `instructions` are all of them, `terms` those that add a term of a polynomial, and `signs` those that look like functions with
+    a fast form.
+    """
 
     instructions: float = 0.0
     signs: float = 0.0
