@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
 from profiler.store.tables.columns import distinct_labels, find_stretches, labels_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from profiler.store.runs.run import Run
 
+KEPT = 16_384  # facts that are remembered of instructions and their texts: analyses ask for the same ones again and again
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 _NEVER = "!PT"
 _BRANCHES = ("BRA", "JMP")
@@ -53,7 +54,7 @@ class Instruction:
     @cached_property
     def predicate(self) -> str | None:
         """Returns `!P0` of `@!P0 BRA 0x40`."""
-        return self.text[1:].partition(" ")[0] if self.text.startswith("@") else None
+        return parse_text(self.text).predicate
 
     @cached_property
     def never_acts(self) -> bool:
@@ -67,9 +68,9 @@ class Instruction:
         return int(match[1], 16) if match else None
 
     @cached_property
-    def operands(self) -> list[str]:
+    def operands(self) -> tuple[str, ...]:
         """Returns the text without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
-        return operands_of(self.text)
+        return parse_text(self.text).operands
 
     @cached_property
     def place(self) -> str | None:
@@ -91,11 +92,21 @@ def without_padding(code: Sequence[Instruction]) -> list[Instruction]:
     return list(code[:end])
 
 
-def operands_of(text: str) -> list[str]:
+class Parsed(NamedTuple):
+    """The parts of an instruction's text."""
+
+    predicate: str | None
+    opcode: str
+    operands: tuple[str, ...]
+
+
+@lru_cache(maxsize=KEPT)
+def parse_text(text: str) -> Parsed:
+    predicate = None
     if text.startswith("@"):
-        text = text.partition(" ")[2]
-    operands = text.partition(" ")[2]
-    return operands.split(", ") if operands else []
+        predicate, _, text = text[1:].partition(" ")
+    opcode, _, operands = text.partition(" ")
+    return Parsed(predicate, opcode, tuple(operands.split(", ")) if operands else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,11 +232,13 @@ def _move_to_exits(functions: Sequence[int], executed: Sequence[Any], *sampled: 
 
 
 def _main_stall(reasons: Sequence[Sequence[tuple[str, int]]]) -> str | None:
-    """Returns the most frequent reason of the samples; `ready` for warps that waited for nothing."""
-    counts = Counter[str]()
+    """Returns the most frequent reason of the samples, if there are any; `ready` for warps that waited for nothing."""
+    if not any(reasons):
+        return None
+    counts: Counter[str] = Counter()
     for reason, count in (one for launch in reasons for one in launch):
         counts["ready" if reason in READY else STALLS_AS_SAMPLED.get(reason, reason)] += count
-    return max(counts, key=lambda reason: (counts[reason], reason), default=None)
+    return max(counts, key=lambda reason: (counts[reason], reason))
 
 
 def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from profiler.analyse.code.code import Instruction, operands_of
+from profiler.analyse.code.code import KEPT, Instruction, parse_text
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def is_of_remainder(instruction: Instruction) -> bool:
     return instruction.name == "FMUL" and _OF_A_REMAINDER.search(instruction.text) is not None
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=KEPT)
 def _found_in(text: str) -> LastingFunction | None:
-    for operand in operands_of(text):
+    for operand in parse_text(text).operands:
         with suppress(ValueError):
             if found := _BY_TERM.get(float(f"{abs(float(operand)):.7g}")):
                 return found

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import KEPT, Instruction
 from profiler.analyse.findings import Opcode
 from profiler.catalog.metrics import LANES, FromOpcodes
 
@@ -65,7 +65,7 @@ def is_matrix(instruction: Instruction) -> bool:
     return "MMA" in instruction.name
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=KEPT)
 def _fmas_in(opcode: str, text: str) -> float:
     instruction = Instruction(0, opcode, text)
     if is_matrix(instruction) and (tensor := _TENSOR.match(instruction.opcode)):

@@ -10,9 +10,10 @@ out of the machine code, so all are taken to be kept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.registers import is_predicate, register_of
 
 # Instructions whose reads wait for each other. Compiled code that reads as much from both banks takes 1.32 cycles an instruction on
@@ -39,11 +40,17 @@ def count_read_cycles(function: Sequence[Instruction]) -> Iterator[ReadCycles]:
 
 def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
     """Yields how many even and how many odd registers each instruction reads."""
-    kept: set[tuple[int, str]] = set()
+    kept: frozenset[tuple[int, str]] = frozenset()
     for instruction in function:
-        sources = [one for one in instruction.operands[1:] if not is_predicate(one)]
-        places = {(place, name) for place, one in enumerate(sources) if (name := register_of(one))}
+        places = _places_of(instruction.text)
         read = {name for _, name in places - kept}
         odd = sum(int(name[1:]) % 2 for name in read)
         yield len(read) - odd, odd
         kept = places
+
+
+@lru_cache(maxsize=KEPT)
+def _places_of(text: str) -> frozenset[tuple[int, str]]:
+    """Returns the registers that an instruction reads, each with its place among the sources."""
+    sources = [one for one in parse_text(text).operands[1:] if not is_predicate(one)]
+    return frozenset((place, name) for place, one in enumerate(sources) if (name := register_of(one)))

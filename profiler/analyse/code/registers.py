@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from profiler.analyse.code.code import Instruction, operands_of
+from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.opcodes import WORD_BITS, width_bits, words_of_product
 
 LoopValue = tuple[int, int]
@@ -54,15 +54,15 @@ def is_predicate(operand: str) -> bool:
 
 def written_registers(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction writes, uniform ones too."""
-    return _written_by(instruction.opcode, instruction.text)
+    return written_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
-def _written_by(opcode: str, text: str) -> tuple[str, ...]:
+@lru_cache(maxsize=KEPT)
+def written_by(text: str) -> tuple[str, ...]:
     """Returns the registers that the text of an instruction writes; kept, because several analyses ask for them."""
     if text.startswith(_NEVER_ACTS):
         return ()
-    operands = operands_of(text)
+    _, opcode, operands = parse_text(text)
     registers = (
         (REGISTER.match(operands[place]), words) for place, words in _words_written(opcode, operands).items()
     )
@@ -71,12 +71,12 @@ def _written_by(opcode: str, text: str) -> tuple[str, ...]:
 
 def read_registers(instruction: Instruction) -> frozenset[str]:
     """Returns the registers in the operands, also those that are written too; all of a pair or a group of which the first one is named."""
-    return _read_by(instruction.opcode, instruction.text)
+    return _read_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
-def _read_by(opcode: str, text: str) -> frozenset[str]:
-    operands = operands_of(text)
+@lru_cache(maxsize=KEPT)
+def _read_by(text: str) -> frozenset[str]:
+    _, opcode, operands = parse_text(text)
     named_in = ", ".join(operands)  # and not in the opcode, such as R2UR
     named = {*_NAMED.findall(named_in), *(f"R{int(number) + 1}" for number in _PAIR.findall(named_in))}
     for place, words in _words_read(opcode, operands).items():
@@ -115,14 +115,14 @@ def _words_read(opcode: str, operands: Sequence[str]) -> dict[int, int]:
 
 def only_written(instruction: Instruction) -> frozenset[str]:
     """Returns the registers that an instruction names to write them, unless other operands name them too."""
-    return _only_written_by(instruction.opcode, instruction.text)
+    return _only_written_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
-def _only_written_by(opcode: str, text: str) -> frozenset[str]:
-    if not _written_by(opcode, text):
+@lru_cache(maxsize=KEPT)
+def _only_written_by(text: str) -> frozenset[str]:
+    if not written_by(text):
         return frozenset()
-    operands = operands_of(text)
+    _, opcode, operands = parse_text(text)
     places = _words_written(opcode, operands)
     written = ", ".join(operands[place] for place in places)
     others = ", ".join(one for place, one in enumerate(operands) if place not in places)
@@ -131,12 +131,12 @@ def _only_written_by(opcode: str, text: str) -> frozenset[str]:
 
 def inputs_of(instruction: Instruction) -> frozenset[str]:
     """Returns the registers whose values an instruction takes."""
-    return _inputs_by(instruction.opcode, instruction.text)
+    return _inputs_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
-def _inputs_by(opcode: str, text: str) -> frozenset[str]:
-    return _read_by(opcode, text) - _only_written_by(opcode, text)
+@lru_cache(maxsize=KEPT)
+def _inputs_by(text: str) -> frozenset[str]:
+    return _read_by(text) - _only_written_by(text)
 
 
 def words_from(register: str, words: int) -> list[str]:

@@ -25,7 +25,7 @@ def instruction(text, **fields):
 )
 def test_an_instruction_is_read_from_its_text(text, name, predicate, operands):
     one = instruction(text)
-    assert (one.name, one.predicate, one.operands) == (name, predicate, operands)
+    assert (one.name, one.predicate, [*one.operands]) == (name, predicate, operands)
     assert one.never_acts == (predicate == "!PT")
 
 

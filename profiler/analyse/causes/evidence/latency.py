@@ -12,7 +12,7 @@ they queue: the kernel gets as fast as both allow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,7 +37,7 @@ _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
 _WARPS = 64.0  # that an SM holds
 _MOST = 1_000.0  # the largest speed-up that is searched for
-_HALVINGS = 50  # of the interval in which it is
+_NEAR = 1e-13  # the part of a speed-up by which it may be wrong
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,7 @@ class Circle:
         low, high = 1.0, min(_MOST, 1.0 / most) if most else _MOST
         if high <= low or high * self._turn(changed, high) <= effect.warps:
             return max(low, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if middle * self._turn(changed, middle) < effect.warps:
-                low = middle
-            else:
-                high = middle
-        return low
+        return _find_root(lambda faster: faster * self._turn(changed, faster) - effect.warps, low, high)
 
     def _changed(self, effect: Effect) -> _Changed:
         fewer_issued = 1.0 - effect.resources.get(ISSUE, 0.0)
@@ -221,6 +215,31 @@ class Circle:
     def _sharing(self, unit: str) -> float:
         """Returns how many warps share a unit: those of an SM, or of its scheduler."""
         return max(1.0, self.places.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
+
+
+def _find_root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Returns where a function that rises is zero, which is above zero at `high`; `low` where it is above zero there too.
+
+    The line between the two points meets zero at the next one. Where one of them stays, its value counts half, so that both
+    move (the Illinois form of false position): that takes some ten steps, where halving takes 45.
+    """
+    below, above = rising(low), rising(high)
+    if below >= 0:
+        return low
+    stayed = 0
+    while True:
+        meeting = low - below * (high - low) / (above - below)
+        if high - low <= _NEAR * high or not low < meeting < high:
+            return meeting
+        value = rising(meeting)
+        if value < 0:
+            low, below = meeting, value
+            above /= 2 if stayed > 0 else 1
+            stayed = 1
+        else:
+            high, above = meeting, value
+            below /= 2 if stayed < 0 else 1
+            stayed = -1
 
 
 def _left_of_queue(

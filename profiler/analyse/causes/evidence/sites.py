@@ -183,8 +183,9 @@ class Site:
 
 def _moves_a_constant(instruction: Instruction) -> bool:
     """Returns whether a product of halves is zero, and the constant that it is added to is all: how compilers move one by another pipe."""
-    factors = [operand.removeprefix("-") for operand in instruction.operands[1:3]]
-    return instruction.name == "HFMA2" and factors == ["RZ", "RZ"]
+    if instruction.name != "HFMA2":
+        return False
+    return [operand.removeprefix("-") for operand in instruction.operands[1:3]] == ["RZ", "RZ"]
 
 
 def read_sites(profile: Profile) -> list[Site]:
@@ -226,7 +227,10 @@ def _count(site: Site, counted: Mapping[str, Mapping[_Place, float]]) -> None:
 
 def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float]]:
     """Returns by metric what was counted for each instruction, averaged over the launches."""
-    table = rows_labelled(run.table("instances"), "metric", _COUNTED)  # of some hundred metrics
+    instances = run.columns(
+        "instances", "launch", "metric", "id_kind", "id_number", "function_index", "value"
+    )
+    table = rows_labelled(instances, "metric", _COUNTED)  # of some hundred metrics
     rows = zip(
         table.column("launch").to_pylist(),
         labels_of(table, "metric"),

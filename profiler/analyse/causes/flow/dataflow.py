@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.code.code import Instruction, operands_of
+from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, inputs_of, register_of, written_registers
+from profiler.analyse.code.registers import REGISTER, inputs_of, register_of, written_by, written_registers
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _Step = TypeVar("_Step")
@@ -182,13 +182,16 @@ def _find_processing(evidence: Evidence) -> Set[Site]:
     for sites in evidence.by_function.values():
         loaded: set[str] = set()
         for site in sites:
-            reads = inputs_of(site.instruction)
-            of_loaded = not loaded.isdisjoint(reads | predicates_in(site.instruction.text))
+            of_loaded = not (
+                loaded.isdisjoint(inputs_of(site.instruction))
+                and loaded.isdisjoint(predicates_in(site.instruction.text))
+            )
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
-            results = results_of(site.instruction)
-            is_loaded = of_loaded or site.kind in ("global load", "shared load", "local")
-            loaded = loaded | results if is_loaded else loaded - results
+            if of_loaded or site.kind in ("global load", "shared load", "local"):
+                loaded |= results_of(site.instruction)
+            else:
+                loaded -= results_of(site.instruction)
     return found
 
 
@@ -288,31 +291,32 @@ def predicates_read(site: Site) -> frozenset[str]:
 
 def predicates_read_by(instruction: Instruction) -> frozenset[str]:
     """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
-    return _predicates_read_by(instruction.predicate or "", instruction.text)
+    return _predicates_read_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
-def _predicates_read_by(predicate: str, text: str) -> frozenset[str]:
-    return predicates_in(", ".join([predicate, *operands_of(text)[2:]]))
+@lru_cache(maxsize=KEPT)
+def _predicates_read_by(text: str) -> frozenset[str]:
+    predicate, _, operands = parse_text(text)
+    return predicates_in(", ".join([predicate or "", *operands[2:]]))
 
 
 def results_of(instruction: Instruction) -> frozenset[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return _results(written_registers(instruction), instruction.text)
+    return _results_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
-def _results(written: tuple[str, ...], text: str) -> frozenset[str]:
-    return frozenset(written) | _predicates_written_by(text)
+@lru_cache(maxsize=KEPT)
+def _results_by(text: str) -> frozenset[str]:
+    return frozenset(written_by(text)) | _predicates_written_by(text)
 
 
 def predicates_written(instruction: Instruction) -> frozenset[str]:
     return _predicates_written_by(instruction.text)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=KEPT)
 def _predicates_written_by(text: str) -> frozenset[str]:
-    return predicates_in(", ".join(operands_of(text)[:2]))
+    return predicates_in(", ".join(parse_text(text).operands[:2]))
 
 
 @lru_cache(maxsize=8192)

@@ -111,11 +111,16 @@ def _without_differing(
     evidence: Evidence, loops: Sequence[tuple[Loop, list[Site]]]
 ) -> Sequence[tuple[Loop, list[Site]]]:
     """Returns the loops of which no result depends on the lane. In most kernels the first load of each does, and the search ends there."""
-    differing = find_differing(evidence) if loops else iter(())
-    left = [(loop, sites, set(sites)) for loop, sites in loops]
+    left = dict(loops)
+    around: dict[Site, list[Loop]] = {}
+    for loop, sites in loops:
+        for site in sites:
+            around.setdefault(site, []).append(loop)
+    differing = find_differing(evidence)
     while left and (one := next(differing, None)):
-        left = [(loop, sites, inside) for loop, sites, inside in left if one not in inside]
-    return [(loop, sites) for loop, sites, _ in left]
+        for loop in around.get(one, ()):
+            left.pop(loop, None)
+    return list(left.items())
 
 
 def _works_on_loads(sites: list[Site]) -> bool:

@@ -76,13 +76,13 @@ def _is_of_one_value(instruction: Instruction, held: Set[str], loop: Loop | None
     """
     if kind_of(instruction.opcode) not in _ELEMENT_BY_ELEMENT:
         return False
-    factors, added = instruction.operands[1:], []
+    factors, added = instruction.operands[1:], instruction.operands[:0]
     if instruction.name in _PRODUCTS:
         factors, added = instruction.operands[1:3], instruction.operands[3:]
         if held.isdisjoint(REGISTER.findall(", ".join(factors))):
             return False
         if uses_tiles:
-            factors = []
+            factors = ()
     others = {name for one in (*factors, *added) for name in REGISTER.findall(one)}.difference(held)
     if loop is None:
         return not any(name.startswith("R") for name in others)

@@ -270,14 +270,14 @@ def _of_data(inside: Sequence[Site]) -> set[Site]:
     found: set[Site] = set()
     loaded: set[str] = set()
     for site in (*inside, *inside):  # a turn may use what the one before has loaded
-        results = set(written_registers(site.instruction))
+        results = written_registers(site.instruction)
         is_of_data = not loaded.isdisjoint(inputs_of(site.instruction))
         if is_of_data:
             found.add(site)
         if is_of_data or site.kind in _LOADING:
-            loaded |= results
+            loaded.update(results)
         elif site.instruction.predicate is None:
-            loaded -= results
+            loaded.difference_update(results)
     return found
 
 

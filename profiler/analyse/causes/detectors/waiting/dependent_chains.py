@@ -36,11 +36,13 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             {"waiting_pct": waiting},
         )
         return
+    # Where one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
+    if (evidence.find("registers") or 0.0) > MOST_REGISTERS / 2:
+        return
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
     following = _waiting_for_results(evidence, results)
     waiting = 100 * (evidence.time_of(following, "wait") + evidence.time_of(results, "short_scoreboard"))
-    # Where one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
-    if waiting and (evidence.find("registers") or 0.0) <= MOST_REGISTERS / 2:
+    if waiting:
         yield Candidate(
             "dependent-chain",
             f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",

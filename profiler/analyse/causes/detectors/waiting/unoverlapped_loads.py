@@ -48,11 +48,11 @@ _LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads from global memory that warps wait for, most of all where few are under way at once."""
     loads = [site for site in evidence.of("global load") if not is_carried(evidence, site)]
-    under_way = {site: _under_way(evidence, site) for site in loads}
-    useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
+    under_way = {site: _under_way(evidence, site) for site in loads}
+    useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
     # apart are looked up one by one for either.
     staged = {
