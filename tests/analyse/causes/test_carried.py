@@ -6,7 +6,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
-from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.carried import follows_itself, is_carried
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (
@@ -121,3 +121,95 @@ def test_a_branch_out_of_the_loop_ends_it_and_says_nothing_of_the_next_address()
         "NOP",
     )
     assert not first_load_is_chased(found)
+
+
+# As nvcc 13 writes `y = x + a * (y - x); out[i] = y * 255;` with whole numbers at both ends, such as those of a picture's channel.
+FILTER = (
+    "LDG.E R4, desc[UR4][R2.64]",
+    "I2F.U8 R5, R4",
+    "FADD R7, -R5, R7",
+    "FFMA R7, R7, R20, R5",
+    "FMUL R8, R7, 255",
+    "F2I.U32.TRUNC.NTZ R9, R8",
+    "STG.E desc[UR4][R10.64], R9",
+    "IADD3 R2, R2, 0x4, RZ",
+    "IADD3 R10, R10, 0x4, RZ",
+    "@P0 BRA 0x10",
+)
+
+
+def follows(lines):
+    return follows_itself(loop_of(lines, facts={1: {"waits": {"long_scoreboard": 90}}}))
+
+
+def test_a_filter_follows_itself_though_it_stores_whole_numbers():
+    assert follows(FILTER)
+
+
+@pytest.mark.parametrize(
+    ("line", "by"),
+    [
+        # The sum of a window can start again at any place, so that blocks share its turns.
+        ("FFMA R7, R7, R20, R5", "FADD R7, R7, R5"),
+        # It is added to what the turn before made, and not multiplied with it: a sum of products.
+        ("FADD R7, -R5, R7", "FADD R12, -R5, 1"),
+        # Each turn stores what it made of its own element.
+        ("FMUL R8, R7, 255", "FMUL R8, R5, 255"),
+    ],
+)
+def test_what_is_added_up_or_made_of_one_element_does_not_follow_itself(line, by):
+    changed = {line: by}
+    if "R12" in by:
+        changed["FFMA R7, R7, R20, R5"] = "FFMA R7, R12, R20, R7"
+    assert not follows([changed.get(one, one) for one in FILTER])
+
+
+# As nvcc 13 writes `h[t] = f[t] * x[t]; h[t] += (1 - f[t]) * h[t - 1];`, unrolled: pointers may point to the same, so that each turn
+# loads what the turn before has stored.
+STEPS = (
+    "LDG.E R14, desc[UR6][R12.64]",
+    "LDG.E R15, desc[UR6][R8.64]",
+    "FFMA R27, R14, R15, R30",
+    "STG.E desc[UR6][R6.64], R27",
+    "LDG.E R9, desc[UR6][R6.64]",
+    "FFMA R25, R14, R9, R30",
+    "STG.E desc[UR6][R16.64], R25",
+    "LDG.E R7, desc[UR6][R16.64]",
+    "FFMA R15, R14, R7, R30",
+    "STG.E desc[UR6][R4.64], R15",
+    "IADD3 R12, R12, 0x4, RZ",
+    "IADD3 R8, R8, 0xc, RZ",
+    "IADD3 R6, R6, 0xc, RZ",
+    "IADD3 R16, R16, 0xc, RZ",
+    "IADD3 R4, R4, 0xc, RZ",
+    "@P1 BRA 0x10",
+)
+
+
+def test_turns_that_load_what_the_turn_before_has_stored_follow_from_each_other():
+    assert follows(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("line", "by"),
+    [
+        # The last one starts from an input: only two of them stand in a row, as the two steps of one turn do.
+        ("LDG.E R7, desc[UR6][R16.64]", "LDG.E R7, desc[UR6][R18.64]"),
+        # It loads another place.
+        ("LDG.E R9, desc[UR6][R6.64]", "LDG.E R9, desc[UR6][R6.64+0x4]"),
+        # What was loaded again has no part in what is stored.
+        ("FFMA R15, R14, R7, R30", "FFMA R15, R14, R20, R30"),
+    ],
+)
+def test_two_steps_of_one_turn_do_not_make_the_turns_follow_from_each_other(line, by):
+    assert not follows([by if one == line else one for one in STEPS])
+
+
+def test_a_step_that_updates_its_own_place_does_not_make_the_turns_follow_from_each_other():
+    again = [one.replace("R16.64", "R6.64").replace("R4.64", "R6.64") for one in STEPS]
+    assert not follows(again)
+
+
+def test_the_same_registers_name_another_place_after_one_of_them_has_changed():
+    load = STEPS.index("LDG.E R9, desc[UR6][R6.64]")
+    assert not follows((*STEPS[:load], "IADD3 R6, R6, 0x4, RZ", *STEPS[load:]))

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     has_fixed_address,
     makers_of_value,
     predicates_in,
     predicates_read_by,
     reach,
     results_of,
+    sources_of,
 )
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of
+from profiler.analyse.code.registers import REGISTER, inputs_of, written_registers
 
 _RESULTS = ("fp32", "fp64")
+_MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
 _TIMES_ROUND = 2  # one turn to fill the registers, and the one that counts
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
@@ -42,14 +46,70 @@ def follows_itself(evidence: Evidence) -> bool:
     It stores the result of each turn, so that the turns cannot be shared out and added up as those of a sum can: more blocks
     would have no work.
     """
-    loops = set()
-    for store in evidence.of("global store"):
-        loop = evidence.innermost_loop(store)
-        if loop and has_fixed_address(evidence, store) == 0:
-            makers = [one for one in makers_of_value(evidence, store) if evidence.innermost_loop(one) == loop]
-            loops |= {loop for one in makers if one.kind in _RESULTS and is_carried(evidence, one)}
+    stores = [(evidence.innermost_loop(store), store) for store in evidence.of("global store")]
+    loops = {
+        loop
+        for loop, store in stores
+        if loop and has_fixed_address(evidence, store) == 0 and _stores_what_it_carries(evidence, store, loop)
+    }
+    loops |= {loop for loop, _ in stores if loop and _carries_through_memory(evidence, loop)}
     inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
     return inside > sum(evidence.waits_by_reason.values()) / 2
+
+
+def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool:
+    """Returns whether what is stored is a result that the next turn starts from, or is made of one that is scaled in each turn.
+
+    A sum that grows and shrinks as a window moves can start again at any place, so that blocks could share its turns. One that is
+    scaled, as by a filter, depends on all turns before.
+    """
+
+    def within(sites: Iterable[Site]) -> list[Site]:
+        return [one for one in sites if one.kind not in ACCESSES and evidence.innermost_loop(one) == loop]
+
+    makers = within(makers_of_value(evidence, store))
+    return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers) or any(
+        _is_scaled(evidence, one) for one in reach(makers, lambda one: within(sources_of(evidence, one)))
+    )
+
+
+def _is_scaled(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction multiplies what the turn before made, and hands the product on to the next."""
+    if site.instruction.name not in _MULTIPLY or not is_carried(evidence, site):
+        return False
+    factors = set(REGISTER.findall(", ".join(site.instruction.operands[1:3])))
+    return any(
+        one.kind in _RESULTS and is_carried(evidence, one) for one in sources_of(evidence, site, factors)
+    )
+
+
+def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether turns that the compiler has unrolled hand their results on by storing them, and loading them again.
+
+    A store that is made of what one store before it left may belong to the same turn. One that is made of what the second left,
+    which was made of what the first left, follows from both.
+    """
+    stored: dict[str, Site] = {}
+    came_from: dict[Site, Site] = {}
+    follows: dict[Site, set[Site]] = {}
+    for site in evidence.inside(loop):
+        place = address_of(site)
+        if site.kind == "global load" and place in stored:
+            came_from[site] = stored[place]
+        elif site.kind == "global store":
+            makers = reach(
+                makers_of_value(evidence, site),
+                lambda one: () if one.kind in ACCESSES else sources_of(evidence, one),
+            )
+            follows[site] = {
+                came_from[one] for one in makers if one in came_from and address_of(came_from[one]) != place
+            }
+            stored[place] = site
+        written = set(written_registers(site.instruction))
+        stored = {
+            at: one for at, one in stored.items() if written.isdisjoint(address_registers(one.instruction))
+        }
+    return any(follows[before] for befores in follows.values() for before in befores)
 
 
 @lru_cache(maxsize=64)
