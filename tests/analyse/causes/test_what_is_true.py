@@ -74,6 +74,27 @@ def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_t
     assert "num_stages" not in candidate.advice  # which is a word of Triton
 
 
+@pytest.mark.parametrize(
+    ("registers", "by_shared", "fits"),
+    [
+        (119, 9, True),  # 128 with the next tile: two blocks of 256 threads, as before
+        (121, 9, False),  # 136: one
+        (120, 1, True),  # shared memory leaves room for one, whatever the registers do
+        (126, 1, True),
+    ],
+)
+def test_a_tile_that_would_cost_a_block_in_registers_is_copied_to_shared_memory(registers, by_shared, fits):
+    wide = "LDG.E.128 R4, [R2.64]"
+    stores = ("STS.128 [R20], R4", "STS.128 [R21], R8")
+    lines = (wide, wide.replace("R4", "R8"), *stores, "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT")
+    figures = {"registers": registers, "blocks_by_registers": 2.0, "blocks_by_shared": by_shared}
+    evidence = evidence_of(*lines, facts={0: WAITED_FOR}, figures=figures)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("into registers" in candidate.advice) == fits
+    assert ("room for fewer blocks" in candidate.advice) != fits
+    assert "cp.async" in candidate.advice
+
+
 DIVISION = (
     "I2F.RP R4, R8",
     "MUFU.RCP R4, R4",

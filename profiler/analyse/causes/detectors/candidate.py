@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.catalog.metrics import LANES
 
 # Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
 # costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
@@ -19,8 +22,10 @@ FOUR_CHAINS = 3 / 4
 # results a cycle and SM).
 CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
-# Of one thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+# Of one thread, and of an SM; and how many of them a warp gets at a time for each thread (CUDA C++ Programming Guide, "Technical
+# Specifications per Compute Capability").
 MOST_REGISTERS = 255
+_REGISTERS_OF_SM, _REGISTERS_AT_ONCE = 65_536, 8
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 
@@ -49,3 +54,9 @@ class Candidate:
 
 
 Detector = Callable[[Evidence], Iterable[Candidate]]
+
+
+def blocks_with(registers: float, shape: LaunchShape) -> int:
+    """Returns how many blocks the registers of an SM suffice for, if each thread has so many."""
+    each = _REGISTERS_AT_ONCE * math.ceil(registers / _REGISTERS_AT_ONCE)
+    return _REGISTERS_OF_SM // (each * LANES * math.ceil(math.prod(shape.block) / LANES))

@@ -5,11 +5,10 @@ Both know what takes the place of what goes, such as the arithmetic that turns a
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
+from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate, blocks_with
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_dividing
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import NEAR
 from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
@@ -19,7 +18,6 @@ from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import inputs_of, register_of, written_registers
-from profiler.catalog.metrics import LANES
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
@@ -39,8 +37,6 @@ _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
 # of the source, where it stays as it is in single precision.
 _LEAST_TERMS = 6
 _LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
-# An SM's registers, and how many of them a warp gets at a time for each thread (CUDA C++ Programming Guide, "Compute Capabilities").
-_REGISTERS, _GRANULARITY = 65_536, 8
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
@@ -278,8 +274,8 @@ def _more_warps(evidence: Evidence, sites: Iterable[Site]) -> float:
         for operand in site.instruction.operands
         if (register := register_of(operand))
     }
-    left = _GRANULARITY * math.ceil(max(1.0, registers - len(pairs)) / _GRANULARITY)
-    threads = LANES * math.ceil(math.prod(evidence.shape.block) / LANES)
     others = [count for name, count in limits.items() if name != "registers-limit-occupancy"]
-    fitting = min([_REGISTERS // (left * threads), 100 * blocks / full, *others])
+    fitting = min(
+        [blocks_with(max(1.0, registers - len(pairs)), evidence.shape), 100 * blocks / full, *others]
+    )
     return max(1.0, min(fitting / blocks, evidence.find("waves") or 1.0))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate, blocks_with
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -29,6 +29,8 @@ _PASSING = 40 / 698
 _AHEAD = {
     "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
     "memory.",
+    "full turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, "
+    "it may leave an SM with room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
@@ -42,6 +44,11 @@ _AHEAD_IN_TRITON = {
     "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
     "more programs and `num_warps`.",
 }
+_REGISTER_BITS = 32
+# What limits the blocks that an SM holds.
+_BLOCK_LIMITS = (
+    "blocks_by_registers", "blocks_by_shared", "launch__occupancy_limit_blocks", "launch__occupancy_limit_warps",
+)  # fmt: skip
 _LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 
 
@@ -78,7 +85,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "loads-not-overlapped",
         f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        _AHEAD[where],
+        _AHEAD["full turns" if where == "turns" and not _fit_in_registers(evidence, turns) else where],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -94,13 +101,25 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
-    """Returns where the loads are that warps wait for most, as `_AHEAD` names it."""
-    waiting = dict.fromkeys(_AHEAD, 0.0)
+    """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it."""
+    waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
         copied = "copies" if feeds_shared_memory(evidence, site) else "loop"
         where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
+
+
+def _fit_in_registers(evidence: Evidence, turns: Collection[Site]) -> bool:
+    """Returns whether a thread can hold its part of the next tile, too, and an SM as many blocks as before."""
+    registers, limits = evidence.find("registers"), [evidence.find(name) for name in _BLOCK_LIMITS]
+    if not registers or evidence.shape is None or not any(limits):
+        return True
+    held = most = 0.0
+    for site in evidence.sites:
+        held = 0.0 if site.kind == "barrier" else held + (site.width / _REGISTER_BITS if site in turns else 0)
+        most = max(most, held)
+    return blocks_with(registers + most, evidence.shape) >= min(filter(None, limits))
 
 
 def _stages_text(evidence: Evidence) -> str:
