@@ -24,10 +24,10 @@ NEST = {
 INNER = ("multiply", "down", "test", "again")
 
 
-def found(each=EACH, **changed):
+def found(each=EACH, begun=TURNS, **changed):
     """The causes that are named in a nest of which some instructions were changed."""
     executed = [
-        (line, TURNS * each if name in INNER else TURNS)
+        (line, TURNS * each if name in INNER else begun if name == "count" else TURNS)
         for name, lines in {**NEST, **changed}.items()
         for line in lines.split("; ")
     ]
@@ -43,17 +43,52 @@ def test_a_power_goes_on_from_that_of_the_turn_before():
     assert one.effect.resources["issue"] == pytest.approx(saved / executed)
 
 
+def test_the_copies_of_the_compiler_for_what_is_left_are_spared_with_the_loop():
+    rest = "ISETP.NE.AND P2, PT, R9, RZ, PT; @!P2 BRA 0xa0; FMUL R3, R3.reuse, R2"
+    (one,) = found(add=f"{rest}; FFMA R7, R3, R8, R7")
+    assert {site.instruction.text for site in one.weights} == {
+        *(NEST[name] for name in INNER),
+        *rest.split("; "),
+    }
+
+
 @pytest.mark.parametrize(
-    "changed",
+    "other",
     [
-        {
-            "begin": "LDC R3, c[0x3][R3]"
-        },  # the first factor may be another in each turn, but not depend on the last power
-        {"begin": "IADD3 R3, R3, 0x1, RZ"},
+        "FMUL R11, R11, R2; FMUL R3, R3, R2",  # a power that goes on from turn to turn already
+        "IADD3 R12, R12, 0x4, RZ; FMUL R3, R3, R2",  # an address between the products
     ],
 )
-def test_a_value_that_is_made_of_the_last_power_does_not_begin_anew(changed):
-    assert found(**changed) == []
+def test_what_serves_the_outer_loop_stays(other):
+    (one,) = found(add=other)
+    assert {site.instruction.text for site in one.weights} == {*(NEST[name] for name in INNER)}
+
+
+def test_what_a_branch_passes_by_with_the_products_is_spared_with_them():
+    passed_by = "@!P2 BRA 0x90; IADD3 R6, R0, RZ, RZ; ISETP.NE.AND P3, PT, R6, RZ, PT"
+    (one,) = found(count=passed_by, again="@P1 BRA 0x50")
+    assert {site.instruction.text for site in one.weights} == {
+        *(NEST[name] for name in INNER if name != "again"),
+        *passed_by.split("; "),
+        "@P1 BRA 0x50",
+    }
+
+
+@pytest.mark.parametrize("target", ["0x40", "0xe0"])
+def test_a_branch_that_passes_by_less_or_leaves_the_nest_spares_nothing(target):
+    (one,) = found(count=f"@!P2 BRA {target}; IADD3 R6, R0, RZ, RZ", again="@P1 BRA 0x40")
+    assert "IADD3 R6, R0, RZ, RZ" not in {site.instruction.text for site in one.weights}
+
+
+def test_a_value_that_only_some_turns_begin_anew_goes_on_in_the_others():
+    behind_a_branch = {"begin": "MOV R9, RZ", "count": "MOV R3, 0x3f800000"}
+    assert len(found(**behind_a_branch)) == 1
+    assert found(begun=TURNS - 1, **behind_a_branch) == []
+
+
+@pytest.mark.parametrize("begin", ["LDC R3, c[0x3][R3]", "IADD3 R3, R3, 0x1, RZ"])
+def test_a_value_that_is_made_of_the_last_power_does_not_begin_anew(begin):
+    assert found(begin=begin) == []
 
 
 def test_the_first_factor_may_be_another_in_each_turn():

@@ -47,13 +47,24 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     turns, count = nest[0].executed, sum(site.executed for site in products)
     if count < _TURNS_OF_A_POWER * turns or not all(_begins_anew(nest, one) for one in multiplied):
         return {}
-    first, last = (nest.index(products[place]) for place in (0, -1))
-    # Between the products stands what chooses how many of them are left: the compiler's own copies of the inner loop.
-    choosing = [
-        site for site in nest[first : last + 1] if site.kind == "control" or site.instruction.name == "ISETP"
-    ]
-    counting = [site for one in inner for site in one if site not in products]
-    return dict.fromkeys([*choosing, *counting], 1.0) | dict.fromkeys(products, 1 - turns / count)
+    counting = [site for one in inner for site in one if site.kind in _CHOOSING]
+    spared = dict.fromkeys([*_chosen(nest, products), *counting], 1.0)
+    return spared | dict.fromkeys(products, 1 - turns / count)
+
+
+def _chosen(nest: Sequence[Site], products: Sequence[Site]) -> list[Site]:
+    """Returns what chooses how many products to make, in and between the compiler's copies of an inner loop.
+
+    Where a branch passes all of them by, as for a power of zero, what it passes by with them is there for nothing else.
+    """
+    first, last = (products[place].instruction.offset for place in (0, -1))
+    for site in nest:
+        one = site.instruction
+        if one.offset < first and one.target is not None and last < one.target <= nest[-1].instruction.offset:
+            within = (site for site in nest if one.offset <= site.instruction.offset < (one.target or 0))
+            return [site for site in within if site.kind in _CHOOSING]
+    between = (site for site in nest if first <= site.instruction.offset <= last)
+    return [site for site in between if site.kind == "control" or site.instruction.name == "ISETP"]
 
 
 def _is_by_the_same(site: Site, changed: set[str]) -> bool:
