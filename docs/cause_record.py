@@ -57,7 +57,7 @@ def record_tables() -> str:
             "### Kernels with nothing to gain, and kernels that only look like a cause",
             _others(record),
             "### Named first, and left in place",
-            _named_first(record["named_first"]),
+            named_first_table(record["named_first"]),
             "### Failures",
             _failures(record),
         )
@@ -167,7 +167,7 @@ def compared(rows: Iterable[Row]) -> list[tuple[Row, Row]]:
     return [(row, other) for row in rows for other in row["instead"]]
 
 
-def _named_first(listed: Sequence[Row]) -> str:
+def named_first_table(listed: Sequence[Row]) -> str:
     """What it saved to remove the cause that is named first, beside what the pair's own change saved."""
     rows = [
         (
