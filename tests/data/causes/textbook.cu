@@ -711,6 +711,6 @@ int main(int argc, char** argv) {
   p.set(1e-3);
   p.kernel<float>("product_wrapped", EDGE * EDGE, matrices, [=] { product_wrapped<<<products, tile>>>(of_left, of_right, out, 0); });
   p.kernel<float>("product_wrapped_tiles", EDGE * EDGE, matrices, [=] { product_wrapped_tiles<<<products, tile>>>(of_left, of_right, out, 0); });
-  p.kernel<float>("product_plain", EDGE * EDGE, matrices, [=] { product_plain<<<products, tile>>>(in, more, out, EDGE, EDGE); });
+  p.kernel<float>("product_plain-1024", EDGE * EDGE, matrices, [=] { product_plain<<<products, tile>>>(in, more, out, EDGE, EDGE); });
   return p.end();
 }
