@@ -159,6 +159,7 @@ def test_what_removing_the_first_cause_saved_is_told_from_what_is_as_good():
     assert "in 1 of 1 comparisons, less in 0" in told(46.9)
     assert "in 0 of 1 comparisons, less in 0" in told(47.0)
     assert "in 0 of 1 comparisons, less in 1" in told(53.1)
+    assert "wrong by 9.6 points" in told(46.9)
     assert "| `a` → `b` | `barriers` | 40 | 50 | `c` | 47 |" in told(46.9)
 
 
