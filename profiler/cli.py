@@ -43,7 +43,7 @@ _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
 
 VERBS = {
     # verb: its module in `profiler.commands`, with a function of the same name; and the first line of its help
-    "show": ("reading.show", "Show one recording: why it takes its time, and what to try."),
+    "show": ("reading.show", "Show one recording: why it takes so long, and what to try."),
     "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
     "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
     "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
@@ -146,7 +146,7 @@ def _told_as_json() -> Iterator[None]:
 app = typer.Typer(
     name="prof",
     cls=_Verbs,
-    help="Did my kernel change do what I believe it did?\n\nReads Nsight Compute reports, keeps them as Parquet, and compares kernels.",
+    help="`prof` says why a CUDA kernel takes as long as it does, what to change next, and what a change did.\n\nIt reads the reports of Nsight Compute, or records them, and keeps them as Parquet tables.",
     epilog="One report:  prof show a.ncu-rep    Two:  prof compare a.ncu-rep b.ncu-rep",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -58,8 +58,8 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    If one of them was only timed, not profiled, compares their times alone. For one kernel on two GPUs, shows what the
-    other GPU changes. Two -k choose two kernels of one report.
+    If one side was only timed, and not profiled, `prof` compares the times alone. With two --gpu, it shows what the
+    other GPU changes for one kernel. With two -k, it compares two kernels of one report.
 
     Examples:
 

@@ -44,9 +44,9 @@ def list_runs(
 ) -> None:
     """List what is stored.
 
-    Prints the ladder's kernels, if a ladder is found, and one line for each name under which runs are stored; if the
-    names fill more than a screen, one line for each ladder instead. With a name, prints every run of that name. With --ladder,
-    prints only that ladder's kernels and their runs.
+    `prof` prints the ladder's kernels, if it finds a ladder, and one line for each name under which runs are stored.
+    If the names fill more than a screen, it prints one line for each ladder instead. With a name, it prints every
+    run of that name. With --ladder, it prints only that ladder's kernels and their runs.
 
     Examples:
 

@@ -43,7 +43,7 @@ def notebook(
     names: Annotated[
         list[str] | None,
         Argument(
-            help="Notebook to open: a shipped one, or a file. For one or two .ncu-rep files, write a notebook.",
+            help="Notebook to open: a shipped one, or a file; or one or two .ncu-rep files, to write a notebook about them.",
             show_default=False,
         ),
     ] = None,
@@ -64,9 +64,9 @@ def notebook(
 ) -> None:
     """List, open or write a notebook over recorded runs.
 
-    Without a name, lists the shipped notebooks. Opening one needs Jupyter in prof's environment. A notebook that is
-    written refers to its reports, or to the runs and the ladder, by paths relative to its own file, and computes every
-    number when its cells run.
+    Without a name, `prof` lists the notebooks that come with it. To open one, you need Jupyter in prof's environment.
+    A notebook that `prof` writes computes every number when its cells run. It finds its reports, or its runs and its
+    ladder, by paths relative to its own file.
 
     Examples:
 

@@ -47,7 +47,7 @@ def query(
 ) -> None:
     """Ask the stored runs anything, in SQL.
 
-    The SQL is DuckDB's. A query can read only the runs, and writes nothing.
+    The statement is in DuckDB's SQL. It can read only the runs, and writes nothing.
 
     Examples:
 

@@ -46,8 +46,8 @@ def report(
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
-    The page shows the ladder at a glance, a sheet for every rung, and its comparison with the rung that it follows.
-    If you name recordings, it shows those, each compared with the one before. The page works offline.
+    The page shows the ladder at a glance, a sheet for every rung, and a comparison of each with the rung that it
+    follows. If you name recordings, it shows those, each compared with the one before. It works offline.
 
     Examples:
 

@@ -52,10 +52,10 @@ def show(
     schema: options.SchemaOption = False,
     settings: options.ReadingSettings,
 ) -> None:
-    """Show one recording: why it takes its time, and what to try.
+    """Show one recording: why it takes so long, and what to try.
 
-    If a recording has several kernels, lists all by their share of the time; -k chooses one. For several
-    reports, lists the kernels of all of them together. For a run of `prof time`, shows its timings.
+    If a recording has several kernels, `prof` lists them all by their share of the time; -k chooses one. Of several
+    reports, it lists the kernels of all together. Of a run of `prof time`, it shows the timings.
 
     Examples:
 
