@@ -94,10 +94,13 @@ def measure(
         b = measure(partial(softmax_v2, BLOCK=1024), x, reference=torch_softmax, bytes=2 * x.nbytes)
         a.ns, a.launched, a.cautions, compare(a, b)
 
-    `reference` takes the same arguments; its result is compared and its time taken beside the function's. `kernel_name` is a
-    regular expression for the kernel to profile, by default the one that takes most of the time. `bytes` and `flops`
-    are the work of one call. `name` is that of the run, and `runs` the folder that it goes to. With
-    `over={"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a function of `n`, and each point is measured.
+    `reference`         a function of the same arguments: its result is compared, and its time taken in turns
+    `kernel_name`       a regular expression for the kernels to profile; by default the one that takes most of the time
+    `bytes`, `flops`    the work of one call, for GB/s and GFLOP/s
+    `name`, `runs`      the name of the run, and the folder that it goes to
+    `over`              values to measure at: with `{"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a
+                        function of `n`, and each point is measured
+
     Further options: `verify`, `tolerance`, `profile`, `preset`, `processes`, `repeats`, `launches` and `timeout_s`.
     """
     from profiler.python.measuring import measure_one, measure_sweep
@@ -122,9 +125,9 @@ def tune(
         tuned.settings, tuned.best, tuned.to_pandas()
         measure(partial(softmax, **tuned.settings), x)
 
-    Each combination is verified and timed in one fresh process, and the best few once more as `measure` does it, which
-    decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of `measure`, and
-    `bytes` and `flops` may be functions of the values. Nothing is profiled unless `profile` is true, and then the best few are.
+    It verifies and times each combination in one fresh process, and measures the best few once more as `measure`
+    does, which decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of
+    `measure`; `bytes` and `flops` may be functions of the values. With `profile=True`, the best few are profiled.
     """
     from profiler.python.tuning import tune_function
 
@@ -134,7 +137,7 @@ def tune(
 
 
 def range(name: str) -> AbstractContextManager[None]:
-    """Names everything that is launched inside for profilers; `prof collect --nvtx NAME` chooses it. Else does nothing."""
+    """Gives all that is launched inside a name, which `prof collect --nvtx NAME` chooses. It does nothing without a profiler."""
     from profiler.measure.functions.range import named_range
 
     return named_range(name)
