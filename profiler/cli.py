@@ -45,17 +45,17 @@ VERBS = {
     # verb: its module in `profiler.commands`, with a function of the same name; and the first line of its help
     "show": ("reading.show", "Show one recording: why it takes so long, and what to try."),
     "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
-    "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
+    "ladder": ("reading.ladder", "Show a ladder: a series of kernels, and what each step gained."),
     "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
     "sass": ("reading.sass", "Show the machine code of a hot loop, or of two side by side."),
-    "report": ("reading.report", "Write the page: one HTML file with everything in it."),
+    "report": ("reading.report", "Write a page: one HTML file with everything in it."),
     "list": ("reading.list_runs", "List what is stored."),
-    "collect": ("measuring.collect", "Build, verify, time, profile and store."),
+    "collect": ("measuring.collect", "Measure kernels: build, verify, time, profile and store them."),
     "ingest": ("storing.ingest", "Store reports as runs, in Parquet."),
     "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
     "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
     "compact": ("storing.compact", "Pack many small runs into few files."),
-    "fsck": ("storing.fsck", "Examine everything that is stored, and repair it."),
+    "fsck": ("storing.fsck", "Examine everything that is stored; repair it with --repair."),
     "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
     "verify": ("measuring.verify", "Check every kernel's result against its reference."),
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
@@ -66,7 +66,7 @@ VERBS = {
     "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
     "presets": ("reading.presets", "Print the presets of `prof collect`."),
     "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
-    "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),
+    "mcp": ("reading.mcp", "Serve these answers to coding agents, read-only."),
 }
 
 

@@ -103,7 +103,7 @@ def collect(
     cluster: Cluster,
     settings: options.RungSettings,
 ) -> None:
-    """Build, verify, time, profile and store.
+    """Measure kernels: build, verify, time, profile and store them.
 
     The kernels of a ladder take turns. `prof` skips a kernel if the same source and binary was already collected with
     the same size and preset, so the same command continues after an interruption. It cannot see whether a program

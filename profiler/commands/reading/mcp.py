@@ -48,7 +48,7 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve the same answers to coding agents, read-only.
+    """Serve these answers to coding agents, read-only.
 
     An agent's client starts this server of the Model Context Protocol (MCP), which answers on standard input and
     output. Its tools compare, ladder, show, sass, check and list return the JSON of the verbs of these names. It

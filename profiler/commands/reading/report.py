@@ -44,7 +44,7 @@ def report(
     force: options.ForceComparisonOption = False,
     settings: options.FileSettings,
 ) -> None:
-    """Write the page: one HTML file with everything in it.
+    """Write a page: one HTML file with everything in it.
 
     The page shows the ladder at a glance, a sheet for every rung, and a comparison of each with the rung that it
     follows. If you name recordings, it shows those, each compared with the one before. It works offline.

@@ -29,7 +29,7 @@ def fsck(
     ] = False,
     settings: options.StoreSettings,
 ) -> None:
-    """Examine everything that is stored, and repair it.
+    """Examine everything that is stored; repair it with --repair.
 
     `prof` reads every manifest, table, report, sweep and pack. It prints one line for each run, pack or sweep with
     something wrong, and for what killed processes left behind. `unread` marks what `prof` could not read: it may be
