@@ -14,6 +14,9 @@ from profiler.present.document import Chart, CodeBlock, Document, Table
 _BASELINE = "Give the new recording first, and the older one as `baseline`"
 # What a command prints, and what means the same to somebody who calls functions; longer texts before their parts.
 _WORDS = {
+    r"Ask next: `-k PATTERN` shows [^,]*, `--nvtx RANGE` those[^,]*, `--full` everything(?:; .*? compares two of them)?\.": (
+        "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel, `nvtx='name'` those in an NVTX range."
+    ),
     r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
         "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
     ),
