@@ -60,6 +60,15 @@ import pytest
         ("version", "prof --version"),
         ("compare sum 1 2", "prof compare 1 2 --ladder sum"),
         ("show sum 3", "prof show 3 --ladder sum"),
+        ("show a.ncu-rep -o a.html", "write a page with `prof report a.ncu-rep -o page.html`"),
+        ("compare 5 6 --output=b.md", "redirect it with `prof compare 5 6 --format markdown > FILE`"),
+        ("show a.ncu-rep --html", "write a page with `prof report a.ncu-rep -o page.html`"),
+        ("show --details a.ncu-rep", "--full shows everything"),
+        ("show a.ncu-rep --page details", "--full --format csv every counter"),
+        ("compare 5 6 --metrics duration_ns", "Possible options: --metric"),
+        ("show -k softmax a.ncu-rep -o a.html", "`prof report ... -o page.html`"),
+        ("-i a.ncu-rep", "prof show a.ncu-rep"),
+        ("show --import a.ncu-rep", "name a report without an option"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
     ],
 )
@@ -67,6 +76,23 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+def test_a_folder_of_reports_in_the_place_of_a_command_is_shown(prof_here, tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert "No such command 'mine'" in prof_here("mine", cwd=tmp_path).stderr
+    (tmp_path / "mine" / "a.ncu-rep").touch()
+    done = prof_here("mine", "--brief", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "prof show mine --brief" in done.stderr
+
+
+def test_two_of_the_reports_in_a_folder_are_named_for_a_comparison(prof_here, tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.ncu-rep").touch()
+    told = " ".join(prof_here("compare", ".", cwd=tmp_path).stderr.split())
+    assert "say which two of the 3 reports in .: `prof compare a.ncu-rep b.ncu-rep`" in told
+    assert "`prof report .`" in told
 
 
 def test_help_is_printed_whatever_else_was_typed(prof_here):
