@@ -27,6 +27,7 @@ from profiler.present.documents.report import (
     recordings_document,
 )
 from profiler.present.render.html import Picture, document_html, facts_html
+from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.runs.manifest import Manifest
 from profiler.text import printable, shortened
 
@@ -53,7 +54,8 @@ class View:
     @property
     def name(self) -> str:
         """The name that stands beside the number in the navigation."""
-        return shortened(self.document.title.removeprefix(self.anchor).strip(), _NAVIGATED_WIDTH)
+        title = self.document.title.removeprefix(self.anchor).strip()
+        return shortened(title.removesuffix(REPORT_SUFFIX), _NAVIGATED_WIDTH)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
 
 def _with_last_step(overview: View, pair: PairFindings) -> View:
     """Returns a ladder's overview with what its last step changed, below its own answer, which says what comes next."""
-    step = replace(pair.answer, next="") if pair.answer else None
+    step = replace(pair.answer, what=f"The last step: {pair.answer.what}", next="") if pair.answer else None
     answer, *rest = overview.document.sections
     sections = [answer, headline_blocks(step), *rest]
     return dataclasses.replace(overview, document=replace(overview.document, sections=sections))
