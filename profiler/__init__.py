@@ -330,7 +330,9 @@ if not TYPE_CHECKING:  # which knows by itself what there is
 
             return prof_version()
         if name != "errors":
-            raise AttributeError(f"profiler has no {name!r}; it has {', '.join(__all__)} and errors")
+            from profiler.python.words import instead_of
+
+            raise AttributeError(f"profiler has no {name!r}{instead_of(name, __all__)}")
         from importlib import import_module
 
         return import_module("profiler.errors")

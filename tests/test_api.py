@@ -15,6 +15,7 @@ from mypy import api as mypy_api
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
+from profiler.cli import VERBS
 from profiler.errors import (
     KernelAmbiguous,
     KernelNotFound,
@@ -23,7 +24,7 @@ from profiler.errors import (
     ReportDamaged,
     RunNotFound,
 )
-from profiler.python.words import advise, told
+from profiler.python.words import COMMANDS_ALONE, advise, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -336,9 +337,28 @@ def test_source_lines_print_where_most_of_the_time_goes(runs, shipped_runs):
 def test_completion_offers_what_there_is_to_use_and_nothing_else():
     assert dir(profiler) == sorted(["errors", *profiler.__all__])
     assert profiler.errors.RunNotFound is RunNotFound
-    with pytest.raises(AttributeError, match="it has check, compare, ladder, measure"):
-        profiler.meassure  # noqa: B018
     assert repr(profiler.measure).startswith("<function profiler.measure;")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("meassure", r"no 'meassure'; did you mean profiler\.measure\?"),
+        ("load", r"did you mean profiler\.read\?"),
+        ("query", r"did you mean profiler\.open_runs\(\.\.\.\)\.query\?"),
+        ("report", "in a terminal, `prof report` does that"),
+        ("zzz", "it has check, compare, ladder, measure"),
+        ("__wrapped__", "it has check, compare, ladder, measure"),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(typed, told):
+    with pytest.raises(AttributeError, match=told):
+        getattr(profiler, typed)
+
+
+def test_every_command_has_a_function_or_is_said_to_be_for_a_terminal():
+    assert set(VERBS) == COMMANDS_ALONE | (set(VERBS) & {*dir(profiler), "list", "query"})
+    assert not COMMANDS_ALONE & set(dir(profiler))
 
 
 def test_type_checkers_learn_that_there_are_types():

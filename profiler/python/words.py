@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct
@@ -79,3 +81,26 @@ def advise(error: ProfError) -> None:
     error.remedy = told(error.remedy)
     if error.remedy and error.remedy not in getattr(error, "__notes__", ()):
         error.add_note(error.remedy)
+
+
+# What other packages call what this one has, and the commands that only a terminal has.
+_CALLED = {
+    "load": "read", "open": "read", "diff": "compare", "query": "open_runs(...).query",
+    "list": "open_runs(...).to_pandas", "runs": "open_runs",
+}  # fmt: skip
+COMMANDS_ALONE = frozenset(
+    {
+        "build", "causes", "collect", "compact", "doctor", "export", "fsck", "ingest", "mcp", "metrics", "notebook",
+        "presets", "report", "time", "verify", "worker",
+    }
+)  # fmt: skip
+
+
+def instead_of(name: str, known: Sequence[str]) -> str:
+    """Returns an ending for an error message: what to use instead of a name that the package has not, or all that it has."""
+    if name in COMMANDS_ALONE:
+        return f": in a terminal, `prof {name}` does that"
+    near = () if name.startswith("_") else get_close_matches(name, known, n=1)
+    if meant := _CALLED.get(name) or next(iter(near), None):
+        return f"; did you mean profiler.{meant}?"
+    return f"; it has {', '.join(known)} and errors"

@@ -27,7 +27,6 @@ from profiler.present.documents.report import (
     recordings_document,
 )
 from profiler.present.render.html import Picture, document_html, facts_html
-from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.runs.manifest import Manifest
 from profiler.text import printable, shortened
 
@@ -55,7 +54,7 @@ class View:
     def name(self) -> str:
         """The name that stands beside the number in the navigation."""
         title = self.document.title.removeprefix(self.anchor).strip()
-        return shortened(title.removesuffix(REPORT_SUFFIX), _NAVIGATED_WIDTH)
+        return shortened(title.removesuffix(".ncu-rep"), _NAVIGATED_WIDTH)
 
 
 @dataclass(frozen=True)
