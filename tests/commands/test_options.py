@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
+from profiler.commands.shared import options
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import VerbSettings
 
@@ -88,3 +90,14 @@ def test_a_verb_says_what_it_did_on_lines_of_its_own_unless_quiet(capsys):
     VerbSettings().say("", "next: prof show \x1b")
     VerbSettings(quiet=True).say("nothing")
     assert capsys.readouterr().err == "\nnext: prof show \\x1b\n"
+
+
+def test_a_remark_is_folded_at_the_edge_of_a_terminal_and_whole_elsewhere(monkeypatch):
+    line = "This is the newest run of gemm-6-timed. Other sizes are stored: m=n=k=2048, m=n=k=1024."
+    assert options.folded_for_terminal(line) == line
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 24)))
+    assert options.folded_for_terminal(line).splitlines() == [
+        "This is the newest run of gemm-6-timed. Other sizes are",
+        "  stored: m=n=k=2048, m=n=k=1024.",
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -87,14 +86,11 @@ def query(
 
 def _hint_at_names(sql: str) -> None:
     """Says under which names the table has the metrics that the statement names as prof does."""
-    from profiler.present.render.terminal_table import folded
-
     for name in re.findall(r"'(\w+)'", sql):
         if name in BY_NAME and BY_NAME[name].ncu:
             ncu = " or ".join(f"'{one}'" for one in BY_NAME[name].ncu)
             told = f"no rows: the tables have ncu's names; {name} is {ncu} there"
-            width = shutil.get_terminal_size().columns
-            print(folded(told, width, "  ") if sys.stderr.isatty() else told, file=sys.stderr)
+            print(options.folded_for_terminal(told), file=sys.stderr)
 
 
 def _write(answer: Answer, path: Path) -> None:
