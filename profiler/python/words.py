@@ -26,6 +26,7 @@ _WORDS = {
         "Ask next: `[0]`, `['name']` and `.sheets` give all about one kernel."
     ),
     r"`--full` adds how it was": "`.manifest` adds how it was",
+    r"`--full` names them": "`.missing` names them",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
     r"`prof show [^`]+` shows all about it": "`[0]` shows all about it",
     r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
