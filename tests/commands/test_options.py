@@ -6,9 +6,10 @@ import os
 import sys
 
 import pytest
+import typer
 
 from profiler.commands.shared import options
-from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.misuse import Misuse, show_within_window
 from profiler.commands.shared.options import VerbSettings
 
 
@@ -100,4 +101,20 @@ def test_a_remark_is_folded_at_the_edge_of_a_terminal_and_whole_elsewhere(monkey
     assert options.folded_for_terminal(line).splitlines() == [
         "This is the newest run of gemm-6-timed. Other sizes are",
         "  stored: m=n=k=2048, m=n=k=1024.",
+    ]
+
+
+def test_what_typer_says_of_a_wrong_value_fits_the_window_and_its_json_has_it_whole(capsys, monkeypatch):
+    error = typer.BadParameter(
+        "'yaml' is not one of 'table', 'json', 'markdown', 'csv'.", param_hint="--format"
+    )
+    show_within_window(error)
+    assert "\n" not in error.format_message()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    error.show()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "Error: Invalid value for --format: 'yaml' is not one of",
+        "       'table', 'json', 'markdown', 'csv'.",
     ]

@@ -43,6 +43,11 @@ _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
 _EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
+_OTHER_FORMATS = {
+    "html": "`prof report` writes a page, with the same words for the recordings",
+    "md": "give --format markdown",
+    "text": "give --format table",
+}
 _TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
@@ -122,9 +127,11 @@ def _format_by_option(options: Sequence[str]) -> str | None:
     for name in _FORMATS:
         if f"--{name}" in options:
             return f"there is no --{name}: give --format {name}"
-    for option, value in pairwise(options):
+    for option, value in pairwise(word for one in options for word in one.split("=", 1)):
         if option == "-f" and value in _FORMATS:
             return f"there is no -f: give --format {value}"
+        if option == "--format" and value in _OTHER_FORMATS:
+            return f"there is no --format {value}: {_OTHER_FORMATS[value]}"
     return None
 
 
