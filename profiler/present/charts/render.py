@@ -72,7 +72,8 @@ def description_of(spec: dict[str, Any]) -> str:
     """Returns what a reader is told who sees no picture: the message of the chart, and the line below it."""
     title = spec["title"]
     below = title.get("subtitle") or []
-    return ". ".join(map(str, [title["text"], *([below] if isinstance(below, str) else below)]))
+    lines = [str(line).rstrip(";") for line in ([below] if isinstance(below, str) else below)]
+    return ". ".join(filter(None, [str(title["text"]), "; ".join(lines)]))
 
 
 def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light") -> bytes:
