@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from profiler.commands.shared.misuse import show_within_window
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.verb import Verb, with_its_options
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
@@ -133,13 +134,13 @@ def _quiet_pipe() -> Iterator[None]:
 
 @contextmanager
 def _told_as_json() -> Iterator[None]:
-    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for."""
+    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for, and else within the window."""
     try:
         yield
-    except Exception as error:
-        message = getattr(error, "format_message", None)  # of a class that Typer keeps to itself
-        if message is not None and getattr(error, "exit_code", 0) == _USAGE:
-            _print_as_json(ProfError(message()), sys.argv[1:], _USAGE)
+    except Exception as error:  # of a class that Typer keeps to itself
+        if hasattr(error, "format_message") and getattr(error, "exit_code", 0) == _USAGE:
+            _print_as_json(ProfError(error.format_message()), sys.argv[1:], _USAGE)
+            show_within_window(error)
         raise
 
 

@@ -76,9 +76,10 @@ def report(
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
-    kernels = counted(len(page.of_kind("kernel")), "kernel")
-    pairs = counted(len(page.of_kind("pair")), "comparison")
-    settings.say(f"Wrote {output} ({size(len(html))}): {kernels}, {pairs}")
+    held = [counted(len(page.of_kind("kernel")), "kernel")]
+    if pairs := len(page.of_kind("pair")):
+        held.append(counted(pairs, "comparison"))
+    settings.say(f"Wrote {output} ({size(len(html))}): {', '.join(held)}")
 
 
 @contextmanager

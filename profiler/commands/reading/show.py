@@ -110,8 +110,8 @@ def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) ->
     name = run.manifest.name
     if others := find_other_workloads(source, run, settings):
         sizes = printable(", ".join(others))
-        print(
-            f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
+        lines = (
+            f"This is the newest run of {name}. Other sizes are stored: {sizes}.",
             f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
-            file=sys.stderr,
         )
+        print("", *map(options.folded_for_terminal, lines), sep="\n", file=sys.stderr)
