@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
     fill_uniform(in, size_t(N) * 4, 1);
     fill(records, 64, [] __device__(size_t i) {
       unsigned k = static_cast<unsigned>(i);
-      float x = uniform(k, 2) - 0.5f, y = uniform(k, 3) - 0.5f, z = uniform(k, 4) - 0.5f, scale = 1 / sqrtf(x * x + y * y + z * z);
+      float x = uniform(k, 2) - 0.5f, y = uniform(k, 3) - 0.5f, z = uniform(k, 4) - 0.5f, scale = 0.9999f / sqrtf(x * x + y * y + z * z);  // no cosine may exceed 1
       return make_float4(x * scale, y * scale, z * scale, uniform(k, 5));
     });
   };
