@@ -92,7 +92,7 @@ def without_padding(code: Sequence[Instruction]) -> list[Instruction]:
     return list(code[:end])
 
 
-class Parsed(NamedTuple):
+class InstructionText(NamedTuple):
     """The parts of an instruction's text."""
 
     predicate: str | None
@@ -101,12 +101,12 @@ class Parsed(NamedTuple):
 
 
 @lru_cache(maxsize=KEPT)
-def parse_text(text: str) -> Parsed:
+def parse_text(text: str) -> InstructionText:
     predicate = None
     if text.startswith("@"):
         predicate, _, text = text[1:].partition(" ")
     opcode, _, operands = text.partition(" ")
-    return Parsed(predicate, opcode, tuple(operands.split(", ")) if operands else ())
+    return InstructionText(predicate, opcode, tuple(operands.split(", ")) if operands else ())
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.evidence.latency import Circle, Effect, Places
+from profiler.analyse.causes.evidence.latency import Circle, Effect, Places, find_root
 
 LOADED = {"long_scoreboard": 1.0}
 FEW, MANY = Places(warps=4), Places(warps=64)
@@ -100,3 +101,28 @@ def test_others_wait_at_a_barrier_for_a_latency_that_only_some_warps_have(of_som
     places = Places({"long_scoreboard": 1.0}, of_some={"long_scoreboard": of_some})
     waiting = circle(waits={"barrier": 0.4, "wait": 0.4, "long_scoreboard": 0.2}, places=places)
     assert waiting.speedup(Effect(waits={"long_scoreboard": 0.5})) == pytest.approx(faster, rel=0.01)
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(1e-6, 1e6)), min_size=1, max_size=6), st.floats(0, 1))
+def test_a_root_is_found_of_whatever_rises_with_bends_and_jumps(bends, zero):
+    """Each bend adds a slope where it begins, and a jump; the bracket is from 1 to 100, and the root somewhere in it."""
+
+    def height(place):
+        return (
+            sum(slope * max(0.0, place - begins) + (place > begins) * slope for begins, slope in bends)
+            + place
+        )
+
+    calls = []
+
+    def rising(place):
+        calls.append(place)
+        return height(place) - height(1 + 98 * zero)
+
+    root = find_root(rising, 1.0, 100.0)
+    assert rising(root * (1 - 1e-9)) <= 0 <= rising(root * (1 + 1e-9))
+    assert len(calls) < 200
+
+
+def test_what_is_above_zero_everywhere_has_its_root_where_the_search_begins():
+    assert find_root(lambda place: place, 1.0, 2.0) == 1.0

@@ -126,7 +126,7 @@ class Circle:
         low, high = 1.0, min(_MOST, 1.0 / most) if most else _MOST
         if high <= low or high * self._turn(changed, high) <= effect.warps:
             return max(low, high)
-        return _find_root(lambda faster: faster * self._turn(changed, faster) - effect.warps, low, high)
+        return find_root(lambda faster: faster * self._turn(changed, faster) - effect.warps, low, high)
 
     def _changed(self, effect: Effect) -> _Changed:
         fewer_issued = 1.0 - effect.resources.get(ISSUE, 0.0)
@@ -217,7 +217,7 @@ class Circle:
         return max(1.0, self.places.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
 
 
-def _find_root(rising: Callable[[float], float], low: float, high: float) -> float:
+def find_root(rising: Callable[[float], float], low: float, high: float) -> float:
     """Returns where a function that rises is zero, which is above zero at `high`; `low` where it is above zero there too.
 
     The line between the two points meets zero at the next one. Where one of them stays, its value counts half, so that both
