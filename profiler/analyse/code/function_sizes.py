@@ -3,7 +3,7 @@
 An instruction in; what it stands for out. Each evaluation is known by a few of its instructions: its unit, a test for the slow path, and
 the terms by which it reduces its argument. Their sizes add up to those of the function.
 
-Counted in code that nvcc 13.0 compiles for sm_90, without the moves of constants, which loops share, and without the slow path. Each fast
+Counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same), without the moves of constants, which loops share, and without the slow path. Each fast
 form is the intrinsic of CUDA C++, which keeps denormal numbers; `-use_fast_math` drops these, too, and takes two to four instructions less.
 """
 
@@ -71,13 +71,16 @@ _BY_TERM = {
     0.1449145: Size(23, 5),  # log1pf: 24, and 6 for log(1 + x)
 }
 _ADDS = frozenset({"IADD3", "VIADD"})
+_SCALES = _ADDS | {"LOP3"}  # of sm_100
 _WITH_TERMS = frozenset({"FFMA", "FMUL"})
 
 
 def size_of(instruction: Instruction) -> Size | None:
     """Returns what an instruction adds to the size of the function that it belongs to; None for most."""
+    if instruction.name in _SCALES and _OF_A_NORM in instruction.operands:
+        return _SCALED
     if instruction.name in _ADDS:
-        return _size_of_tested(instruction) or (_SCALED if _OF_A_NORM in instruction.operands else None)
+        return _size_of_tested(instruction)
     if instruction.name in _WITH_TERMS:
         return _size_by_term(instruction.text)
     if instruction.name == "MUFU":

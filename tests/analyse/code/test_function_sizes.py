@@ -56,6 +56,13 @@ def test_a_function_has_the_size_that_its_instructions_add_up_to(texts, fast):
     assert size_of_all(*texts) == Size(len(texts), fast)
 
 
+@pytest.mark.parametrize(
+    "scaling", ["IADD3 R14, -R16, 0x7e800000, RZ", "LOP3.LUT R14, R16, 0x7e800000, RZ, 0x3c, !PT"]
+)
+def test_a_norm_scales_around_its_root(scaling):
+    assert size_of_all(scaling, *ROOT) == Size(23, 4)
+
+
 @pytest.mark.parametrize("texts", [FAST_EXP, FAST_LOG])
 def test_a_fast_form_has_the_size_of_itself(texts):
     assert size_of_all(*texts) == Size(len(texts), len(texts))
