@@ -21,6 +21,14 @@ ASIN = (
     "FMUL R6, R6, R9", "HFMA2.MMA R9, -RZ, RZ, 1.9599609375, 20144", "FFMA R7, R7, R6, R7", "FMUL R4, R7, -2",
     "@P0 FFMA R7, R9, 0.93318945169448852539, R4", "FSETP.GTU.AND P0, PT, R7.reuse, +INF , PT", "FSEL R7, R0, R7, !P0",
 )  # fmt: skip
+ERF = (
+    "FMUL R5, R2.reuse, R2", "FSETP.GE.AND P0, PT, |R2|, 1.0029599666595458984, PT", "FSEL R5, |R2|, R5.reuse, P0",
+    "FSEL R4, R4, 8.4834944573231041431e-05, P0", "FSEL R6, -R6, -0.00082130916416645050049, P0", "FSEL R7, R7, 0.0052134888246655464172, P0",
+    "FSEL R3, -R8, -0.026868773624300956726, P0", "FFMA R4, R5, R4, R6", "FFMA R4, R5.reuse, R4, R7", "FSEL R7, R6, 0.11284004896879196167, P0",
+    "FFMA R4, R5, R4, R3", "FSEL R3, R8, -0.37612664699554443359, P0", "FFMA R4, R5, R4, R7", "FSEL R7, R6, 0.12837915122509002686, P0",
+    "FFMA R4, R5, R4, R3", "FSEL R3, -|R2|, R2, P0", "FFMA R4, R5, R4, R7", "FFMA R3, R4, R3, R3", "@P0 MUFU.EX2 R5, R3", "@P0 FADD R7, -R5, 1",
+    "@P0 LOP3.LUT R3, R7, 0x80000000, R2, 0xb8, !PT",
+)  # fmt: skip
 DIVISION = (
     "MUFU.RCP R6, R3", "FCHK P0, R0, R3", "FFMA R7, -R3, R6, 1", "FFMA R7, R6, R7, R6", "FFMA R6, R0, R7, RZ", "FFMA R8, -R3, R6, R0",
     "FFMA R7, R7, R8, R6", "@!P0 BRA 0x300",
@@ -42,6 +50,7 @@ def found_on_one_line(*lines):
     [
         (ASIN, 9 / 2 / 24),  # half of its multiply-adds
         (ASIN * 3, 9 / 2 / 24),
+        (ERF, (7 + 7) / 2 / 21),  # and of the choices between the coefficients of its two polynomials
         (SINE, 18 / 20),  # two instructions take its place
         (DIVISION, 3 / 8),  # and five that of a division
         # of 14 multiply-adds, as many are those of the arc sine as it has of the instructions

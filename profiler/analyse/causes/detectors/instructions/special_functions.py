@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -34,6 +35,7 @@ _FAST_INSTRUCTIONS = 4.0  # of a fast form whose function is not known: scale, e
 # What has no fast form can only become less precise. The error of a polynomial falls by a like factor with each term, so that half of
 # the terms give half of the digits, as many as the fast forms of other functions have.
 _SPARE_TERMS = 1 / 2
+_COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
@@ -209,13 +211,20 @@ def _find_lasting(group: Sequence[Site]) -> _Lasting:
     if not known:
         return _Lasting()
     whole = sum(site.executed for site in group)
-    adding = sum(site.executed for site in group if site.instruction.name == "FFMA")
+    adding = sum(site.executed for site in group if _adds_term(site))
     if any(one.instructions is None for _, one in known):
         # How many instructions run depends on its branches, and what looks like other functions is its own.
         return _Lasting(whole, terms=adding)
     own = min(whole, sum(times * (one.instructions or 0) for times, one in known))
     inner = sum((one.inner * times for times, one in known), NONE)
     return _Lasting(own, inner, adding * own / whole)
+
+
+def _adds_term(site: Site) -> bool:
+    """Returns whether an instruction adds a term, or chooses its coefficient: erf has two polynomials, whose terms it adds alike."""
+    if site.instruction.name == "FSEL":
+        return any(_COEFFICIENT.match(operand) for operand in site.instruction.operands)
+    return site.instruction.name == "FFMA"
 
 
 def _around_functions(
