@@ -1422,15 +1422,18 @@ def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_
 
 
 @pytest.mark.parametrize(
-    ("executed", "found"),
+    ("waves", "executed", "found"),
     [
-        (100.0, []),  # all execute as much: the SM that took longest was given a block more
-        (150.0, ["load-imbalance"]),
-        (None, ["load-imbalance"]),  # not recorded
+        (2.0, 100.0, []),  # all execute as much: the SM that took longest was given a block more
+        (2.0, 150.0, ["load-imbalance"]),
+        (2.0, None, ["load-imbalance"]),  # not recorded
+        (20.0, 100.0, ["load-imbalance"]),  # a block more takes a twentieth of the time, and a long one more
     ],
 )
-def test_an_sm_that_takes_longer_has_more_to_do_only_if_it_executes_more(executed, found):
-    figures = {"waves": 20.0, "launch__sm_count": 132.0, "l1tex__cycles_active.min": 60.0,
+def test_an_sm_that_takes_longer_by_less_than_a_round_has_more_to_do_only_if_it_executes_more(
+    waves, executed, found
+):
+    figures = {"waves": waves, "launch__sm_count": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     if executed is not None:
         figures |= {"smsp__inst_executed.avg": 100.0, "smsp__inst_executed.max": executed}

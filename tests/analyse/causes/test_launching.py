@@ -59,16 +59,16 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     assert grid.find_idle_warps(evidence) == pytest.approx(idle)
 
 
+@pytest.mark.parametrize("registers", [1.0, 2.0])
 @pytest.mark.parametrize(
-    ("registers", "idle", "saves"),
+    ("idle", "saves"),
     [
-        (1.0, 0.4, 0.4),
-        (1.0, 0.9, 1 - 1.06 / 2),  # no more than the last round leaves empty
-        (1.0, 0.0, 0.0),
-        (2.0, 0.4, 0.02),  # the occupancy shows what places for two leave empty
+        (0.4, 0.4),
+        (0.9, 1 - 1.06 / 2),  # no more than the last round leaves empty
+        (0.0, 0.02),  # on SMs at work, the occupancy shows that some places are empty
     ],
 )
-def test_sms_without_a_block_lose_the_last_round_where_each_holds_one(registers, idle, saves):
+def test_sms_without_a_block_lose_the_last_round_however_many_each_holds(registers, idle, saves):
     figures = {
         "waves": 1.06,
         "occupancy_pct": 24.5,
@@ -78,4 +78,4 @@ def test_sms_without_a_block_lose_the_last_round_where_each_holds_one(registers,
     cycles = {"l1tex__cycles_active.avg": 1000 * (1 - idle), "l1tex__cycles_active.max": 1000.0}
     evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
     (candidate,) = grid.detect_last_wave(evidence)
-    assert candidate.saves == pytest.approx(max(saves, 0.02))
+    assert candidate.saves == pytest.approx(saves)

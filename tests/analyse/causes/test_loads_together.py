@@ -77,3 +77,36 @@ def test_asynchronous_copies_of_16_bytes_find_nothing_in_l1(width, arrived, adde
         evidence_of(*lines, facts=facts, figures={"l2_sectors": arrived})
     )
     assert candidate.effect.resources["l2"] == pytest.approx(-added)
+
+
+FINDING = ("IMAD R2, R0, R1, RZ", "IADD3 R2, R2, R9, RZ", "SHF.L.U32 R2, R2, 0x2, RZ", "IADD3 R2, R2, R8, RZ")
+
+
+def part_of_issue(*lines, hits=100.0):
+    """The part of the instructions that goes with loads of which caches serve three quarters again."""
+    place = next(place for place, line in enumerate(lines) if line.startswith("LDG"))
+    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    figures = {"l1_hit_pct": hits, "dram_bytes_read": 400 * 32 / 4}
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))
+    assert [site.instruction.name for site in candidate.weights] == ["LDG"]  # which the answer points at
+    return candidate.effect.resources["issue"]
+
+
+@pytest.mark.parametrize("hits", [100.0, 40.0])
+def test_a_load_that_is_not_made_takes_the_computing_of_its_address_along(hits):
+    """As far as it is more than the two instructions that any access needs: of four, two."""
+    repeated = hits / 100 * 3 / 4
+    assert part_of_issue(*FINDING, LOAD, ADD, hits=hits) == pytest.approx(repeated * (1 + 2) / 6)
+    assert part_of_issue(*FINDING[:2], LOAD, ADD, hits=hits) == pytest.approx(repeated * 1 / 4)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ("STG.E [R2.64], R5",),  # the same address, where a result goes
+        ("IADD3 R6, R2, 0x40, RZ", "STG.E [R6.64], R5"),  # or one that follows from it
+    ],
+)
+def test_the_address_of_an_access_that_stays_is_still_computed(others):
+    lines = (*FINDING, *FINDING[1:], LOAD, ADD, *others)
+    assert part_of_issue(*lines) == pytest.approx(3 / 4 / len(lines))

@@ -8,6 +8,7 @@ import random
 import re
 import tarfile
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import cause_record
@@ -107,6 +108,9 @@ def test_the_record_has_every_pair_ceiling_and_decoy():
     ]
     for kind in ("ceiling", "decoy"):
         assert [row["kernel"] for row in RECORD[f"{kind}s"]] == [one["kernel"] for one in LISTED[kind]]
+    assert [(row["before"], row["after"]) for row in RECORD["named_first"]] == [
+        (one["before"], one["after"]) for one in LISTED["named_first"]
+    ]
 
 
 def test_no_bound_was_broken_with_or_without_the_profiler():
@@ -117,6 +121,46 @@ def test_no_bound_was_broken_with_or_without_the_profiler():
         and max(row["saved"], row["saved_alone"]) > row["at_most"] + track_record.TOLERANCE
     ]
     assert broken == []
+
+
+def test_what_is_named_first_is_what_was_removed_and_kept_its_bound():
+    assert [row["before"] for row in RECORD["named_first"] if row["rank"] != 1] == []
+    assert [row["before"] for row in RECORD["named_first"] if row["broken"]] == []
+
+
+def test_each_cause_that_a_pair_leaves_in_place_was_removed_from_its_kernel():
+    """By the change of another pair, or by a kernel that was written for it; `like` names the pair that a kernel stands in for."""
+    removed = {
+        (one.get("like", one["before"].removesuffix(cause_record.AGAIN)), cause)
+        for one in LISTED["named_first"]
+        for cause in one["causes"]
+    }
+    left = {(row["before"], row["first"]) for row in RECORD["pairs"] if row["first_is"] == "left"}
+    assert left - removed == set()
+
+
+def test_what_is_named_first_counts_as_no_pair():
+    pairs = {(row["before"], row["after"]) for row in RECORD["pairs"]}
+    written_for_it = [
+        one
+        for one in LISTED["named_first"]
+        if one["before"] not in {row["before"] for row in RECORD["pairs"]}
+    ]
+    assert written_for_it
+    assert pairs.isdisjoint((one["before"], one["after"]) for one in written_for_it)
+
+
+def test_what_removing_the_first_cause_saved_is_told_from_what_is_as_good():
+    row = {"before": "a-again", "after": "b", "removed": ["barriers"], "expected": 40.4, "saved": 50.0}
+
+    def told(other):
+        return cause_record.named_first_table([row | {"instead": [{"after": "c-again", "saved": other}]}])
+
+    assert "in 1 of 1 comparisons, less in 0" in told(46.9)
+    assert "in 0 of 1 comparisons, less in 0" in told(47.0)
+    assert "in 0 of 1 comparisons, less in 1" in told(53.1)
+    assert "wrong by 9.6 points" in told(46.9)
+    assert "| `a` → `b` | `barriers` | 40 | 50 | `c` | 47 |" in told(46.9)
 
 
 def test_every_failure_is_explained_and_nothing_else_is():
@@ -153,18 +197,19 @@ def test_every_mark_and_every_cause_of_the_list_resolves():
         if "lines" in pair:
             first, last = pair["lines"]
             assert 1 <= first <= last <= len((DATA / pair["file"]).read_text().splitlines())
-    for kind, asked in (("ceiling", "causes"), ("decoy", "never")):
+    for kind, asked in (("ceiling", "causes"), ("decoy", "never"), ("named_first", "causes")):
         for one in LISTED[kind]:
             assert set(one[asked]) <= set(BY_NAME)
 
 
 def test_every_kernel_of_the_list_was_recorded_and_timed():
-    held = set()
+    held = []
     for pack in track_record.PACKS:
         with tarfile.open(DATA / f"{pack}.tar.xz") as packed:
-            held |= {name.removesuffix(".ncu-rep") for name in packed.getnames()}
+            held += [name.removesuffix(".ncu-rep") for name in packed.getnames()]
+    assert [name for name, count in Counter(held).items() if count > 1] == []  # one would hide the other
     wanted = set(track_record.names_of(LISTED))
-    assert wanted <= held
+    assert wanted <= set(held)
     assert wanted <= set(track_record.times())
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Adds what record.py wrote to this folder: add_recordings.py OUT
 
-Packs and times take the place of those of the same kernels. Pairs, ceilings and decoys of `samples.toml` whose kernels have a time now
-move to `pairs.toml`. Then run track_record.py: what it says of these pairs is the diagnosis before anything was changed for them.
+Packs and times take the place of those of the same kernels. What `samples.toml` lists and whose kernels all have a time now
+moves to `pairs.toml`. Then run track_record.py: what it says of these pairs is the diagnosis before anything was changed for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-KINDS = ("pair", "ceiling", "decoy")  # in the order of pairs.toml
+KINDS = ("pair", "ceiling", "decoy", "named_first")  # in the order of pairs.toml
 WORTH_COUNTING = 3.0  # percent: less is within what two recordings differ by
 
 
@@ -49,7 +49,8 @@ def move_recorded(folder: Path, times: dict[str, str]) -> list[str]:
     moved, said = [], []
     for block in blocks:
         ((kind, (one,)),) = tomllib.loads(block).items()
-        if not {one[side] for side in ("before", "after", "kernel") if side in one} <= times.keys():
+        kernels = {one[side] for side in ("before", "after", "kernel") if side in one}
+        if not kernels | set(one.get("instead", ())) <= times.keys():
             continue
         moved.append(block)
         _insert(folder / "pairs.toml", block.rstrip() + "\n\n", KINDS[KINDS.index(kind) + 1 :])

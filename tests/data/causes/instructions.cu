@@ -531,6 +531,31 @@ __global__ void rare_branch(const float* __restrict__ in, float* __restrict__ ou
   out[i] = x;
 }
 
+// ---- the present value of payments: the discount of each year multiplied together anew, then carried from year to year
+
+__global__ void discount_each(const float* __restrict__ rates, const float* __restrict__ payments, float* __restrict__ out, int n, int years) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float discount = 1 / (1 + 0.1f * rates[i]), value = 0;
+  for (int year = 0; year < years; ++year) {
+    float factor = 1;
+    for (int k = 0; k < year; ++k) factor *= discount;  // <- discount_each
+    value += payments[year] * factor;  // <- discount_each
+  }
+  out[i] = value;
+}
+
+__global__ void discount_running(const float* __restrict__ rates, const float* __restrict__ payments, float* __restrict__ out, int n, int years) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float discount = 1 / (1 + 0.1f * rates[i]), value = 0, factor = 1;
+  for (int year = 0; year < years; ++year) {
+    value += payments[year] * factor;
+    factor *= discount;
+  }
+  out[i] = value;
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *more = p.more<float>();
@@ -674,5 +699,13 @@ int main(int argc, char** argv) {
   p.kernel<float>("add_rows", 1 << 27, floats, [=] { add_rows<<<SMS * 8, 256>>>(in4, out4, 37, 1 << 17); });
   p.set();
   p.kernel<float>("rare_branch", 1 << 26, floats, [=] { rare_branch<<<(1 << 26) / 256, 256>>>(in, out, 1 << 26); });
+
+  auto payments = [=] {
+    fill_uniform(in, N, 1);
+    fill_uniform(more, 64, 2);
+  };
+  p.set(1e-4);
+  p.kernel<float>("discount_each", N, payments, [=] { discount_each<<<N / 256, 256>>>(in, more, out, N, 48); });
+  p.kernel<float>("discount_running", N, payments, [=] { discount_running<<<N / 256, 256>>>(in, more, out, N, 48); });
   return p.end();
 }

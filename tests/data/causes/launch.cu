@@ -238,6 +238,28 @@ __global__ void __launch_bounds__(1024) copy_persistent(const float4* __restrict
   for (; i < n; i += step) out[i] = in[i];
 }
 
+// ---- walk_nodes, with four lists for each warp to follow side by side
+
+__global__ void walk_nodes_four(const int* __restrict__ nodes, int* __restrict__ out, int steps) {
+  unsigned threads = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+  int at[4], sum[4] = {};
+#pragma unroll
+  for (unsigned c = 0; c < 4; ++c) at[c] = (i + c * threads) / 32 * 40503u % NODES;
+#pragma unroll 1
+  for (int k = 0; k < steps; ++k) {
+    int value[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) value[c] = nodes[at[c] * 32 + i % 32];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      sum[c] += value[c];
+      at[c] = __shfl_sync(~0u, value[c], 0);
+    }
+  }
+#pragma unroll
+  for (unsigned c = 0; c < 4; ++c) out[i + c * threads] = sum[c];
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *more = p.more<float>();
@@ -345,5 +367,10 @@ int main(int argc, char** argv) {
   p.kernel<float>("few_warps", SMS * 2 * 256, few, [=] { few_warps<<<SMS * 2, 256, LARGE>>>(in, out); });
   p.set();
   p.kernel<float>("copy_persistent", 1 << 27, floats, [=] { copy_persistent<<<SMS, 1024>>>(in4, out4, 1 << 25); });
+
+  p.set();
+  p.kernel<int>("walk_nodes-704-again", WALKS, lists, [=] { walk_nodes<<<blocks_for(WALKS, 704), 704>>>(nodes, found, 64); });
+  p.kernel<int>("walk_nodes-256-again", WALKS, lists, [=] { walk_nodes<<<WALKS / 256, 256>>>(nodes, found, 64); });
+  p.kernel<int>("walk_nodes_four-704", WALKS, lists, [=] { walk_nodes_four<<<blocks_for(WALKS / 4, 704), 704>>>(nodes, found, 64); });
   return p.end();
 }

@@ -632,6 +632,28 @@ __global__ void pick_rows(const float4* __restrict__ table, const int* __restric
   out[i] = table[size_t(rows[i / 8]) * 8 + i % 8];
 }
 
+// ---- triangle_runs with sixteen products under way a lane
+
+__global__ void __launch_bounds__(256, 4) triangle_runs_by_sixteen(const float* a, const float* x, float* y, int n) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, each = n / gridDim.x;
+  for (int k = warp; k < each; k += 8) {
+    int row = blockIdx.x * each + k, j = lane;
+    const float* from = a + size_t(row) * n;
+    float sum = 0;
+#pragma unroll 1
+    for (; j + 15 * 32 <= row; j += 16 * 32) {
+      float v[16];
+#pragma unroll
+      for (int u = 0; u < 16; ++u) v[u] = from[j + 32 * u] * x[j + 32 * u];
+#pragma unroll
+      for (int u = 0; u < 16; ++u) sum += v[u];
+    }
+    for (; j <= row; j += 32) sum += from[j] * x[j];
+    for (int step = 16; step; step /= 2) sum += __shfl_down_sync(~0u, sum, step);
+    if (lane == 0) y[row] = sum;
+  }
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *more = p.more<float>(), *out = p.out<float>();
@@ -861,5 +883,10 @@ int main(int argc, char** argv) {
   p.kernel<float>("bias_rows", QUADS * 4ull, pairs, [&] { bias_rows<<<QUADS / 256, 256>>>(p.in<float4>(), p.more<float4>(), p.out<float4>(), QUADS, 3000); });
   p.set();
   p.kernel<float>("pick_rows", QUADS * 4ull, picks, [&] { pick_rows<<<QUADS / 256, 256>>>(p.in<float4>(), p.more<int>(), p.out<float4>()); });
+
+  p.set(1e-4);
+  p.kernel<float>("triangle_runs-again", SIDE, triangle, [=] { triangle_runs<<<528, 256>>>(in, more, out, SIDE); });
+  p.kernel<float>("triangle_turns-again", SIDE, triangle, [=] { triangle_turns<<<528, 256>>>(in, more, out, SIDE); });
+  p.kernel<float>("triangle_runs_by_sixteen", SIDE, triangle, [=] { triangle_runs_by_sixteen<<<528, 256>>>(in, more, out, SIDE); });
   return p.end();
 }

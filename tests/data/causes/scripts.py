@@ -167,6 +167,11 @@ def total_program(x, out, n, BLOCK: tl.constexpr):
     tl.atomic_add(out, tl.sum(tl.load(x + i), axis=0))
 
 
+@triton.jit
+def matmul_large_tiles(a, b, c, N, M: tl.constexpr, L: tl.constexpr, K: tl.constexpr):
+    matmul_body(a, b, c, N, M, L, K)
+
+
 # ---- CuPy: an array and another's transpose, then both in the same order; literals in double precision, then in single
 
 add_transposed, add_alike = (
@@ -201,6 +206,10 @@ def sets() -> list[list[Case]]:
 
     def launch(kernel, grid, result, *arguments, **options):
         return kernel.__name__, lambda: kernel[grid](*arguments, **options), result
+
+    def again(case):
+        name, *rest = case
+        return f"{name}-again", *rest
 
     def product(kernel, tile, depth, warps, stages):
         grid = (4096 // tile[0], 4096 // tile[1])
@@ -250,6 +259,11 @@ def sets() -> list[list[Case]]:
         [
             elementwise(curve_of_doubles, u),
             elementwise(curve_of_floats, u),
+        ],
+        [
+            again(product(matmul_one_stage, (64, 64), 32, 4, 1)),
+            again(product(matmul_stages, (64, 64), 32, 4, 4)),
+            product(matmul_large_tiles, (128, 128), 32, 4, 1),
         ],
     ]
 

@@ -295,6 +295,27 @@ __global__ void reverse_rows(const float* __restrict__ in, float* __restrict__ o
   for (int i = threadIdx.x; i < 1024; i += 256) out[begin + i] = row[1023 - i];
 }
 
+// ---- n-body as in bodies_in_arrays, with the loop unrolled by four
+
+__global__ void bodies_in_arrays_unrolled(const float4* __restrict__ bodies, float4* __restrict__ out, int n) {
+  __shared__ float xs[257], ys[257], zs[257], ms[257];
+  float4 at = bodies[blockIdx.x * 256 + threadIdx.x];
+  float3 force = make_float3(0, 0, 0);
+  for (int tile = 0; tile < n; tile += 256) {
+    float4 one = bodies[tile + threadIdx.x];
+    __syncthreads();
+    xs[threadIdx.x] = one.x, ys[threadIdx.x] = one.y, zs[threadIdx.x] = one.z, ms[threadIdx.x] = one.w;
+    __syncthreads();
+#pragma unroll 4
+    for (int k = 0; k < 256; ++k) {
+      float dx = xs[k] - at.x, dy = ys[k] - at.y, dz = zs[k] - at.z;
+      float r = rsqrtf(dx * dx + dy * dy + dz * dz + 0.01f), f = ms[k] * r * r * r;
+      force.x += f * dx, force.y += f * dy, force.z += f * dz;
+    }
+  }
+  out[blockIdx.x * 256 + threadIdx.x] = make_float4(force.x, force.y, force.z, 1);
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *b = p.more<float>();
@@ -365,5 +386,10 @@ int main(int argc, char** argv) {
   p.kernel<float>("swap_pairs", size_t(PAIRS) * 2, floats, [=] { swap_pairs<<<PAIRS / 256, 256>>>(pairs, swapped, PAIRS); });
   p.set();
   p.kernel<float>("reverse_rows", 1 << 27, floats, [=] { reverse_rows<<<(1 << 27) / 1024, 256>>>(in, out); });
+
+  p.set(1e-2);
+  p.kernel<float>("bodies_in_arrays-again", BODIES * 4, floats, [=] { bodies_in_arrays<<<SMS * 8, 256>>>(at, forces, 4096); });
+  p.kernel<float>("bodies_in_vectors-again", BODIES * 4, floats, [=] { bodies_in_vectors<<<SMS * 8, 256>>>(at, forces, 4096); });
+  p.kernel<float>("bodies_in_arrays_unrolled", BODIES * 4, floats, [=] { bodies_in_arrays_unrolled<<<SMS * 8, 256>>>(at, forces, 4096); });
   return p.end();
 }

@@ -492,6 +492,93 @@ __global__ void paths_single(float* __restrict__ out, int n, int steps) {
   out[i] = at;
 }
 
+// ---- multiply_down with 8 x 8 results a thread: tiles of 128 x 128 results, B's still read down its columns
+
+__global__ void __launch_bounds__(256) multiply_down_in_registers(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int n) {
+  __shared__ float left[128][36], right[128][36];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, column = threadIdx.x % 16, row = threadIdx.x / 16;
+  float sum[8][8] = {};
+  for (int k = 0; k < n; k += 32) {
+#pragma unroll
+    for (int part = 0; part < 128; part += 8) {
+      left[part + y][x] = a[size_t(blockIdx.y * 128 + part + y) * n + k + x];
+      right[part + y][x] = b[size_t(k + x) * n + blockIdx.x * 128 + part + y];
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int j = 0; j < 32; j += 4) {
+      float4 of_a[8], of_b[8];
+#pragma unroll
+      for (int r = 0; r < 8; ++r) of_a[r] = *reinterpret_cast<const float4*>(&left[row + 16 * r][j]);
+#pragma unroll
+      for (int s = 0; s < 8; ++s) of_b[s] = *reinterpret_cast<const float4*>(&right[column + 16 * s][j]);
+#pragma unroll
+      for (int r = 0; r < 8; ++r)
+#pragma unroll
+        for (int s = 0; s < 8; ++s) sum[r][s] += of_a[r].x * of_b[s].x + of_a[r].y * of_b[s].y + of_a[r].z * of_b[s].z + of_a[r].w * of_b[s].w;
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int r = 0; r < 8; ++r)
+#pragma unroll
+    for (int s = 0; s < 8; ++s) c[size_t(blockIdx.y * 128 + row + 16 * r) * n + blockIdx.x * 128 + column + 16 * s] = sum[r][s];
+}
+
+// ---- a product straight from global memory as compiled scripts do: 64-bit places that may be negative; then plain places; then through tiles
+
+struct Matrix {
+  const float* data;
+  long long rows, columns;
+  __device__ float at(long long i, long long j) const {
+    i += i < 0 ? rows : 0;
+    j += j < 0 ? columns : 0;
+    return data[i * columns + j];
+  }
+};
+
+// A place of a thread, of which the compiler does not know that it is not negative.
+__device__ __forceinline__ long long place_x() {
+  int thread;
+  asm("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return static_cast<long long>(blockIdx.x) * blockDim.x + thread;
+}
+
+__device__ __forceinline__ long long place_y() {
+  int thread;
+  asm("mov.u32 %0, %%tid.y;" : "=r"(thread));
+  return static_cast<long long>(blockIdx.y) * blockDim.y + thread;
+}
+
+__global__ void product_wrapped(Matrix a, Matrix b, float* c, long long first) {
+  long long i = place_y(), j = place_x();
+  float sum = 0;
+  for (long long k = first; k < a.columns; ++k) sum += a.at(i, k) * b.at(k, j);
+  c[i * b.columns + j] = sum;
+}
+
+__global__ void product_plain(const float* a, const float* b, float* c, int inner, int columns) {
+  int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < inner; ++k) sum += a[i * inner + k] * b[k * columns + j];
+  c[i * columns + j] = sum;
+}
+
+__global__ void product_wrapped_tiles(Matrix a, Matrix b, float* c, long long first) {
+  __shared__ float left[32][32], right[32][32];
+  long long i = place_y(), j = place_x();
+  int x = threadIdx.x, y = threadIdx.y;
+  float sum = 0;
+  for (; first < a.columns; first += 32) {
+    left[y][x] = a.at(i, first + x);
+    right[y][x] = b.at(first + y, j);
+    __syncthreads();
+    for (int k = 0; k < 32; ++k) sum += left[y][k] * right[k][x];
+    __syncthreads();
+  }
+  c[i * b.columns + j] = sum;
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *more = p.more<float>(), *out = p.out<float>();
@@ -612,5 +699,18 @@ int main(int argc, char** argv) {
   p.set(1e-3);
   p.kernel<float>("paths_double", PATHS, nothing, [=] { paths_double<<<PATHS / 256, 256>>>(out, PATHS, 1024); });
   p.kernel<float>("paths_single", PATHS, nothing, [=] { paths_single<<<PATHS / 256, 256>>>(out, PATHS, 1024); });
+
+  p.set(1e-3);
+  p.kernel<float>("multiply_down-again", N * N, matrices, [=] { multiply_down<<<tiles, tile>>>(in, more, out, N); });
+  p.kernel<float>("multiply_neither-again", N * N, matrices, [=] { multiply_neither<<<tiles, tile>>>(in, more, out, N); });
+  p.kernel<float>("multiply_down_in_registers", N * N, matrices, [=] { multiply_down_in_registers<<<dim3(N / 128, N / 128), 256>>>(in, more, out, N); });
+
+  constexpr int EDGE = 1024;
+  Matrix of_left = {in, EDGE, EDGE}, of_right = {more, EDGE, EDGE};
+  dim3 products(EDGE / 32, EDGE / 32);
+  p.set(1e-3);
+  p.kernel<float>("product_wrapped", EDGE * EDGE, matrices, [=] { product_wrapped<<<products, tile>>>(of_left, of_right, out, 0); });
+  p.kernel<float>("product_wrapped_tiles", EDGE * EDGE, matrices, [=] { product_wrapped_tiles<<<products, tile>>>(of_left, of_right, out, 0); });
+  p.kernel<float>("product_plain-1024", EDGE * EDGE, matrices, [=] { product_plain<<<products, tile>>>(in, more, out, EDGE, EDGE); });
   return p.end();
 }

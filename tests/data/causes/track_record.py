@@ -55,7 +55,13 @@ _DEFAULT_RECORDING = ("gemm-4", "gemm")
 
 def names_of(listed: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[str]:
     """Returns every kernel that pairs.toml names."""
-    found = [pair[side] for pair in listed["pair"] for side in ("before", "after")]
+    found = [
+        pair[side]
+        for kind in ("pair", "named_first")
+        for pair in listed[kind]
+        for side in ("before", "after")
+    ]
+    found += [kernel for one in listed["named_first"] for kernel in one["instead"]]
     return list(
         dict.fromkeys(found + [one["kernel"] for kind in ("ceiling", "decoy") for one in listed[kind]])
     )
@@ -182,8 +188,8 @@ def judge_pairs(
 ) -> Iterator[dict[str, Any]]:
     """Yields the record of each pair; `full` holds the recordings with every section, where there are any."""
     for pair in pairs:
-        before, after = runs[pair["before"].lower()], runs[pair["after"].lower()]
-        saved = 100 * (1 - duration_of(after) / (duration_of(before) * pair.get("repeats", 1)))
+        before = runs[pair["before"].lower()]
+        saved = _saved(pair, runs)
         row = {
             "before": pair["before"],
             "after": pair["after"],
@@ -205,10 +211,41 @@ def times() -> dict[str, float]:
     return {name: float(time) for name, time in csv.reader((HERE / "times.csv").read_text().splitlines())}
 
 
+def _saved(pair: Mapping[str, Any], runs: Mapping[str, Run]) -> float:
+    """Returns what the change saved under the profiler, in percent."""
+    before, after = (duration_of(runs[pair[side].lower()]) for side in ("before", "after"))
+    return 100 * (1 - after / (before * pair.get("repeats", 1)))
+
+
 def _saved_alone(pair: Mapping[str, Any]) -> float:
     """Returns what the change saved without the profiler, in percent."""
     before, after = times()[pair["before"]], times()[pair["after"]]
     return round(100 * (1 - after / (before * pair.get("repeats", 1))), 1)
+
+
+def judge_named_first(
+    listed: Iterable[Mapping[str, Any]], runs: Mapping[str, Run]
+) -> Iterator[dict[str, Any]]:
+    """Yields what it saved to remove the cause that is named first, and what the changes saved that leave it in place."""
+    for one in listed:
+        causes = causes_of(runs[one["before"].lower()])
+        saved = _saved(one, runs)
+        judged = judge(one, causes, saved)
+        instead = []
+        for after in one["instead"]:
+            other = {"before": one["before"], "after": after}
+            instead.append(
+                {"after": after, "saved": round(_saved(other, runs), 1), "saved_alone": _saved_alone(other)}
+            )
+        yield {
+            "before": one["before"],
+            "after": one["after"],
+            "removed": one["causes"],
+            "saved": round(saved, 1),
+            "saved_alone": _saved_alone(one),
+            **{key: judged[key] for key in ("rank", "first", "expected", "at_most", "broken")},
+            "instead": instead,
+        }
 
 
 def judge_others(listed: Mapping[str, Any], runs: Mapping[str, Run], like: Run) -> dict[str, Any]:
@@ -239,6 +276,7 @@ def measure(runs: Mapping[str, Run], full: Mapping[str, Run]) -> dict[str, Any]:
     like = RunStore(ROOT / "runs").find(*_DEFAULT_RECORDING)
     return {
         "pairs": list(judge_pairs(listed["pair"], runs, full, like)),
+        "named_first": list(judge_named_first(listed["named_first"], runs)),
         **judge_others(listed, runs, like),
     }
 

@@ -45,10 +45,35 @@ __global__ void __launch_bounds__(128, 1) product_by_four(const float* __restric
 
 __global__ void __launch_bounds__(128, 1) product_by_sixteen(const float* __restrict__ matrix, const float* __restrict__ vector, float* __restrict__ out, int columns) { product<16>(matrix, vector, out, columns); }
 
+// ---- sum_by_four by as many blocks as the SMs hold, which add their parts to the same results
+
+__global__ void __launch_bounds__(256, 1) sum_by_four_blocks(const float4* __restrict__ in, float* __restrict__ out, int n, int results) { atomicAdd(&out[(blockIdx.x * blockDim.x + threadIdx.x) % results], sum_of<4>(in, n)); }
+
+// ---- product_by_four with four neighbouring columns in each access
+
+__global__ void __launch_bounds__(128, 1) product_by_four_wide(const float4* __restrict__ matrix, const float4* __restrict__ vector, float* __restrict__ out, int columns) {
+  int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+  const float4* from = matrix + size_t(row) * (columns / 4);
+  float sum = 0;
+#pragma unroll 1
+  for (int k = lane; k < columns / 4; k += 32 * 4) {
+    float v[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      float4 left = from[k + 32 * j], right = vector[k + 32 * j];
+      v[j] = left.x * right.x + left.y * right.y + left.z * right.z + left.w * right.w;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sum += v[j];
+  }
+  for (int by = 16; by; by /= 2) sum += __shfl_xor_sync(~0u, sum, by);
+  if (lane == 0) out[row] = sum;
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *vector = p.more<float>();
-  float4* in4 = p.in<float4>();
+  float4 *in4 = p.in<float4>(), *vector4 = p.more<float4>();
   auto floats = [=] {
     fill_uniform(in, 1 << 28, 1);
     fill_uniform(vector, 1 << 20, 2);
@@ -67,6 +92,25 @@ int main(int argc, char** argv) {
     p.set(1e-3);
     p.kernel<float>(name("product_by_four").c_str(), rows, floats, [=] { product_by_four<<<rows / 4, 128>>>(in, vector, out, columns); });
     p.kernel<float>(name("product_by_sixteen").c_str(), rows, floats, [=] { product_by_sixteen<<<rows / 4, 128>>>(in, vector, out, columns); });
+  }
+
+  for (int threads : {256, 128}) {
+    int n = SMS * threads * 16 * (threads == 256 ? 96 : 48), results = SMS * threads;
+    auto name = [=](const char* kernel) { return std::string(kernel) + (threads == 256 ? "" : "-128"); };
+    auto again = [=](const char* kernel) { return name(kernel) + "-again"; };
+    p.set(1e-4);
+    p.kernel<float>(again("sum_by_four").c_str(), results, floats, [=] { sum_by_four<<<SMS, threads>>>(in4, out, n); });
+    p.kernel<float>(again("sum_by_sixteen").c_str(), results, floats, [=] { sum_by_sixteen<<<SMS, threads>>>(in4, out, n); });
+    p.kernel<float>(name("sum_by_four_blocks").c_str(), results, floats, [=] { sum_by_four_blocks<<<SMS * 2048 / threads, threads>>>(in4, out, n, results); });
+  }
+  for (bool wide : {true, false}) {
+    int columns = wide ? 65536 : 16384, rows = wide ? SMS * 8 : SMS * 16;
+    auto name = [=](const char* kernel) { return std::string(kernel) + (wide ? "" : "-16K"); };
+    auto again = [=](const char* kernel) { return name(kernel) + "-again"; };
+    p.set(1e-3);
+    p.kernel<float>(again("product_by_four").c_str(), rows, floats, [=] { product_by_four<<<rows / 4, 128>>>(in, vector, out, columns); });
+    p.kernel<float>(again("product_by_sixteen").c_str(), rows, floats, [=] { product_by_sixteen<<<rows / 4, 128>>>(in, vector, out, columns); });
+    p.kernel<float>(name("product_by_four_wide").c_str(), rows, floats, [=] { product_by_four_wide<<<rows / 4, 128>>>(in4, vector4, out, columns); });
   }
   return p.end();
 }

@@ -232,6 +232,20 @@ __global__ void chain_of_many(const float* __restrict__ in, float* __restrict__ 
 
 void nothing() {}
 
+// ---- fold_both by sixteen times the blocks, which add their parts to the same results
+
+__global__ void fold_both_blocks(const float* __restrict__ in, float* __restrict__ out, int n, int results) {
+  int step = gridDim.x * blockDim.x, first = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+#pragma unroll 1
+  for (int i = first; i < n; i += step) {
+    float v = in[i];
+#pragma unroll
+    for (int j = 0; j < 64; ++j) sum = __fmaf_rn(v, 0.01f * j, sum);
+  }
+  atomicAdd(&out[first % results], sum);
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *more = p.more<float>();
@@ -296,5 +310,11 @@ int main(int argc, char** argv) {
   p.kernel<float>("triad", 1 << 27, both, [=] { triad<<<(1 << 25) / 256, 256>>>(in4, more4, out4, 1 << 25); });
   p.set();
   p.kernel<float>("chain_of_many", SMS * 8 * 1024, floats, [=] { chain_of_many<<<SMS * 8, 1024>>>(in, out); });
+
+  p.set(1e-2);
+  p.kernel<float>("fold_both-again", SMS * 128, folded, [=] { fold_both<<<SMS, 128>>>(in, out, FOLDED); });
+  p.kernel<float>("fold_chain-again", SMS * 128, folded, [=] { fold_chain<<<SMS, 128>>>(in, out, FOLDED); });
+  p.kernel<float>("fold_loads-again", SMS * 128, folded, [=] { fold_loads<<<SMS, 128>>>(in, out, FOLDED); });
+  p.kernel<float>("fold_both_blocks", SMS * 128, folded, [=] { fold_both_blocks<<<SMS * 16, 128>>>(in, out, FOLDED, SMS * 128); });
   return p.end();
 }

@@ -156,15 +156,15 @@ def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register
     return found
 
 
-def find_address_work(evidence: Evidence) -> Set[Site]:
-    """Returns the instructions whose results become addresses: work that finds data, and does not process it."""
+def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None) -> Set[Site]:
+    """Returns the instructions whose results become addresses, of these accesses or of all: work that finds data, and does not process it."""
 
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [site for site in sites if site.kind in COMPUTED]
 
     addresses = (
         maker
-        for site in evidence.of(*ACCESSES)
+        for site in (evidence.of(*ACCESSES) if accesses is None else accesses)
         for maker in sources_of(evidence, site, address_registers(site.instruction))
     )
     return reach(computed(addresses), lambda site: computed(sources_of(evidence, site)))

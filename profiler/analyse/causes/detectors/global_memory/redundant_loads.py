@@ -10,15 +10,21 @@ from profiler.analyse.causes.detectors.global_memory.redundant_stores import (
     is_read_past_barrier,
     part_overwritten,
 )
+from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
 from profiler.analyse.causes.detectors.waiting.barriers import find_own_part
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
-from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
 from profiler.analyse.causes.flow.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
-from profiler.analyse.causes.flow.dataflow import COMPUTED, find_repeated_loads, has_fixed_address
+from profiler.analyse.causes.flow.dataflow import (
+    COMPUTED,
+    find_address_work,
+    find_repeated_loads,
+    has_fixed_address,
+)
 from profiler.analyse.causes.flow.passes import find_later_passes
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import SECTOR_BYTES
@@ -221,7 +227,11 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
     """
     held = _held_for_neighbours(evidence)
     hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held)
-    fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
+    fewer = _without_repeated(
+        evidence,
+        {site: hits * part * share for site, share in _spare_addresses_of(evidence, loads).items()}
+        | dict.fromkeys(loads, hits * part),
+    )
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
     apart = {barrier: hits * part * (1 - own) for barrier, own in find_own_part(evidence).items()}
@@ -234,6 +244,16 @@ def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Eff
         },
         lighter={"long_scoreboard": queued},
     )
+
+
+def _spare_addresses_of(evidence: Evidence, loads: Sequence[Site]) -> dict[Site, float]:
+    """Returns the part of the work on the addresses of these loads, and of nothing else, beyond what accesses need.
+
+    It goes with the loads: what stands in for them in shared memory lies at fixed distances.
+    """
+    others = [site for site in evidence.of(*ACCESSES) if site not in loads]
+    only = find_address_work(evidence, loads) - find_address_work(evidence, others)
+    return {site: part for site, part in find_spare_addresses(evidence).items() if site in only}
 
 
 def _held_for_neighbours(evidence: Evidence) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.block_sharing import find_block_independent
@@ -43,6 +44,13 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
             repeated,
             "A loop computes the same value in every iteration from inputs that do not change.",
             "Compute it once before the loop.",
+            "",
+        ),
+        (
+            find_powers(evidence),
+            "A loop multiplies a value by the same factor again and again, from the start in each turn of the loop around it.",
+            "Go on from the power of the turn before (`power *= x`, one multiplication a turn), or add up from the highest power down (Horner's "
+            "scheme).",
             "",
         ),
         (

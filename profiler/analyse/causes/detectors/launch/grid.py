@@ -103,10 +103,8 @@ def find_unfilled(evidence: Evidence) -> float:
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block:
-    # where each has place for one, it misses nothing. Where there is place for several, it shows that some are empty, and the
-    # blocks of the last round run faster beside fewer others.
-    alone = min(find_occupancy_limits(evidence).values(), default=0.0) == 1
-    resting = (_below_most(evidence, "l1tex__cycles_active") or 0.0) if alone else 0.0
+    # how long others have none, the cycles in which they are active show.
+    resting = _below_most(evidence, "l1tex__cycles_active") or 0.0
     return min(_idle_in_last_round(evidence), max(_missing_warps(evidence), resting), evidence.model.exposed)
 
 
@@ -123,9 +121,11 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     missing = _missing_warps(evidence) if not short_lived else 0.0
     if least is not None and mean and most:
         between = 1 - mean / most
-        # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time.
+        # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
+        # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
         more_work = _below_most(evidence, "smsp__inst_executed")
-        between = between if more_work is None else min(between, more_work)
+        a_round = 1 / max(1.0, evidence.find("waves") or 1.0)
+        between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
         which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
     else:  # schedulers without a warp, beyond those of a launch that only starts

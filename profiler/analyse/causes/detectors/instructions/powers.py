@@ -1,0 +1,94 @@
+"""Finds powers that a loop multiplies together from the start in each turn of the loop around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import inputs_of, written_registers
+
+_PRODUCTS = ("FMUL", "DMUL")
+# What counts and chooses: beside the products, an inner loop that computes anything else does more than take a power.
+_CHOOSING: tuple[Kind, ...] = ("integer", "control", "other")
+# A power of two or less is one product, which the turn before saves nothing of.
+_TURNS_OF_A_POWER = 2.0
+
+
+def find_powers(evidence: Evidence) -> dict[Site, float]:
+    """Returns the parts of these products, and of what counts them, that remain undone if each turn goes on from the power of the turn before.
+
+    The products of the inner loops take one value, which each turn of the loop around them sets anew, times another that
+    does not change: what they leave is the first times a power of the second, and the turn before had nearly that power.
+    """
+    found: dict[Site, float] = {}
+    for loops in evidence.loops.values():
+        for outer in loops:
+            found |= _powers_of(evidence, outer, loops)
+    return found
+
+
+def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[Site, float]:
+    nest = evidence.inside(outer)
+    within = (one for one in loops if outer.start < one.start and one.end < outer.end)
+    inner = [inside for one in within if (inside := evidence.inside(one))]
+    changed = {register for site in nest for register in written_registers(site.instruction)}
+    products = [site for site in nest if _is_by_the_same(site, changed)]
+    if not inner or not all(_only_multiplies(one, set(products)) for one in inner):
+        return {}
+    multiplied = {
+        register
+        for site in products
+        if any(site in one for one in inner)
+        for register in written_registers(site.instruction)
+    }
+    products = [site for site in products if multiplied.issuperset(written_registers(site.instruction))]
+    turns, count = nest[0].executed, sum(site.executed for site in products)
+    if count < _TURNS_OF_A_POWER * turns or not all(_begins_anew(nest, one) for one in multiplied):
+        return {}
+    counting = [site for one in inner for site in one if site.kind in _CHOOSING]
+    spared = dict.fromkeys([*_chosen(nest, products), *counting], 1.0)
+    return spared | dict.fromkeys(products, 1 - turns / count)
+
+
+def _chosen(nest: Sequence[Site], products: Sequence[Site]) -> list[Site]:
+    """Returns what chooses how many products to make, in and between the compiler's copies of an inner loop.
+
+    Where a branch passes all of them by, as for a power of zero, what it passes by with them is there for nothing else.
+    """
+    first, last = (products[place].instruction.offset for place in (0, -1))
+    for site in nest:
+        one = site.instruction
+        if one.offset < first and one.target is not None and last < one.target <= nest[-1].instruction.offset:
+            within = (site for site in nest if one.offset <= site.instruction.offset < (one.target or 0))
+            return [site for site in within if site.kind in _CHOOSING]
+    between = (site for site in nest if first <= site.instruction.offset <= last)
+    return [site for site in between if site.kind == "control" or site.instruction.name == "ISETP"]
+
+
+def _is_by_the_same(site: Site, changed: set[str]) -> bool:
+    """Returns whether an instruction multiplies its own register by what does not change in the loop."""
+    target = set(written_registers(site.instruction))
+    factors = [operand.removesuffix(".reuse") for operand in site.instruction.operands[1:]]
+    return (
+        site.instruction.name in _PRODUCTS
+        and factors.count(site.instruction.operands[0]) == 1
+        and changed & inputs_of(site.instruction) == target
+    )
+
+
+def _only_multiplies(inside: Sequence[Site], products: set[Site]) -> bool:
+    return not products.isdisjoint(inside) and all(
+        site in products or site.kind in _CHOOSING for site in inside
+    )
+
+
+def _begins_anew(nest: Sequence[Site], register: str) -> bool:
+    """Returns whether each turn sets the register, before anything else in it, to a value that does not depend on the last one."""
+    first = next(site for site in nest if register in written_registers(site.instruction))
+    return (
+        register not in inputs_of(first.instruction)
+        and first.instruction.predicate is None
+        and first.executed >= nest[0].executed
+    )
