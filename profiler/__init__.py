@@ -94,10 +94,13 @@ def measure(
         b = measure(partial(softmax_v2, BLOCK=1024), x, reference=torch_softmax, bytes=2 * x.nbytes)
         a.ns, a.launched, a.cautions, compare(a, b)
 
-    `reference` takes the same arguments; its result is compared and its time taken beside the function's. `kernel_name` is a
-    regular expression for the kernel to profile, by default the one that takes most of the time. `bytes` and `flops`
-    are the work of one call. `name` is that of the run, and `runs` the folder that it goes to. With
-    `over={"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a function of `n`, and each point is measured.
+    `reference`         a function of the same arguments: its result is compared, and its time taken in turns
+    `kernel_name`       a regular expression for the kernels to profile; by default the one that takes most of the time
+    `bytes`, `flops`    the work of one call, for GB/s and GFLOP/s
+    `name`, `runs`      the name of the run, and the folder that it goes to
+    `over`              values to measure at: with `{"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a
+                        function of `n`, and each point is measured
+
     Further options: `verify`, `tolerance`, `profile`, `preset`, `processes`, `repeats`, `launches` and `timeout_s`.
     """
     from profiler.python.measuring import measure_one, measure_sweep
@@ -122,9 +125,9 @@ def tune(
         tuned.settings, tuned.best, tuned.to_pandas()
         measure(partial(softmax, **tuned.settings), x)
 
-    Each combination is verified and timed in one fresh process, and the best few once more as `measure` does it, which
-    decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of `measure`, and
-    `bytes` and `flops` may be functions of the values. Nothing is profiled unless `profile` is true, and then the best few are.
+    It verifies and times each combination in one fresh process, and measures the best few once more as `measure`
+    does, which decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of
+    `measure`; `bytes` and `flops` may be functions of the values. With `profile=True`, the best few are profiled.
     """
     from profiler.python.tuning import tune_function
 
@@ -134,7 +137,7 @@ def tune(
 
 
 def range(name: str) -> AbstractContextManager[None]:
-    """Names everything that is launched inside for profilers; `prof collect --nvtx NAME` chooses it. Else does nothing."""
+    """Gives all that is launched inside a name, which `prof collect --nvtx NAME` chooses. It does nothing without a profiler."""
     from profiler.measure.functions.range import named_range
 
     return named_range(name)
@@ -164,25 +167,30 @@ def read(recording: Run | str | int | Path) -> Recording:
 
 @_advised()
 def show(
-    recording: Run | str | int | Path, *others: Run | str | int | Path, kernel_name: str | None = None
+    recording: Run | str | int | Path | Iterable[Run | str | Path],
+    *others: Run | str | int | Path,
+    kernel_name: str | None = None,
+    nvtx: str | None = None,
 ) -> Sheet | Overview | ShownTriage:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
     For several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as
     is what `kernel_name` chooses. For a run of times alone, it is their `.timing`. `.sheets` has a sheet for each
-    kernel. A folder means the reports in it; the kernels of several recordings are one index, and `.errors` says which
-    reports cannot be read.
+    kernel. A folder means the reports in it; the kernels of several recordings, or of a list of them, are one index,
+    and `.errors` says which reports cannot be read. `nvtx` chooses the launches in the NVTX ranges of a name.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import recordings_meant, show_run, show_several
     from profiler.python.answers import Overview, Sheet, ShownTriage
-    from profiler.python.named import reference_of, run_of
+    from profiler.python.named import each_of, reference_of, run_of
 
-    given = [reference_of(one) for one in (recording, *others)]
+    recordings = each_of((recording, *others))
+    given = [reference_of(one) for one in recordings]
     meant = recordings_meant(given, Settings())
     if len(meant) > 1:
-        return ShownTriage.of_several(show_several(meant, Settings(), kernel_name=kernel_name, full=True))
-    run = run_of(recording if meant == given else meant[0])
+        several = show_several(meant, Settings(), kernel_name=kernel_name, nvtx=nvtx, full=True)
+        return ShownTriage.of_several(several)
+    run = run_of(recordings[0] if meant == given else meant[0], nvtx)
     found = show_run(run, Settings(), kernel_name, full=True)
     sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
     return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
@@ -195,13 +203,14 @@ def compare(
     *,
     kernel_name: str | None = None,
     other_kernel: str | None = None,
+    nvtx: str | None = None,
     force: bool = False,
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
 
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
-    the second side, such as two of one report.
+    the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
@@ -209,7 +218,7 @@ def compare(
     from profiler.python.answers import Comparison, ShownComparisons
     from profiler.python.named import run_of
 
-    left, right = map(run_of, (before, after))
+    left, right = (run_of(side, nvtx) for side in (before, after))
     found = compare_runs(
         left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )
@@ -279,12 +288,14 @@ def roofline(
 
 
 @_advised()
-def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
+def source_lines(
+    recording: Run | str | int | Path, *, kernel_name: str | None = None, nvtx: str | None = None
+) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
     from profiler.python.named import run_of
 
-    return find_lines(run_of(recording), kernel_name)
+    return find_lines(run_of(recording, nvtx), kernel_name)
 
 
 @_advised()
@@ -293,6 +304,7 @@ def sass(
     after: Run | str | int | Path | None = None,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     whole: bool = False,
 ) -> ShownCode:
     """Returns the machine code of the hot loop of a kernel, or of two side by side; `whole` functions if asked.
@@ -305,7 +317,7 @@ def sass(
     from profiler.python.named import reference_of
 
     sides = (reference_of(before), None if after is None else reference_of(after))
-    return ShownCode(find_machine_code(*sides, Settings(), kernel_name=kernel_name, whole=whole))
+    return ShownCode(find_machine_code(*sides, Settings(), kernel_name=kernel_name, nvtx=nvtx, whole=whole))
 
 
 def __dir__() -> list[str]:
@@ -321,7 +333,9 @@ if not TYPE_CHECKING:  # which knows by itself what there is
 
             return prof_version()
         if name != "errors":
-            raise AttributeError(f"profiler has no {name!r}; it has {', '.join(__all__)} and errors")
+            from profiler.python.words import instead_of
+
+            raise AttributeError(f"profiler has no {name!r}{instead_of(name, __all__)}")
         from importlib import import_module
 
         return import_module("profiler.errors")

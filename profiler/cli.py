@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from profiler.commands.shared.misuse import show_within_window
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.verb import Verb, with_its_options
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
@@ -43,19 +44,19 @@ _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
 
 VERBS = {
     # verb: its module in `profiler.commands`, with a function of the same name; and the first line of its help
-    "show": ("reading.show", "Show one recording: why it takes its time, and what to try."),
+    "show": ("reading.show", "Show one recording: why it takes so long, and what to try."),
     "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
-    "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
+    "ladder": ("reading.ladder", "Show a ladder: a series of kernels, and what each step gained."),
     "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
     "sass": ("reading.sass", "Show the machine code of a hot loop, or of two side by side."),
-    "report": ("reading.report", "Write the page: one HTML file with everything in it."),
+    "report": ("reading.report", "Write a page: one HTML file with everything in it."),
     "list": ("reading.list_runs", "List what is stored."),
-    "collect": ("measuring.collect", "Build, verify, time, profile and store."),
+    "collect": ("measuring.collect", "Measure kernels: build, verify, time, profile and store them."),
     "ingest": ("storing.ingest", "Store reports as runs, in Parquet."),
     "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
     "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
     "compact": ("storing.compact", "Pack many small runs into few files."),
-    "fsck": ("storing.fsck", "Examine everything that is stored, and repair it."),
+    "fsck": ("storing.fsck", "Examine everything that is stored; repair it with --repair."),
     "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
     "verify": ("measuring.verify", "Check every kernel's result against its reference."),
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
@@ -66,7 +67,7 @@ VERBS = {
     "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
     "presets": ("reading.presets", "Print the presets of `prof collect`."),
     "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
-    "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),
+    "mcp": ("reading.mcp", "Serve these answers to coding agents, read-only."),
 }
 
 
@@ -133,20 +134,20 @@ def _quiet_pipe() -> Iterator[None]:
 
 @contextmanager
 def _told_as_json() -> Iterator[None]:
-    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for."""
+    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for, and else within the window."""
     try:
         yield
-    except Exception as error:
-        message = getattr(error, "format_message", None)  # of a class that Typer keeps to itself
-        if message is not None and getattr(error, "exit_code", 0) == _USAGE:
-            _print_as_json(ProfError(message()), sys.argv[1:], _USAGE)
+    except Exception as error:  # of a class that Typer keeps to itself
+        if hasattr(error, "format_message") and getattr(error, "exit_code", 0) == _USAGE:
+            _print_as_json(ProfError(error.format_message()), sys.argv[1:], _USAGE)
+            show_within_window(error)
         raise
 
 
 app = typer.Typer(
     name="prof",
     cls=_Verbs,
-    help="Did my kernel change do what I believe it did?\n\nReads Nsight Compute reports, keeps them as Parquet, and compares kernels.",
+    help="`prof` says why a CUDA kernel takes as long as it does, what to change next, and what a change did.\n\nIt reads the reports of Nsight Compute, or records them, and keeps them as Parquet tables.",
     epilog="One report:  prof show a.ncu-rep    Two:  prof compare a.ncu-rep b.ncu-rep",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -44,12 +44,16 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Returns a name cut to `width` characters, with its start and its end around an ellipsis."""
+    """Returns a name cut to `width` characters, with its start and its end around an ellipsis. The end is of whole
+    parameters or words if one begins near: half of a type's name looks like a fault."""
     text = printable(text)
     if len(text) <= width:
         return text
     tail = width // 3
-    return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
+    end = text[len(text) - tail :]
+    places = (end.find(boundary) for boundary in (", ", " "))
+    begin = next((place for place in places if 0 <= place <= tail // 2), 0)
+    return f"{text[: width - tail - 1]}…{end[begin:]}"
 
 
 def cut(text: str, width: int) -> str:

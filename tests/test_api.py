@@ -15,6 +15,7 @@ from mypy import api as mypy_api
 
 import profiler
 from profiler.analyse.findings import ComparisonFinding
+from profiler.cli import VERBS
 from profiler.errors import (
     KernelAmbiguous,
     KernelNotFound,
@@ -23,7 +24,7 @@ from profiler.errors import (
     ReportDamaged,
     RunNotFound,
 )
-from profiler.python.words import advise, told
+from profiler.python.words import COMMANDS_ALONE, advise, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -201,6 +202,38 @@ def test_several_recordings_are_shown_together_and_one_alone_as_ever(folder, run
         profiler.show(graph, None)
 
 
+def test_a_list_of_recordings_and_what_a_glob_yields_are_several_recordings(folder):
+    (folder / "cut.ncu-rep").unlink()
+    paths = sorted(folder.glob("*.ncu-rep"))
+    assert profiler.show(paths) == profiler.show(folder.glob("*.ncu-rep")) == profiler.show(*paths)
+    assert profiler.show(paths[:1]) == profiler.show(paths[0])
+    with pytest.raises(ValueError, match="the list is empty"):
+        profiler.show(folder.glob("*.nothing"))
+
+
+def test_a_range_of_nvtx_leaves_only_its_launches(make_run, tmp_path):
+    for name, factor in (("before", 1.0), ("after", 0.5)):
+        inside, outside = (
+            {"kernel": "k", "metrics": {"gpu__time_duration.sum": ns * factor}, "nvtx": names}
+            for ns, names in ((10.0, ["step", "forward"]), (30.0, ["step"]))
+        )
+        make_run(inside, outside, {**outside, "kernel": "other"}, name=name, root=tmp_path)
+    stored = profiler.open_runs(tmp_path)
+    before, after = stored["before"], stored["after"]
+    assert len(profiler.show(before)) == 2
+    assert "nvtx='name'</code> those in an NVTX range" in unescape(profiler.show(before)._repr_html_())
+    sheet = profiler.show(before, nvtx="forward")
+    assert (sheet.kernel, sheet.launches, sheet.total_ns) == ("k", 1, 10.0)
+    assert profiler.show(str(before.path), nvtx="forward") == sheet
+    assert [one.total_ns for one in profiler.show(before, after, nvtx="forward")] == [10.0, 5.0]
+    assert profiler.compare(before, after, nvtx="forward").to_pandas().loc["duration_ns", "before"] == 10.0
+    with pytest.raises(KernelNotFound, match="no launch is in an NVTX range that matches 'fowrard'; nearest"):
+        profiler.compare(before, after, nvtx="fowrard")
+    for ask in (profiler.sass, profiler.source_lines):
+        with pytest.raises(KernelNotFound, match="no launch is in an NVTX range"):
+            ask(before.path, nvtx="fowrard")
+
+
 SCRIPT = """
 import profiler as prof
 
@@ -304,9 +337,28 @@ def test_source_lines_print_where_most_of_the_time_goes(runs, shipped_runs):
 def test_completion_offers_what_there_is_to_use_and_nothing_else():
     assert dir(profiler) == sorted(["errors", *profiler.__all__])
     assert profiler.errors.RunNotFound is RunNotFound
-    with pytest.raises(AttributeError, match="it has check, compare, ladder, measure"):
-        profiler.meassure  # noqa: B018
     assert repr(profiler.measure).startswith("<function profiler.measure;")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("meassure", r"no 'meassure'; did you mean profiler\.measure\?"),
+        ("load", r"did you mean profiler\.read\?"),
+        ("query", r"did you mean profiler\.open_runs\(\.\.\.\)\.query\?"),
+        ("report", "in a terminal, `prof report` does that"),
+        ("zzz", "it has check, compare, ladder, measure"),
+        ("__wrapped__", "it has check, compare, ladder, measure"),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(typed, told):
+    with pytest.raises(AttributeError, match=told):
+        getattr(profiler, typed)
+
+
+def test_every_command_has_a_function_or_is_said_to_be_for_a_terminal():
+    assert set(VERBS) == COMMANDS_ALONE | (set(VERBS) & {*dir(profiler), "list", "query"})
+    assert not COMMANDS_ALONE & set(dir(profiler))
 
 
 def test_type_checkers_learn_that_there_are_types():
@@ -395,7 +447,7 @@ def test_a_run_is_in_a_store_by_the_names_that_find_it(runs):
 
 
 @pytest.mark.parametrize("ask", [profiler.show, profiler.read, lambda one: profiler.compare(one, one)])
-@pytest.mark.parametrize("given", [len, None, ["gemm-5"]])
+@pytest.mark.parametrize("given", [len, None, [["gemm-5"]]])
 def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, given):
     with pytest.raises(
         TypeError, match=r"is no recording: give the path of a report, the name.*`profiler\.measure`"

@@ -175,7 +175,7 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
     if name is None:
         return f"{store.root}: no run of ladder '{ladder}'"
     is_there = meant_by(None, settings)
-    names = (run_id.name for run_id in ids if is_there(run_id.name))
+    names = {run_id.name for run_id in ids if is_there(run_id.name)}
     return f"{store.root}: {no_such_name(name, ladder, names, of_ladder=settings.ladder_given)}"
 
 

@@ -375,3 +375,9 @@ def find_cause(name: str) -> CauseKind:
     if name in BY_NAME:
         return BY_NAME[name]
     raise CauseNotFound(f"no cause '{name}'{nearest_hint(name, list(BY_NAME))}")
+
+
+def causes_meant(name: str) -> list[CauseKind]:
+    """Returns the cause with this name, else all with this part in their names."""
+    holding = [one for one in CAUSES if name and name in one.name]
+    return holding if name not in BY_NAME and holding else [find_cause(name)]

@@ -291,6 +291,14 @@ def find_metric(name: str) -> Metric:
     raise MetricNotFound(f"no metric '{name}' in the catalogue{nearest_hint(name, known)}")
 
 
+def metrics_meant(name: str) -> Sequence[Metric]:
+    """Returns the metric with this name, else all with this part in their names of prof or of ncu; `find_metric`'s error for none."""
+    part = name.lower()
+    holding = [one for one in CATALOGUE if any(part in known.lower() for known in (one.name, *one.ncu))]
+    is_whole = any(name in (one.name, *one.ncu) for one in holding)
+    return holding if holding and part and not is_whole else [find_metric(name)]
+
+
 def derivation(metric: Metric) -> str:
     """Returns the source of a metric that ncu has no name for, as text."""
     if metric.from_opcodes:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import find_climb
 from profiler.ask.named.ladders import open_ladder
-from profiler.ask.named.references import open_named
+from profiler.ask.named.references import open_named, within_range
 from profiler.ask.named.settings import Settings
+from profiler.python.answers import ShowsItself
 from profiler.python.recordings import open_existing
 from profiler.store.runs.run_store import Run, RunStore
 
@@ -22,16 +25,29 @@ def store_of(runs: RunStore | str | Path) -> RunStore:
     return runs if isinstance(runs, RunStore) else open_existing(runs)
 
 
-def run_of(recording: Run | str | int | Path) -> Run:
-    """Returns the run, or the one that this name, number, id or path means."""
+def run_of(recording: Run | str | int | Path, nvtx: str | None = None) -> Run:
+    """Returns the run, or the one that this name, number, id or path means; with `nvtx`, its launches in such a range."""
     if isinstance(recording, (str, int, Path)):
-        return open_named([str(recording)], Settings(), timed=True)[0]
+        return open_named([str(recording)], Settings(), timed=True, nvtx=nvtx)[0]
     if not isinstance(recording, Run):
         raise TypeError(
             f"{_called(recording)} is no recording: give the path of a report, the name, number or id of a run, or what "
             "`profiler.measure` or `profiler.read` returned"
         )
-    return recording
+    return recording if nvtx is None else within_range(recording, nvtx)
+
+
+def each_of(given: Iterable[object]) -> list[Any]:
+    """Returns the recordings, with those of a list, a tuple or a generator in its place, at least one."""
+    several = [
+        one
+        if isinstance(one, Iterable) and not isinstance(one, (str, bytes, Run, RunStore, ShowsItself))
+        else [one]
+        for one in given
+    ]
+    if recordings := list(chain.from_iterable(several)):
+        return recordings
+    raise ValueError("no recording is given: the list is empty")
 
 
 def _called(given: object) -> str:

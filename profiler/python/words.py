@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +16,9 @@ from profiler.present.document import Chart, CodeBlock, Document, Table
 _BASELINE = "Give the new recording first, and the older one as `baseline`"
 # What a command prints, and what means the same to somebody who calls functions; longer texts before their parts.
 _WORDS = {
+    r"Ask next: `-k PATTERN` shows [^,]*, `--nvtx RANGE` those[^,]*, `--full` everything(?:; .*? compares two of them)?\.": (
+        "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel, `nvtx='name'` those in an NVTX range."
+    ),
     r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
         "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
     ),
@@ -21,6 +26,7 @@ _WORDS = {
         "Ask next: `[0]`, `['name']` and `.sheets` give all about one kernel."
     ),
     r"`--full` adds how it was": "`.manifest` adds how it was",
+    r"`--full` names them": "`.missing` names them",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
     r"`prof show [^`]+` shows all about it": "`[0]` shows all about it",
     r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
@@ -76,3 +82,26 @@ def advise(error: ProfError) -> None:
     error.remedy = told(error.remedy)
     if error.remedy and error.remedy not in getattr(error, "__notes__", ()):
         error.add_note(error.remedy)
+
+
+# What other packages call what this one has, and the commands that only a terminal has.
+_CALLED = {
+    "load": "read", "open": "read", "diff": "compare", "query": "open_runs(...).query",
+    "list": "open_runs(...).to_pandas", "runs": "open_runs",
+}  # fmt: skip
+COMMANDS_ALONE = frozenset(
+    {
+        "build", "causes", "collect", "compact", "doctor", "export", "fsck", "ingest", "mcp", "metrics", "notebook",
+        "presets", "report", "time", "verify", "worker",
+    }
+)  # fmt: skip
+
+
+def instead_of(name: str, known: Sequence[str]) -> str:
+    """Returns an ending for an error message: what to use instead of a name that the package has not, or all that it has."""
+    if name in COMMANDS_ALONE:
+        return f": in a terminal, `prof {name}` does that"
+    near = () if name.startswith("_") else get_close_matches(name, known, n=1)
+    if meant := _CALLED.get(name) or next(iter(near), None):
+        return f"; did you mean profiler.{meant}?"
+    return f"; it has {', '.join(known)} and errors"

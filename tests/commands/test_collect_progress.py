@@ -296,3 +296,18 @@ def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
 
 def test_quiet_nothing_moves_there_either() -> None:
     assert on_a_terminal("quiet") == ""
+
+
+LONG_LINES = """
+from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared.progress import Progress
+with Progress("reading", 2, VerbSettings()) as progress:
+    progress.result("stored  20261120t112409z-gemm_5-d74a258a8c7e  /a/path/" + "x" * 90 + ".ncu-rep")
+    progress.note("a note  " + "y" * 130)
+"""
+
+
+def test_a_line_longer_than_the_window_is_left_to_the_terminal_and_can_be_copied_whole() -> None:
+    seen = on_a_terminal(script=LONG_LINES)
+    assert f"d74a258a8c7e  /a/path/{'x' * 90}.ncu-rep" in seen
+    assert f"a note  {'y' * 130}" in seen

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from html import unescape
 from pathlib import Path
 
 import jsonschema
 import pytest
 from markdown_it import MarkdownIt
 
+import profiler
 from profiler.catalog.metrics import BY_NAME
 
 markdown = MarkdownIt("commonmark").enable("table")
@@ -345,6 +348,19 @@ def test_a_metric_that_is_not_recorded_names_the_nearest(compare):
     wrong = compare("5", "6", "--metric", "l2_hitt_pct")
     assert (wrong.returncode, wrong.stdout) == (40, "")
     assert "nearest: l2_hit_pct" in wrong.stderr
+
+
+def test_what_only_one_side_recorded_is_said_of_that_side_and_at_length_in_full_alone(prof_here, reports):
+    sides = [reports / f"{name}.ncu-rep" for name in ("triton_add_full", "pm_sampling")]
+    for words, only in ((sides, "before"), (sides[::-1], "after")):
+        told = " ".join(prof_here("compare", *words, cwd=reports).stdout.split())
+        (named,) = re.findall(rf"recorded only {only}: (.*?) and \d+ more \(`--full` names them\)", told)
+        assert len(named.split(", ")) == 8
+    assert "`.missing` names them" in unescape(
+        re.sub("</?code>", "`", profiler.compare(*sides)._repr_html_())
+    )
+    whole = prof_here("compare", *sides, "--full", cwd=reports).stdout
+    assert {one.name for one in profiler.compare(*sides).missing} <= set(re.findall(r"\w+", whole))
 
 
 def test_a_run_folder_may_be_given_wherever_it_lies(prof_here, recorded, tmp_path, monkeypatch):

@@ -330,7 +330,7 @@ def test_a_question_that_needs_a_profile_is_refused_when_only_times_are_stored(p
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["verify", "--kernel", "9"], 46, "ladder 'scripts' has no kernel 9; it has 1, 2"),
+        (["verify", "--kernel", "9"], 46, "ladder 'scripts' has no kernel 9; it has 1 to 2"),
         (["time", "--size", "0"], 47, "--size 0: a size is a whole number from 1"),
         (["time", "--size", "-1"], 47, "--size -1: a size is"),
         (["time", "--set-param", "size=-5"], 47, "--set-param size=-5: a parameter is"),

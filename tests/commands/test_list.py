@@ -220,3 +220,14 @@ def test_the_overview_opens_the_newest_run_of_each_name_once(prof_here, crowded,
 
 def test_a_few_names_are_listed_each(prof_here, many):
     assert "gemm-1-source" in prof_here("list", cwd=many).stdout
+
+
+def test_runs_of_other_programs_stand_without_a_ladder_of_which_nothing_is_stored(
+    prof_here, make_run, tmp_path
+):
+    make_run({"kernel": "k"}, name="mine", root=tmp_path)
+    listed = prof_here("--runs", tmp_path, "list")
+    assert listed.stdout.splitlines()[0].split()[:2] == ["name", "runs"]
+    assert json.loads(prof_here("--runs", tmp_path, "list", "--format", "json").stdout)["kernels"]
+    make_run({"kernel": "k"}, name="gemm-6", root=tmp_path)
+    assert "vectorized" in prof_here("--runs", tmp_path, "list").stdout

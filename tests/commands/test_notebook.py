@@ -305,6 +305,21 @@ def test_a_file_that_is_no_notebook_is_refused_as_such(prof_here, monkeypatch, n
     assert "no shipped notebook" in refused.stderr
 
 
+def test_what_may_have_been_meant_instead_of_a_notebook_is_named(prof_here, tmp_path):
+    assert "`prof notebook ladder` opens it" in prof_here("notebook", "lader", cwd=tmp_path).stderr
+    for name in ("mine", "other"):
+        (tmp_path / f"{name}.ncu-rep").touch()
+    for words, named in (("mine", "mine.ncu-rep`"), (".", "mine.ncu-rep other.ncu-rep`")):
+        told = prof_here("notebook", words, cwd=tmp_path).stderr
+        assert f"`prof notebook {named}" in " ".join(told.split()), words
+
+
+def test_a_file_in_a_folder_that_is_not_there_is_answered_with_how_to_make_it(prof_here, reports, tmp_path):
+    refused = prof_here("notebook", reports / "gemm_5.ncu-rep", "-o", "my sub/x.ipynb", cwd=tmp_path)
+    assert refused.returncode == 82
+    assert "Make the folder first: mkdir -p 'my sub'" in refused.stderr
+
+
 def test_installed_without_its_repository_prof_says_where_they_are(tmp_path):
     """The package alone, somewhere else, as a wheel puts it."""
     shutil.copytree(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
+import typer
 
-from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared import options
+from profiler.commands.shared.misuse import Misuse, show_within_window
 from profiler.commands.shared.options import VerbSettings
 
 
@@ -88,3 +91,30 @@ def test_a_verb_says_what_it_did_on_lines_of_its_own_unless_quiet(capsys):
     VerbSettings().say("", "next: prof show \x1b")
     VerbSettings(quiet=True).say("nothing")
     assert capsys.readouterr().err == "\nnext: prof show \\x1b\n"
+
+
+def test_a_remark_is_folded_at_the_edge_of_a_terminal_and_whole_elsewhere(monkeypatch):
+    line = "This is the newest run of gemm-6-timed. Other sizes are stored: m=n=k=2048, m=n=k=1024."
+    assert options.folded_for_terminal(line) == line
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 24)))
+    assert options.folded_for_terminal(line).splitlines() == [
+        "This is the newest run of gemm-6-timed. Other sizes are",
+        "  stored: m=n=k=2048, m=n=k=1024.",
+    ]
+
+
+def test_what_typer_says_of_a_wrong_value_fits_the_window_and_its_json_has_it_whole(capsys, monkeypatch):
+    error = typer.BadParameter(
+        "'yaml' is not one of 'table', 'json', 'markdown', 'csv'.", param_hint="--format"
+    )
+    show_within_window(error)
+    assert "\n" not in error.format_message()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    error.show()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "Error: Invalid value for --format: 'yaml' is not one of",
+        "       'table', 'json', 'markdown', 'csv'.",
+    ]

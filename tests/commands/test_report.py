@@ -45,7 +45,7 @@ def headings(page):
 def test_one_operand_is_one_sheet(report):
     result, page = report("6")
     assert (result.returncode, result.stdout) == (0, "")
-    assert re.fullmatch(r"Wrote \S+page\.html \([\d.]+ kB\): 1 kernel, 0 comparisons\n", result.stderr)
+    assert re.fullmatch(r"Wrote \S+page\.html \([\d.]+ kB\): 1 kernel\n", result.stderr)
     assert anchors(page) == ["6"]
     assert headings(page) == ["6 vectorized"]
 
@@ -179,6 +179,8 @@ def test_a_folder_means_its_reports(report, reports, tmp_path):
     assert result.returncode == 0, result.stderr
     assert headings(page) == headings(report(*sorted(pile.iterdir()))[1])
     assert "gemm_5.ncu-rep" in page
+    navigated = re.findall(r'<span class="name">(.*?)</span>', page)
+    assert navigated[0] == "gemm_5", "all are reports, and a long name would be cut in its middle"
 
 
 def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_asks_for_it(report, reports):
@@ -248,6 +250,7 @@ def test_a_ladder_of_ones_own_is_drawn_whole(report, own_ladder):
     assert "<h1>mine: Mine &lt;i&gt;</h1>" in page
     assert headings(page)[1:4] == ["1 plain → 2 wide", "2 wide → 3 library", "0 copy"]
     assert page.count("idea 2") == 2, "at the rung, and at the step to it"
+    assert "The last step: mine 3 is 1.052x as fast as mine 2" in page[: page.index('id="1-2"')]
 
 
 def test_a_step_to_what_was_only_timed_says_how_much_faster_and_no_more(report, own_ladder):

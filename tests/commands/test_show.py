@@ -174,6 +174,19 @@ def test_the_catalogue_is_printed_whole_and_one_by_one(prof_here):
     assert prof_here("metrics", CATALOGUE[0].ncu[0]).stdout == prof_here("metrics", CATALOGUE[0].name).stdout
 
 
+def test_a_part_of_a_name_prints_all_metrics_or_causes_that_have_it(prof_here):
+    stalls = prof_here("metrics", "stall").stdout.splitlines()[1:]
+    assert {line.split()[0] for line in stalls if line[0] != " "} == {
+        one.name for one in CATALOGUE if one.name.startswith("stall_")
+    }
+    one = prof_here("metrics", "sm__inst_executed_pipe_lsu").stdout
+    assert one == prof_here("metrics", "lsu_pipe_pct").stdout, "a single one is printed with everything"
+    uncoalesced = json.loads(prof_here("causes", "uncoalesced", "--format", "json").stdout)
+    assert [row["cause"] for row in uncoalesced] == ["uncoalesced-loads", "uncoalesced-stores"]
+    assert prof_here("metrics", "").returncode == 40
+    assert "prof show a.ncu-rep --full" in prof_here("metrics", "a.ncu-rep").stderr
+
+
 def test_an_unknown_metric_names_the_nearest(prof_here):
     result = prof_here("metrics", "ocupancy_pct")
     assert (result.returncode, result.stdout) == (40, "")

@@ -60,6 +60,18 @@ import pytest
         ("version", "prof --version"),
         ("compare sum 1 2", "prof compare 1 2 --ladder sum"),
         ("show sum 3", "prof show 3 --ladder sum"),
+        ("show a.ncu-rep -o a.html", "write a page with `prof report a.ncu-rep -o page.html`"),
+        ("compare 5 6 --output=b.md", "redirect it with `prof compare 5 6 --format markdown > FILE`"),
+        ("show a.ncu-rep --html", "write a page with `prof report a.ncu-rep -o page.html`"),
+        ("show --details a.ncu-rep", "--full shows everything"),
+        ("show a.ncu-rep --page details", "--full --format csv every counter"),
+        ("compare 5 6 --metrics duration_ns", "Possible options: --metric"),
+        ("show -k softmax a.ncu-rep -o a.html", "`prof report ... -o page.html`"),
+        ("show a.ncu-rep --format html", "`prof report` writes a page"),
+        ("--format=md show 6", "give --format markdown"),
+        ("show 6 --format yaml", "'yaml' is not one of"),
+        ("-i a.ncu-rep", "prof show a.ncu-rep"),
+        ("show --import a.ncu-rep", "name a report without an option"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
     ],
 )
@@ -67,6 +79,23 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
     done = prof_here(*typed.split())
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+def test_a_folder_of_reports_in_the_place_of_a_command_is_shown(prof_here, tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert "No such command 'mine'" in prof_here("mine", cwd=tmp_path).stderr
+    (tmp_path / "mine" / "a.ncu-rep").touch()
+    done = prof_here("mine", "--brief", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "prof show mine --brief" in done.stderr
+
+
+def test_two_of_the_reports_in_a_folder_are_named_for_a_comparison(prof_here, tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.ncu-rep").touch()
+    told = " ".join(prof_here("compare", ".", cwd=tmp_path).stderr.split())
+    assert "say which two of the 3 reports in .: `prof compare a.ncu-rep b.ncu-rep`" in told
+    assert "`prof report .`" in told
 
 
 def test_help_is_printed_whatever_else_was_typed(prof_here):
@@ -161,7 +190,7 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
     assert "no such file; this folder holds 1 file of machine code: k.cubin\n" in machine_code
 
 
-@pytest.mark.parametrize("typed", ["several", "several.ncu-rp", "."])
+@pytest.mark.parametrize("typed", ["several", "several.ncu-rp"])
 def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
     assert "several.ncu-rep" in prof("sass", typed, cwd=tmp_path).stderr
@@ -169,10 +198,13 @@ def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
 
 def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(prof_here, reports, tmp_path):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
+    shutil.copy(reports / "several.ncu-rep", tmp_path / "zeroth.ncu-rep")
     done = prof_here("sass", tmp_path)
     assert done.returncode == 13
     assert f"such as {tmp_path}/several.ncu-rep; `prof ingest {tmp_path}` stores all." in done.stderr
-    assert prof_here("show", tmp_path).stdout == prof_here("show", tmp_path / "several.ncu-rep").stdout
+    (tmp_path / "zeroth.ncu-rep").unlink()
+    for verb in ("sass", "show"):
+        assert prof_here(verb, tmp_path).stdout == prof_here(verb, tmp_path / "several.ncu-rep").stdout
     (tmp_path / "several.ncu-rep").unlink()
     assert "written by `ncu -o NAME ...`" in prof_here("show", tmp_path).stderr
 

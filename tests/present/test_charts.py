@@ -8,6 +8,7 @@ import json
 import math
 import re
 import struct
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -429,6 +430,26 @@ def test_a_notebook_stores_a_picture_beside_the_spec(compared):
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle["text/plain"].startswith("A warp issues every")
     assert [kind for kind in bundle if re.fullmatch(r"application/vnd\.vegalite\.v\d\+json", kind)]
+
+
+def test_whoever_sees_no_picture_is_told_what_it_says_and_how_it_is_drawn(compared):
+    chart = charts.deltas_chart(compared("5", "6"))
+    message = (
+        "four-way confirmed: issue_active ↑ fma_pipe ↑ lsu_pipe ↓ mio_throttle ↓. ring: before; dot: after"
+    )
+    root = ElementTree.fromstring(charts.render(chart, ".svg"))
+    assert root.get("role") == "img", "or each of its marks would be read out"
+    assert root.get("aria-label").startswith(message)
+    bundle = charts.show(chart)._repr_mimebundle_()
+    (live,) = (spec for kind, spec in bundle.items() if kind.startswith("application/vnd.vegalite"))
+    assert live["description"] == root.get("aria-label"), "Vega makes the label of a live chart of it"
+    assert 'role="img" aria-label="four-way confirmed' in bundle["image/svg+xml"]
+
+
+def test_a_message_about_a_hostile_name_stays_within_its_label(compared):
+    hostile = '<b a="b">&amp;'
+    chart = charts.deltas_chart(compared("5", "6")).properties(title=style.heading(hostile))
+    assert ElementTree.fromstring(charts.render(chart, ".svg")).get("aria-label") == hostile
 
 
 def test_nothing_in_common_is_an_error_and_not_an_empty_picture(make_run):

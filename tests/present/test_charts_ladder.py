@@ -465,7 +465,7 @@ def test_a_ladder_that_moves_bytes_is_held_against_device_memory(rows_of):
 def test_hot_lines_are_shown_with_their_code_and_their_share(lines, rows_of):
     rows = rows_of(charts.source_lines_chart(lines))
     (multiply,) = [row for row in rows if "executed" in row and row["line"].startswith("67: ")]
-    assert multiply["line"].endswith("* b_part[j]; });")
+    assert multiply["line"].endswith("… b_part[j]; });"), "whole words"
     assert multiply["executed"] == pytest.approx(max(line.executed for line in lines.lines) / 1e6)
     for line in lines.lines:
         own = [row for row in rows if "reason" in row and row["line"].startswith(f"{line.line}: ")]

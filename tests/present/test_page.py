@@ -283,6 +283,7 @@ def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path)
     )
     assert why.text.startswith("Why: long takes 90 % of the time")
     assert [row.values[1].value for row in table.rows] == ["long", "short"]
+    assert table.columns[1].title == "kernel", "all are of one recording"
     html = document_html(overview, "", (), lambda _: None)
     assert html.count('class="bar"') == 2
 

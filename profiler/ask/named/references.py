@@ -45,7 +45,8 @@ def open_named(
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
-    A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A run that
+    A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A folder means
+    the report in it, if it holds one alone. A run that
     holds only timings is refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match
     it. Files of machine code are opened too if `code`.
     """
@@ -54,6 +55,8 @@ def open_named(
         for reference in references:
             settings.reach.check(reference)
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
+    if settings.reach is None:
+        references = [_only_report_in(one, stored) for one in references]
     files = {one for one in references if code and settings.reach is None and is_code_path(one)}
     if len(files) < len(references):
         require_ladder(settings, stored)
@@ -73,6 +76,21 @@ def open_named(
     ):
         raise no_choice(size, references)
     return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
+
+
+def _only_report_in(reference: str, stored: Callable[[], RunStore]) -> str:
+    """Returns the report in a folder that holds one alone; any other reference as it is, and a run of that name first."""
+    if "\0" in reference or reference.isdecimal() or reference.endswith(REPORT_SUFFIXES) or is_url(reference):
+        return reference
+    held = files_in(Path(reference))
+    is_run = (Path(reference) / "run.json").exists()
+    if (
+        len(held) != 1
+        or is_run
+        or ("/" not in reference and any(one.name == reference for one in stored().ids()))
+    ):
+        return reference
+    return str(held[0])
 
 
 def _open_stored(

@@ -148,7 +148,7 @@ class Ladder:
         for kernel in self.kernels:
             if kernel.number == number:
                 return kernel
-        there_are = ", ".join(str(kernel.number) for kernel in self.kernels)
+        there_are = spans_text(sorted(kernel.number for kernel in self.kernels))
         raise RungNotFound(f"ladder '{self.name}' has no kernel {number}; it has {there_are}")
 
     def choose(self, numbers: Iterable[int] | None) -> list[Kernel]:

@@ -33,7 +33,7 @@ def build(
 ) -> None:
     """Compile what changed, with a record beside each binary.
 
-    The record holds compiler flags, versions and hashes. With --arch, no GPU is needed.
+    The record holds the compiler's flags, versions and hashes. With --arch, you need no GPU.
 
     Examples:
 

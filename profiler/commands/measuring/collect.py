@@ -103,11 +103,11 @@ def collect(
     cluster: Cluster,
     settings: options.RungSettings,
 ) -> None:
-    """Build, verify, time, profile and store.
+    """Measure kernels: build, verify, time, profile and store them.
 
-    Kernels of a ladder take turns. A kernel is skipped if the same source and binary was already collected with the
-    same size and preset, so the same command continues after an interruption. prof cannot see whether a program that
-    it does not compile has changed: such a program is measured again unless you give --resume.
+    The kernels of a ladder take turns. `prof` skips a kernel if the same source and binary was already collected with
+    the same size and preset, so the same command continues after an interruption. It cannot see whether a program
+    of yours has changed, so it measures that again unless you give --resume.
 
     Examples:
 

@@ -13,9 +13,9 @@ from profiler.present.documents.doctor import doctor_document
 def doctor(settings: options.StoreSettings) -> None:
     """Check what works on this machine, and say how to repair the rest.
 
-    Checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu, and profiles an empty kernel to see
-    whether performance counters may be read. A missing GPU is not a failure, because reports can be read and compared
-    without one. The exit code is 85 if something that should work here does not.
+    `prof` checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu. It profiles an empty kernel to
+    see whether it may read performance counters. A missing GPU is not a failure, because `prof` reads and compares
+    reports without one. The exit code is 85 if something fails that should work here.
 
     Examples:
 

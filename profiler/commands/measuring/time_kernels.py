@@ -44,8 +44,8 @@ def time_kernels(
 ) -> None:
     """Time every kernel without the profiler; store the timings.
 
-    Builds what changed first. The reference is timed along with the kernels. Each kernel at each size is stored as
-    a run of its own.
+    `prof` first builds what changed. It times the reference along with the kernels, and stores each kernel at each
+    size as a run of its own.
 
     Examples:
 

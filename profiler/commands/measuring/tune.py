@@ -61,7 +61,8 @@ def tune(
         int, Option(min=1, help="Processes for each of the best few points, which take turns.")
     ] = 3,
     within: Annotated[
-        float, Option(min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best.")
+        float,
+        Option(min=0.0, metavar="PCT", help="Time the points that are within PCT % of the best in full."),
     ] = 5.0,
     top: Annotated[int, Option(min=1, help="Number of best points to show.")] = 10,
     profile_extremes: Annotated[
@@ -86,10 +87,10 @@ def tune(
 ) -> None:
     """Find the fastest values of a kernel's parameters.
 
-    The ladder declares the values to try and their constraints; a point is one allowed combination of values. Every
-    point is compiled, verified and timed briefly. The points near the best are then timed in full, and the best few
-    are timed once more, taking turns, to find the winner. Every measurement is stored at once, so the same command
-    continues after an interruption.
+    The ladder declares the values to try and their constraints; a point is one allowed combination of values. `prof`
+    compiles, verifies and briefly times every point. It times the points near the best in full, and the best few
+    once more, taking turns, to find the winner. It stores every measurement at once, so the same command continues
+    after an interruption.
 
     Examples:
 

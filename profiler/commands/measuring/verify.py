@@ -29,9 +29,9 @@ def verify(
 ) -> None:
     """Check every kernel's result against its reference.
 
-    Builds what changed first; the inputs are random. Fails if a kernel's result is wrong or could not be checked.
-    Prints the workloads that a kernel refuses and the libraries that are missing; these are a failure only if nothing at
-    all was verified. A missing library is also a failure if its kernel was chosen with --kernel.
+    `prof` first builds what changed, and draws random inputs. The command fails if a kernel's result is wrong or
+    could not be checked. It also lists the workloads that a kernel refuses and the libraries that are missing.
+    These are failures only if nothing at all was verified, or if --kernel chose a kernel whose library is missing.
 
     Examples:
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from profiler.catalog.causes import CAUSES, find_cause
+from profiler.catalog.causes import CAUSES, causes_meant
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.present.documents.catalogue import cause_document, causes_document
@@ -14,7 +14,9 @@ from profiler.present.documents.catalogue import cause_document, causes_document
 
 def causes(
     *,
-    name: Annotated[str | None, Argument(help="Print only this cause.")] = None,
+    name: Annotated[
+        str | None, Argument(help="Print only this cause, or those with this part in their names.")
+    ] = None,
     settings: options.FormatSettings,
 ) -> None:
     """Print the causes that a diagnosis may name, or one of them.
@@ -27,5 +29,6 @@ def causes(
 
       prof causes bank-conflicts
     """
-    document = causes_document(CAUSES) if name is None else cause_document(find_cause(name))
+    meant = CAUSES if name is None else causes_meant(name)
+    document = causes_document(meant) if len(meant) > 1 else cause_document(meant[0])
     print_document(document, settings.format)

@@ -57,7 +57,7 @@ def check(
         bool,
         Option(
             "--allow-unclear",
-            help="Exit 0 when the result is inconclusive, or the baseline has what the candidate lacks.",
+            help="Exit with 0 also when the result is unclear, or the baseline has what the candidate lacks.",
         ),
     ] = False,
     max_slower: Annotated[
@@ -90,9 +90,9 @@ def check(
 ) -> None:
     """Fail when a kernel got worse than its baseline.
 
-    A kernel got worse if a metric is worse beyond noise and beyond the limits in `prof.toml` or `pyproject.toml`;
-    without limits there, if its duration is more than 2 % longer. Two folders with the same recordings pass, and the
-    answer says that nothing was checked.
+    A kernel got worse if a metric is worse beyond noise and beyond the limits in `prof.toml` or `pyproject.toml`.
+    Without limits there, only the duration counts, and it may rise by 2 %. If two folders hold the same recordings,
+    the check passes and says that nothing was checked.
 
     \b
     Limits are in percent of the baseline. In pyproject.toml, the table

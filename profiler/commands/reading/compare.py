@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
@@ -11,8 +13,15 @@ from profiler.commands.shared import options
 from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
+from profiler.store.reports.near import files_in
+from profiler.text import printable
 
+_SIDES = 2
 _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
+_WHICH_TWO = (
+    "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`, "
+    "or two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`"
+)
 
 
 def compare(
@@ -58,8 +67,8 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    If one of them was only timed, not profiled, compares their times alone. For one kernel on two GPUs, shows what the
-    other GPU changes. Two -k choose two kernels of one report.
+    If one side was only timed, and not profiled, `prof` compares the times alone. With two --gpu, it shows what the
+    other GPU changes for one kernel. With two -k, it compares two kernels of one report.
 
     Examples:
 
@@ -89,10 +98,7 @@ def compare(
     if other_gpu is not None or other_kernel is not None:
         after = after or before
     if before is None or after is None:
-        raise Misuse(
-            "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`, "
-            "or two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`"
-        )
+        raise Misuse(_two_of_a_folder(before) or _WHICH_TWO)
     if picture.path is not None and every:
         raise Misuse(_ONE_PAIR)
 
@@ -131,3 +137,15 @@ def compare(
         brief=brief,
     )
     picture.report(settings)
+
+
+def _two_of_a_folder(named: str | None) -> str:
+    """Returns how to compare two reports of a folder, whose name alone does not say which; "" of anything else."""
+    held = files_in(Path(named)) if named and "\0" not in named else []
+    if len(held) < _SIDES:
+        return ""
+    pair = shlex.join(map(str, held[:_SIDES]))
+    others = (
+        f", or one by one in a page: `prof report {shlex.quote(str(named))}`" if len(held) > _SIDES else ""
+    )
+    return printable(f"say which two of the {len(held)} reports in {named}: `prof compare {pair}`{others}")

@@ -51,11 +51,11 @@ def ladder(
     schema: options.SchemaOption = False,
     settings: options.ReadingSettings,
 ) -> None:
-    """Draw the ladder: every rung and its change.
+    """Show a ladder: a series of kernels, and what each step gained.
 
-    For every rung: its time, its work per second, its counters and what limits it, compared with the rung before or
-    the one that the ladder says it follows. Uses the newest run of each kernel, all on the same GPU with the same
-    workload, and times without the profiler if they are stored.
+    For every rung, `prof` shows the time, the work per second, the counters and what limits it. It compares each with
+    the rung before, unless the ladder names another. It uses the newest run of each kernel, all on the same GPU
+    with the same workload, and times without the profiler if they are stored.
 
     Examples:
 

@@ -44,9 +44,9 @@ def list_runs(
 ) -> None:
     """List what is stored.
 
-    Prints the ladder's kernels, if a ladder is found, and one line for each name under which runs are stored; if the
-    names fill more than a screen, one line for each ladder instead. With a name, prints every run of that name. With --ladder,
-    prints only that ladder's kernels and their runs.
+    `prof` prints the ladder's kernels, if any of them has a run, and one line for each name under which runs are stored.
+    If the names fill more than a screen, it prints one line for each ladder instead. With a name, it prints every
+    run of that name. With --ladder, it prints only that ladder's kernels and their runs.
 
     Examples:
 
@@ -82,7 +82,9 @@ def list_runs(
         print(json_answer(listed, full))
     else:
         parts = []
-        if listed.kernels:
+        # Runs of other programs: beside them, a table of zeros would fill the screen.
+        is_about_others = bool(listed.runs) and not (kernels or settings.ladder_given or _has_runs(listed))
+        if listed.kernels and not is_about_others:
             parts.append(kernels_document(LADDER_HEADER, _cells(listed.kernels)))
         if not kernels and (listed.runs or not is_read_by_people):
             parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))
@@ -92,6 +94,11 @@ def list_runs(
     if not kernels and not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
+
+
+def _has_runs(listed: Listing) -> bool:
+    """Returns whether anything is stored of the ladder's kernels."""
+    return any(kernel[count] for kernel in listed.kernels for count in ("profiled", "timed", "tuned"))
 
 
 def _cells(rows: Sequence[Mapping[str, str | int]]) -> list[tuple[str | int, ...]]:

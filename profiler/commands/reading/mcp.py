@@ -48,12 +48,12 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve the same answers to coding agents, read-only.
+    """Serve these answers to coding agents, read-only.
 
-    Runs an MCP server on standard input and output; the agent's client starts it. Its tools compare, ladder, show,
-    sass, check and list return the JSON of the verbs of these names. The server reads only the runs, and report files below
-    the folders of --reports: it follows no link out of them and opens no URL except that of the runs. It ends when its
-    input ends.
+    An agent's client starts this server of the Model Context Protocol (MCP), which answers on standard input and
+    output. Its tools compare, ladder, show, sass, check and list return the JSON of the verbs of these names. It
+    reads only the runs, and report files below the folders of --reports: it follows no link out of them and opens
+    no URL except that of the runs. It ends when its input ends.
 
     Examples:
 

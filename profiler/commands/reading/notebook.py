@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -23,8 +25,9 @@ from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritab
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.remote.places import Location
-from profiler.store.reports.near import REPORT_SUFFIX
+from profiler.store.reports.near import REPORT_SUFFIX, files_in, near_files
 from profiler.store.runs.run_store import open_report
+from profiler.text import printable
 
 # In the folder `dashboards/` of prof's repository.
 SHIPPED = {
@@ -43,7 +46,7 @@ def notebook(
     names: Annotated[
         list[str] | None,
         Argument(
-            help="Notebook to open: a shipped one, or a file. For one or two .ncu-rep files, write a notebook.",
+            help="Notebook to open: a shipped one, or a file; or one or two .ncu-rep files, to write a notebook about them.",
             show_default=False,
         ),
     ] = None,
@@ -64,9 +67,9 @@ def notebook(
 ) -> None:
     """List, open or write a notebook over recorded runs.
 
-    Without a name, lists the shipped notebooks. Opening one needs Jupyter in prof's environment. A notebook that is
-    written refers to its reports, or to the runs and the ladder, by paths relative to its own file, and computes every
-    number when its cells run.
+    Without a name, `prof` lists the notebooks that come with it. To open one, you need Jupyter in prof's environment.
+    A notebook that `prof` writes computes every number when its cells run. It finds its reports, or its runs and its
+    ladder, by paths relative to its own file.
 
     Examples:
 
@@ -125,8 +128,21 @@ def _find(name: str) -> Path:
         return _shipped_folder() / f"{name.removesuffix(_SUFFIX)}{_SUFFIX}"
     path = Path(name)
     if path.suffix != _SUFFIX or not path.is_file():
-        raise NotebookUnavailable(f"{name}: no shipped notebook, and no {_SUFFIX} file")
+        raise NotebookUnavailable(f"{name}: no shipped notebook, and no {_SUFFIX} file", remedy=_meant(path))
     return path
+
+
+def _meant(path: Path) -> str | None:
+    """Returns the notebook to open, or the reports to write one about, that a person may have meant; None where nothing is near."""
+    if near := get_close_matches(path.stem, SHIPPED, n=1):
+        return f"There is one called {near[0]}: `prof notebook {near[0]}` opens it."
+    reports = [file for file in files_in(path) or near_files(path) if file.name.endswith(REPORT_SUFFIX)]
+    if not reports:
+        return None
+    words = shlex.join(map(str, reports[:_MOST_REPORTS]))
+    return printable(
+        f"To write a notebook about one report, or about two, name their files: `prof notebook {words}`."
+    )
 
 
 def _open(path: Path) -> NoReturn:

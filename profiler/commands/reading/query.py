@@ -47,7 +47,7 @@ def query(
 ) -> None:
     """Ask the stored runs anything, in SQL.
 
-    The SQL is DuckDB's. A query can read only the runs, and writes nothing.
+    The statement is in DuckDB's SQL. It can read only the runs, and writes nothing.
 
     Examples:
 
@@ -89,7 +89,8 @@ def _hint_at_names(sql: str) -> None:
     for name in re.findall(r"'(\w+)'", sql):
         if name in BY_NAME and BY_NAME[name].ncu:
             ncu = " or ".join(f"'{one}'" for one in BY_NAME[name].ncu)
-            print(f"no rows: the tables have ncu's names; {name} is {ncu} there", file=sys.stderr)
+            told = f"no rows: the tables have ncu's names; {name} is {ncu} there"
+            print(options.folded_for_terminal(told), file=sys.stderr)
 
 
 def _write(answer: Answer, path: Path) -> None:

@@ -44,10 +44,10 @@ def report(
     force: options.ForceComparisonOption = False,
     settings: options.FileSettings,
 ) -> None:
-    """Write the page: one HTML file with everything in it.
+    """Write a page: one HTML file with everything in it.
 
-    The page shows the ladder at a glance, a sheet for every rung, and its comparison with the rung that it follows.
-    If you name recordings, it shows those, each compared with the one before. The page works offline.
+    The page shows the ladder at a glance, a sheet for every rung, and a comparison of each with the rung that it
+    follows. If you name recordings, it shows those, each compared with the one before. It works offline.
 
     Examples:
 
@@ -76,9 +76,10 @@ def report(
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
-    kernels = counted(len(page.of_kind("kernel")), "kernel")
-    pairs = counted(len(page.of_kind("pair")), "comparison")
-    settings.say(f"Wrote {output} ({size(len(html))}): {kernels}, {pairs}")
+    held = [counted(len(page.of_kind("kernel")), "kernel")]
+    if pairs := len(page.of_kind("pair")):
+        held.append(counted(pairs, "comparison"))
+    settings.say(f"Wrote {output} ({size(len(html))}): {', '.join(held)}")
 
 
 @contextmanager

@@ -45,8 +45,9 @@ def sass(
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
-    Finds the hot loop by its execution counts, or by its structure where nothing was counted, and traces its FMAs (fused multiply-adds) to the loads that feed them.
-    A k-step is one FMA into every accumulator; A is the operand that neighbours in a row of the result share.
+    `prof` finds the hot loop by its execution counts, or by its structure where nothing was counted. It traces the
+    loop's FMAs (fused multiply-adds) to the loads that feed them. A k-step is one FMA into every accumulator; A is
+    the operand that neighbours in a row of the result share.
 
     Examples:
 

@@ -52,10 +52,10 @@ def show(
     schema: options.SchemaOption = False,
     settings: options.ReadingSettings,
 ) -> None:
-    """Show one recording: why it takes its time, and what to try.
+    """Show one recording: why it takes so long, and what to try.
 
-    If a recording has several kernels, lists all by their share of the time; -k chooses one. For several
-    reports, lists the kernels of all of them together. For a run of `prof time`, shows its timings.
+    If a recording has several kernels, `prof` lists them all by their share of the time; -k chooses one. For
+    several reports, it lists the kernels of all together. For a run of `prof time`, it shows the timings.
 
     Examples:
 
@@ -110,8 +110,8 @@ def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) ->
     name = run.manifest.name
     if others := find_other_workloads(source, run, settings):
         sizes = printable(", ".join(others))
-        print(
-            f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
+        lines = (
+            f"This is the newest run of {name}. Other sizes are stored: {sizes}.",
             f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
-            file=sys.stderr,
         )
+        print("", *map(options.folded_for_terminal, lines), sep="\n", file=sys.stderr)

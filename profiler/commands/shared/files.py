@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,7 +42,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with renamed_into_place(path) as aside, aside.open("xb") as file:
             yield file
     except OSError as error:
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+        absent = (
+            None
+            if path.parent.exists()
+            else f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+        )
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=absent) from None
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,27 @@ class Misuse(typer.BadParameter):
 
     def show(self, file: Any = None) -> None:
         """Prints the usage and the message, within the window of a terminal."""
-        if sys.stderr.isatty():
-            from profiler.present.render.terminal_table import folded
-
-            lines = folded(f"{_START}{self.message}", shutil.get_terminal_size().columns, " " * len(_START))
-            self.message = lines.removeprefix(_START)
+        self.message = within_window(self.message)
         super().show(file)
+
+
+def within_window(message: str) -> str:
+    """Returns the message as it is, or folded as it stands below the usage in a terminal."""
+    if not sys.stderr.isatty():
+        return message
+    from profiler.present.render.terminal_table import folded
+
+    lines = folded(f"{_START}{message}", shutil.get_terminal_size().columns, " " * len(_START))
+    return lines.removeprefix(_START)
+
+
+def show_within_window(error: Any) -> None:
+    """Lets an error of Typer's own print its message within the window; its JSON has the message as it is."""
+    shown, message = error.show, error.format_message
+
+    def show(file: Any = None) -> None:
+        error.format_message = lambda: within_window(message())
+        shown(file)
+
+    if not isinstance(error, Misuse):
+        error.show = show

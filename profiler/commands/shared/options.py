@@ -78,7 +78,7 @@ KernelNameOption = Annotated[
         "--kernel-name",
         "-k",
         metavar="REGEX",
-        help="Choose kernels by a part of their name; ignores case unless it holds a capital. The whole name of a function matches that function alone.",
+        help="Choose kernels by a part of their name; case counts only if the part has a capital. The whole name of a function matches that function alone.",
     ),
 ]
 KernelNamesOption = Annotated[
@@ -87,7 +87,7 @@ KernelNamesOption = Annotated[
         "--kernel-name",
         "-k",
         metavar="REGEX",
-        help="Choose kernels by a part of their name, ignoring case unless it holds a capital; given twice, one for each side.",
+        help="Choose kernels by a part of their name; case counts only if the part has a capital. Give it twice for one on each side.",
     ),
 ]
 
@@ -107,7 +107,7 @@ NvtxOption = Annotated[
     str | None,
     Option(
         metavar="RANGE",
-        help="Use only the launches in an NVTX range whose name matches, as for --kernel-name.",
+        help="Use only the launches inside an NVTX range, a named part of the program, whose name matches.",
     ),
 ]
 
@@ -217,7 +217,16 @@ ReadingSettings = Annotated[VerbSettings, OfOptions(settings_of, "gpu", "runs", 
 
 def _print_note(line: str) -> None:
     """Prints a remark about the result, also with --quiet, since the result is misleading without it."""
-    print(printable(line), file=sys.stderr)
+    print(folded_for_terminal(printable(line)), file=sys.stderr)
+
+
+def folded_for_terminal(line: str) -> str:
+    """Returns a line for standard error: as it is, or within the window of a terminal."""
+    if not sys.stderr.isatty():
+        return line
+    from profiler.present.render.terminal_table import folded
+
+    return folded(line, shutil.get_terminal_size().columns, "  ")
 
 
 def typed_options(context: Context) -> dict[str, str]:

@@ -75,7 +75,7 @@ class Progress:
     def result(self, line: str) -> None:
         """Prints a line of the result at once, on standard output."""
         if self._bar and sys.stdout.isatty():
-            self._bar.console.print(line, markup=False)
+            self._bar.console.print(line, markup=False, soft_wrap=True)
         else:
             print(line, flush=True)
 
@@ -105,7 +105,7 @@ class Progress:
 
     def _print(self, line: str) -> None:
         if self._bar:
-            self._bar.console.print(printable(line), markup=False)
+            self._bar.console.print(printable(line), markup=False, soft_wrap=True)
         else:
             print(printable(line), file=sys.stderr, flush=True)
 

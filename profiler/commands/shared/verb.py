@@ -9,7 +9,7 @@ from typing import Any, get_args
 import typer
 from typer.core import TyperCommand
 
-from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_words
+from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_option, hint_for_words
 
 # The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
@@ -64,6 +64,8 @@ class Verb(TyperCommand):
             about_value = getattr(error, "param", None) is not None
             if not about_value and (hint := self._hint_for_words(ctx, typed)):
                 raise WrongTurn(hint) from None
+            if hasattr(error, "possibilities") and (hint := self._hint_for_option(ctx, error, typed)):
+                raise WrongTurn(hint) from None
             self._explain(error, ctx)
             raise
         if ctx.info_name == "show" and (hint := self._hint_for_words(ctx, typed)):
@@ -78,6 +80,10 @@ class Verb(TyperCommand):
         elif option := next((one for one in self.params if name in one.opts), None):
             takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
             error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
+
+    def _hint_for_option(self, ctx: Any, error: Any, typed: list[str]) -> str | None:
+        known = [name for one in self.params for name in one.opts]
+        return hint_for_option(str(ctx.info_name), error.option_name, typed, known)
 
     def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:
         """Returns the hint if more words were typed than the verb takes, and every option is known and has a value."""

@@ -40,6 +40,14 @@ _MEANT = {
 }
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
+_TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
+_EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
+_IMPORTS = ("-i", "--import")  # ncu's own way to name a report
+_OTHER_FORMATS = {
+    "html": "`prof report` writes a page, with the same words for the recordings",
+    "md": "give --format markdown",
+    "text": "give --format table",
+}
 _TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
@@ -59,15 +67,39 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     first = words[0]
     if first == "collect" and len(options) > 1 and (hint := _by_option(first, options[1], words[2:])):
         return hint  # it would take the word for a program
-    if first in verbs or first.startswith("-"):
+    if first in verbs:
         return None
-    from profiler.store.reports.near import REPORT_SUFFIXES
+    from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 
+    if first in _IMPORTS and len(words) > 1:
+        return f"name a report without an option: prof show {_typed(words[1:])}"
+    if first.startswith("-"):
+        return None
     if first.endswith(REPORT_SUFFIXES):
         others = [word for word in words if not word.startswith("-")]
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {_typed(words)}"
+    if "\0" not in first and files_in(Path(first)):
+        return f"say what to do with the reports in this folder: prof show {_typed(words)}"
     return _another_word(words)
+
+
+def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collection[str]) -> str | None:
+    """Returns what to type instead of an option that the verb has not, but other tools have; None where nothing is known.
+
+    `words` are all that was typed after the verb, and `known` are the verb's options.
+    """
+    if option in _EVERYTHING and "--full" in known and option.rstrip("s") not in known:
+        return f"there is no {option}: --full shows everything, and --full --format csv every counter, also by ncu's names"
+    if option in _IMPORTS:
+        return f"there is no {option}: name a report without an option"
+    if option in _TO_A_FILE and verb in _OF_A_RUNG:
+        place = next(number for number, word in enumerate(words) if word.startswith(option))
+        named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
+        of = f"{_typed(named)} " if named else ""
+        page = f"prof report {of}-o page.html"
+        return f"prof {verb} prints its answer: write a page with `{page}`, or redirect it with `prof {verb} {of}--format markdown > FILE`"
+    return None
 
 
 def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most: int) -> str:
@@ -95,9 +127,11 @@ def _format_by_option(options: Sequence[str]) -> str | None:
     for name in _FORMATS:
         if f"--{name}" in options:
             return f"there is no --{name}: give --format {name}"
-    for option, value in pairwise(options):
+    for option, value in pairwise(word for one in options for word in one.split("=", 1)):
         if option == "-f" and value in _FORMATS:
             return f"there is no -f: give --format {value}"
+        if option == "--format" and value in _OTHER_FORMATS:
+            return f"there is no --format {value}: {_OTHER_FORMATS[value]}"
     return None
 
 

@@ -34,9 +34,9 @@ def compact(
 ) -> None:
     """Pack many small runs into few files.
 
-    Every command gives the same answers afterwards, but a store at a URL needs far fewer requests, and `prof query`
-    reads a few large files. It is safe to interrupt this, or to run it while others read, ingest or collect. Runs that
-    are already packed well are left alone.
+    All commands give the same answers afterwards, but a store at a URL needs far fewer requests, and `prof query`
+    reads a few large files. You may interrupt this at any time, and run it while others read, ingest or collect.
+    Runs that are already packed well stay as they are.
 
     Examples:
 

@@ -23,7 +23,8 @@ def export(
 ) -> None:
     """Write a run's reports for the Nsight Compute UI.
 
-    Writes one .ncu-rep file for each process that was recorded, and checks its content against the recorded hash.
+    `prof` writes one .ncu-rep file for each process that was recorded, and checks its content against the recorded
+    hash.
 
     Examples:
 

@@ -29,13 +29,16 @@ def fsck(
     ] = False,
     settings: options.StoreSettings,
 ) -> None:
-    """Examine everything that is stored, and repair it.
+    """Examine everything that is stored; repair it with --repair.
 
-    Reads every manifest, table, report, sweep and pack. Prints one line for each run, pack or sweep with something
-    wrong, and for what killed processes left behind. With --repair, moves damaged runs to the folder `damaged` of the
-    runs, beside a file with the reason, and writes a damaged pack again from its runs that are whole. Deletes no data.
-    `unread` is what cannot be read: it may be whole, and stays. `scratch` is what any killed process left among temporary
-    files: it says nothing against these runs, and --repair removes it. The exit code is 28 if something is wrong and was not repaired.
+    `prof` reads every manifest, table, report, sweep and pack. It prints one line for each run, pack or sweep with
+    something wrong, and for what killed processes left behind. `unread` marks what `prof` could not read: it may be
+    whole, and stays. `scratch` marks what a killed process left among temporary files: it does not concern these
+    runs.
+
+    With --repair, `prof` moves damaged runs to the folder `damaged` of the runs, beside a file with the reason. It
+    writes a damaged pack again from the runs in it that are whole, and removes what is marked `scratch`. It deletes
+    no data. The exit code is 28 if something is wrong and was not repaired.
 
     Examples:
 

@@ -56,7 +56,7 @@ def ingest(
 ) -> None:
     """Store reports as runs, in Parquet.
 
-    A report that is already stored is not stored again, even under another file name. With --scheduler or --slurm,
+    `prof` stores a report only once, even if it comes again under another file name. With --scheduler or --slurm,
     workers share the reports, and fetch those at URLs themselves. A worker needs 0.6 GB of memory plus 20 times the
     size of its largest report.
 

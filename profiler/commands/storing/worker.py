@@ -45,8 +45,9 @@ def worker(
 ) -> None:
     """Lend this host's GPUs to a cluster until Ctrl-C.
 
-    Every GPU gets its own worker, and a worker that dies is started again. Anybody who can reach the scheduler or a
-    worker can run code here as you: keep them in a private network, or use TLS with --tls-ca, --tls-cert and --tls-key.
+    Every GPU gets a worker of its own, and `prof` starts a worker again when it dies. Anybody who can reach the
+    scheduler or a worker can run code here as you: keep them in a private network, or use TLS with --tls-ca,
+    --tls-cert and --tls-key.
 
     Examples:
 

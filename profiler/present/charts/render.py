@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from html import escape
 from typing import Any
 
 import altair as alt
@@ -59,12 +60,20 @@ def chart_spec(chart: alt.TopLevelMixin, scheme: style.Scheme = "light") -> dict
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict(validate=False)
-    return {**spec, "config": style.configuration(scheme)}
+    return {**spec, "description": description_of(spec), "config": style.configuration(scheme)}
 
 
 def title_of(chart: alt.TopLevelMixin) -> str:
-    """Returns the message of the chart, for readers who see no picture."""
+    """Returns the message of the chart."""
     return str(chart.to_dict(validate=False)["title"]["text"])
+
+
+def description_of(spec: dict[str, Any]) -> str:
+    """Returns what a reader is told who sees no picture: the message of the chart, and the line below it."""
+    title = spec["title"]
+    below = title.get("subtitle") or []
+    lines = [str(line).rstrip(";") for line in ([below] if isinstance(below, str) else below)]
+    return ". ".join(filter(None, [str(title["text"]), "; ".join(lines)]))
 
 
 def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light") -> bytes:
@@ -72,7 +81,8 @@ def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light"
     spec = chart_spec(chart, scheme)
     if suffix == ".svg":
         svg: str = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-        return svg.encode()
+        told = f'<svg role="img" aria-label="{escape(spec["description"])}" '
+        return svg.replace("<svg ", told, 1).encode()
     if suffix == ".png":
         png: bytes = vl_convert.vegalite_to_png(spec, scale=_PNG_SCALE, allowed_base_urls=[])
         return png
@@ -121,8 +131,6 @@ draw();
 
 
 def _page(chart: alt.TopLevelMixin) -> str:
-    from html import escape
-
     schemes: dict[style.Scheme, dict[str, Any]] = {one: style.configuration(one) for one in ("light", "dark")}
     bare = {key: value for key, value in chart_spec(chart).items() if key != "config"}
     return _PAGE % {

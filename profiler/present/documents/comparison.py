@@ -21,11 +21,12 @@ from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, headline_blocks, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
-from profiler.text import change_text, counted, shortened, unit_for_people
+from profiler.text import change_text, counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
 _OTHER_METRICS, _LEAST_METRICS = 12, 4
 _OPCODES = 12
+_MOST_ONE_SIDED = 8
 _OPENING = 2  # sections: the answer, and what to doubt in it
 _NO_DURATION = "No duration was recorded on both sides, so no speedup can be given."
 _SPEEDUP = "speedup_ratio"
@@ -119,7 +120,7 @@ def comparison_document(
         attribution_blocks(comparison, full),
         changed_cause_blocks(comparison, shortened(after, _NAME_WIDTH), full=full),
         *doc.under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
-        [doc.Text(line, wraps=False) for line in one_sided_lines(comparison)],
+        [doc.Text(line, wraps=False) for line in one_sided_lines(comparison, full=full)],
         _sides(comparison, _side),
     ]
     return doc.Document(title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=_OPENING)
@@ -250,15 +251,20 @@ def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
     return [doc.Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
-def one_sided_lines(comparison: findings.ComparisonFinding) -> list[str]:
-    """Returns the metrics that only one side recorded, or that the sides recorded in different ways."""
-    one_sided = [
-        f"{item.name} (not {item.missing_in})" for item in comparison.missing if item.missing_in != "both"
-    ]
-    unlike = [item.name for item in comparison.missing if item.missing_in == "both"]
-    lines = [f"recorded on one side only: {', '.join(one_sided)}"] if one_sided else []
-    if unlike:
-        lines.append(f"recorded under different names of ncu's, so not compared: {', '.join(unlike)}")
+def one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True) -> list[str]:
+    """Returns the metrics that only one side recorded, or that the sides recorded in different ways; unless `full`, the first."""
+    lines = []
+    for lacking, only in (("after", "before"), ("before", "after"), ("both", None)):
+        names = [item.name for item in comparison.missing if item.missing_in == lacking]
+        told = ", ".join(names) if full else first_of(names, _MOST_ONE_SIDED)
+        more = " (`--full` names them)" if len(names) > _MOST_ONE_SIDED and not full else ""
+        if names:
+            where = (
+                f"recorded only {only}"
+                if only
+                else "recorded under different names of ncu's, so not compared"
+            )
+            lines.append(f"{where}: {told}{more}")
     return lines
 
 

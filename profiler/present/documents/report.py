@@ -99,7 +99,9 @@ def recordings_document(
     opening = headline_blocks(answer)
     if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
         opening = [*opening, doc.Chart("spent_chart", pairs[0].comparison)]
-    table = doc.Table(_RECORDING_COLUMNS, list(map(doc.Row, rows)), drops_empty=True)
+    view, name, *others = _RECORDING_COLUMNS
+    named = (view, name if len(recordings) > 1 else doc.Column("kernel", folds=True), *others)
+    table = doc.Table(named, list(map(doc.Row, rows)), drops_empty=True)
     notes = map(doc.Text, _notes_on(kernels, pairs, unrelated))
     return doc.Document("At a glance", [opening, [table, *notes]])
 

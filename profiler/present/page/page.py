@@ -53,7 +53,8 @@ class View:
     @property
     def name(self) -> str:
         """The name that stands beside the number in the navigation."""
-        return shortened(self.document.title.removeprefix(self.anchor).strip(), _NAVIGATED_WIDTH)
+        title = self.document.title.removeprefix(self.anchor).strip()
+        return shortened(title.removesuffix(".ncu-rep"), _NAVIGATED_WIDTH)
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
 
 def _with_last_step(overview: View, pair: PairFindings) -> View:
     """Returns a ladder's overview with what its last step changed, below its own answer, which says what comes next."""
-    step = replace(pair.answer, next="") if pair.answer else None
+    step = replace(pair.answer, what=f"The last step: {pair.answer.what}", next="") if pair.answer else None
     answer, *rest = overview.document.sections
     sections = [answer, headline_blocks(step), *rest]
     return dataclasses.replace(overview, document=replace(overview.document, sections=sections))

@@ -186,9 +186,10 @@ def _cell_lines(cell: str, width: int) -> list[str]:
         if lines[-1].strip() and cell_len(lines[-1] + part.rstrip()) > width:
             lines.append(indent)
         room = max(1, width - cell_len(lines[-1]))
-        first, *others = chop_cells(part, room) if cell_len(part.rstrip()) > room else [part]
+        first = chop_cells(part, room)[0] if cell_len(part.rstrip()) > room else part
         lines[-1] += first
-        lines += [indent + other for other in others]
+        rest = part[len(first) :]
+        lines += [indent + other for other in chop_cells(rest, max(1, width - len(indent)))] if rest else []
     return [line.rstrip() for line in lines]
 
 

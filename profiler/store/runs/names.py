@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from profiler.catalog.ladders.ladder import spans_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.run_id import TIMED_SUFFIX, path_name, rung_name, timed_name
+from profiler.text import natural_order
 
 _KERNEL_DIGITS = 9
 _MOST_CHARACTERS = 200  # of a shell pattern
 _SHOWN = 60
 _MOST_NAMED = 8
+_MOST_NEAR = 3
 _PATTERN = re.compile(r"[*?\[]")
 _UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
@@ -64,8 +66,8 @@ def _is_meant(name: str, reference: str | None, ladder: str) -> bool:
     return name in names_of(reference, ladder)
 
 
-def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder: bool) -> str:
-    """Returns the error text for a name that matches no run, with a pattern that finds longer names."""
+def no_such_name(reference: str, ladder: str, names: Collection[str], *, of_ladder: bool) -> str:
+    """Returns the error text for a name that matches no run, with a pattern that finds longer names, or the names that come near."""
     if is_number(reference):
         return f"no run of kernel {reference} of ladder '{ladder}'"
     what = f"no run of ladder '{ladder}'" if of_ladder else "no run"
@@ -74,30 +76,51 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
     pattern = f"*{path_name(reference)}*"
     around = len({name for name in names if fnmatchcase(name, pattern)})
     option = f" --ladder {ladder}" if of_ladder else ""
-    hint = (
-        f"; `prof list '{pattern}'{option}` finds {around} other name{'s' * (around > 1)}" if around else ""
-    )
+    if around:
+        hint = f"; `prof list '{pattern}'{option}` finds {around} other name{'s' * (around > 1)}"
+    else:
+        near = _spelt_like(reference, names)
+        hint = f"; did you mean {_either(near)}?" if near else ""
     return f"{what} is named '{reference}'{hint}"
 
 
 def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
     """Returns the error text for a name or a number that matches no run, with the names or numbers that come near."""
-    names, name = sorted(set(all_names)), names_of(reference, ladder)[0]
+    names = sorted(set(all_names), key=natural_order)
     what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
     if not names:
         return f"{what}; it holds no runs"
     if not reference.isdecimal():
-        near = [f"'{one}'" for one in difflib.get_close_matches(path_name(name), names, n=3)]
-        if not near:
-            others = ", ".join(names) if len(names) <= _MOST_NAMED else f"{len(names)} other names"
-            return f"{what}; it holds runs of {others}"
-        return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
+        longer = _holding(reference, names)
+        if len(longer) > _MOST_NEAR:
+            return f"{what}; {len(longer)} names hold it, such as {_either(longer[:_MOST_NEAR])}"
+        if near := longer or _spelt_like(reference, names):
+            return f"{what}; did you mean {_either(near)}?"
+        others = ", ".join(names) if len(names) <= _MOST_NAMED else f"{len(names)} other names"
+        return f"{what}; it holds runs of {others}"
     if is_number(reference) and (presets := names_of_kernel(int(reference), ladder, names)):
         return f"{what} with the default preset; there is {', '.join(presets)}"
     kernels = kernels_of(ladder, names)
     return (
         f"{what}; {ladder} has runs of {spans_text(kernels)}" if kernels else f"{what}; {ladder} has no runs"
     )
+
+
+def _holding(part: str, names: Iterable[str]) -> list[str]:
+    """Returns the names that hold this part, those first that begin with it."""
+    typed = path_name(part)
+    if not any(map(str.isalnum, part)):
+        return []
+    return sorted((one for one in names if typed in one), key=lambda one: not one.startswith(typed))
+
+
+def _spelt_like(reference: str, names: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(path_name(reference), sorted(set(names)), n=_MOST_NEAR)
+
+
+def _either(names: Sequence[str]) -> str:
+    *most, last = [f"'{one}'" for one in names]
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def names_of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:

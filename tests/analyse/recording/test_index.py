@@ -8,6 +8,7 @@ import re
 import msgspec
 import pytest
 
+import profiler
 from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
 from profiler.analyse.recording.overview import derive_sheet
@@ -104,6 +105,21 @@ def test_json_begins_with_the_headline_and_all_kernels_in_the_short_form_too(man
         "calls_a_function(float *)",
     ]
     assert len(short) <= 8000
+
+
+@pytest.mark.parametrize(
+    ("rest_ns", "share"), [(100.0, "91 %"), (5.0, "99.5 %"), (1.0, "99.9 %"), (0.001, "over 99.9 %")]
+)
+def test_one_of_several_kernels_never_takes_all_of_the_time(make_run, rest_ns, share):
+    run = make_run(
+        *(
+            {"kernel": name, "metrics": {"gpu__time_duration.sum": ns}}
+            for name, ns in (("long", 999.0), ("short", rest_ns))
+        )
+    )
+    headline = profiler.show(run).headline
+    assert headline.what.endswith(f"one of them takes {share} of it.")
+    assert headline.why.startswith(f"long takes {share} of the time")
 
 
 def test_the_headline_names_the_kernel_that_takes_most_and_how_to_see_it(many, prof_here):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 VERBS = [
@@ -78,3 +80,22 @@ def test_a_report_at_a_url_must_be_stored_first_and_no_secret_of_the_url_is_prin
         )
         assert "`prof ingest`" in done.stderr
         assert "s3cret" not in done.stdout + done.stderr
+
+
+def test_a_folder_with_one_report_means_that_report_unless_a_run_has_its_name(
+    prof_here, reports, make_run, tmp_path
+):
+    for folder, name in (("before", "gemm_5"), ("after", "gemm_6")):
+        (tmp_path / folder).mkdir()
+        shutil.copy(reports / f"{name}.ncu-rep", tmp_path / folder / "gemm.ncu-rep")
+    before, after = tmp_path / "before", tmp_path / "after"
+    compared = prof_here("compare", before, f"{after}/", "--brief")
+    assert "after/gemm.ncu-rep is 1.879x as fast as" in " ".join(compared.stdout.split())
+    make_run(
+        {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="before", root=tmp_path / "runs"
+    )
+    assert "k takes 1.000 ns" in prof_here("show", "before", cwd=tmp_path).stdout
+    shutil.copy(reports / "gemm_6.ncu-rep", after / "other.ncu-rep")
+    several = prof_here("compare", before, after)
+    assert several.returncode == 13
+    assert f"{after} holds 2 reports: gemm.ncu-rep, other.ncu-rep" in several.stderr

@@ -320,7 +320,7 @@ def test_a_ladder_is_looked_for_in_one_place_after_another(ladder_file: Path, tm
 
 def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> None:
     ladder = read_ladder(ladder_file)
-    with pytest.raises(RungNotFound, match="'mine' has no kernel 7; it has 1, 2"):
+    with pytest.raises(RungNotFound, match="'mine' has no kernel 7; it has 1 to 2"):
         ladder.choose([1, 7])
     assert [kernel.number for kernel in ladder.choose([2, 1, 2])] == [1, 2]
     assert len(ladder.choose(None)) == 2

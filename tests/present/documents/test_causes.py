@@ -269,6 +269,6 @@ def test_prof_causes_says_everything_about_one(prof_here):
 
 
 def test_a_cause_that_does_not_exist_is_an_error_with_the_nearest_name(prof_here):
-    done = prof_here("causes", "bank-conflict")
+    done = prof_here("causes", "bank-conflicst")
     assert done.returncode != 0
-    assert "no cause 'bank-conflict'; nearest: bank-conflicts" in done.stderr
+    assert "no cause 'bank-conflicst'; nearest: bank-conflicts" in done.stderr

@@ -83,6 +83,14 @@ def test_the_longest_names_take_two_lines_before_a_column_is_left_out():
     ]
 
 
+@pytest.mark.parametrize("width", [30, 47, 80])
+def test_a_name_without_a_place_to_break_goes_on_within_the_window(width):
+    """Such as a hash: the lines on which it goes on are indented, and no longer than the first."""
+    table = table_text(("name", "report"), [("mine", "d74a258a8c7e3a26" * 9)], fold=1, width=width)
+    assert max(map(len, table.splitlines())) <= width
+    assert "".join(table.split()).endswith("d74a258a8c7e3a26" * 9)
+
+
 def test_where_no_column_is_left_to_give_way_every_text_and_title_goes_on_below():
     header = ("factor of the duration", "unit", "median of all processes")
     rows = [("stall_short_scoreboard", "cycle/issue", "0.4629"), ("  warps_in_use", "warp", "2.268")]

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from profiler.errors import RunNotFound
-from profiler.store.runs.names import kernels_of, name_filter, nothing_found
+from profiler.store.runs.names import kernels_of, name_filter, no_such_name, nothing_found
 
 STORED = [
     "conv-2",
@@ -76,3 +76,23 @@ def test_an_overlong_pattern_is_refused():
     with pytest.raises(RunNotFound, match="is too long for a pattern of names: 300 characters") as refused:
         name_filter("[a" * 150, "conv")
     assert "at most 200" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("cute", "did you mean 'cute-source'?"),
+        ("source", "did you mean 'cute-source' or 'cutlass-source'?"),
+        ("CuTe Sauce", "did you mean 'cute-source' or 'cutlass-source'?"),
+        ("conv", "4 names hold it, such as 'conv-2', 'conv-10' or 'conv-10-timed'"),
+        ("-", "it holds runs of conv-2, conv-10, conv-10-timed, cute-source, cutlass-source, my-conv"),
+    ],
+)
+def test_a_part_of_a_name_and_a_misspelt_one_are_answered_with_the_names_that_they_may_mean(typed, told):
+    stored = ["my-conv", "conv-10", "conv-2", "cutlass-source", "cute-source", "conv-10-timed"]
+    assert nothing_found(typed, "gemm", stored) == f"no run of '{typed}'; {told}"
+
+
+def test_a_list_of_a_misspelt_name_says_which_names_come_near():
+    told = no_such_name("cute-sauce", "gemm", ["cute-source", "conv-2"], of_ladder=False)
+    assert told == "no run is named 'cute-sauce'; did you mean 'cute-source'?"
