@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
+from profiler.analyse.code.function_sizes import NONE, Size
 
 
 @dataclass(frozen=True)
 class LastingFunction:
     """A function without a fast form. A `formula` can replace it if it has one; otherwise only a shorter polynomial can.
 
-    Each evaluation runs `instructions`, or an unknown number of them (None) if its branches decide. `signs` counts those
-    that look like functions with a fast form: it computes an exponential, a logarithm or a precise reciprocal on the way.
+    Each evaluation runs `instructions`, or an unknown number of them (None) if its branches decide. `inner` is the size of those
+    that look like functions with a fast form: it computes an exponential or a precise reciprocal on the way.
     """
 
     name: str
     instructions: int | None = None
-    signs: int = 0
+    inner: Size = NONE
     formula: str = ""
 
 
@@ -34,8 +35,8 @@ _BY_TERM = {
     0.07498904: LastingFunction("acos", 25),
     0.1998878: LastingFunction("atan", 18),
     0.07479298: LastingFunction("atan2", 40),
-    0.11284: LastingFunction("erf", 29, 1),
-    0.007045788: LastingFunction("erfc", 47, 4),  # erfcx and normcdf, too
+    0.11284: LastingFunction("erf", 29, Size(4, 4)),
+    0.007045788: LastingFunction("erfc", 47, Size(15, 12)),  # erfcx and normcdf, too
     9.427429e-09: LastingFunction("erfinv"),  # erfcinv and normcdfinv, too
     0.6630042: LastingFunction("erfinv"),
     60.32579: LastingFunction("erfinv"),

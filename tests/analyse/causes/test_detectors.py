@@ -684,7 +684,7 @@ def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_
 
 def test_without_lines_a_function_takes_the_arithmetic_near_it_alone():
     far = ["FFMA R20, R21, R22, R20"] * 100
-    evaluating = ["FMUL R1, R1, 1.4426950216293334961", *["FFMA R2, R1, R3, R2"] * 8, "MUFU.EX2 R2, R2"]
+    evaluating = ["FFMA R2, R1, 1.4426950216293334961, -R3", "FFMA R2, R1, 1.925963033500011079e-08, R2", *["FFMA R2, R1, R3, R2"] * 7, "MUFU.EX2 R2, R2"]  # fmt: skip
     (candidate,) = special_functions.detect_special_functions(evidence_of(*far, *evaluating, *far, file=None))
     assert candidate.evidence["special_pct"] < 20
     (candidate,) = special_functions.detect_special_functions(evidence_of(*evaluating, file=None))

@@ -35,6 +35,7 @@ PROGRAMS = [
     "textbook",
     "exercises",
     "samples",
+    "functions",
     "integers",
     "tables",
     "unrolling",

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.roots import Root, find_roots, is_reciprocal_of, part_only_compared
+from profiler.analyse.code.function_sizes import (
+    NONE,
+    TESTED_RECIPROCAL,
+    TESTED_ROOT,
+    Size,
+    is_tested,
+    size_of,
+)
 from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
 
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
-# A precise reciprocal or root first tests for arguments whose guess cannot be refined, by adding one of these to their bits. With
-# the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
-_TESTED = {"0x1800000", "-0xd000000", "0xf3000000"}
-_OF_A_TESTED = 10.0
-# A power needs its logarithm to more than single precision: this is the low part of log2(e), by which it multiplies once, beside
-# three multiplications by the high part.
-_LOGARITHM_IN_PARTS = "1.925136"
-_PARTS_TOO_MANY = 2
 # Some functions show by nothing but one term of their polynomial: the x^6 term of the cosine, for sine and cosine of one angle,
 # which the compiler reduces once, and a term of the cosine in sinpi and cospi.
 _POLYNOMIALS = ("0.0013887", "4.9348020")
 # Instructions on either side of a function's signature that scale its argument and its result.
 _OF_A_FUNCTION = 12
-_FAST_INSTRUCTIONS = 4.0  # of a fast form: scale, evaluate, scale back
+_FAST_INSTRUCTIONS = 4.0  # of a fast form whose function is not known: scale, evaluate, scale back
 # What has no fast form can only become less precise. The error of a polynomial falls by a like factor with each term, so that half of
 # the terms give half of the digits, as many as the fast forms of other functions have.
 _SPARE_TERMS = 1 / 2
+_COEFFICIENT = re.compile(r"-?\d+\.\d")
+# A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
+_OF_A_REMAINDER = Size(inf, 7)
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 
@@ -40,13 +46,17 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in called_functions(evidence) if not divides_integers(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
-    fractions = find_spare(evidence, _evaluates, EVALUATING, of_floats=True) | fractions
+    compared = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
+    fractions = _find_spare_of_floats(evidence, _find_dropped(evidence, compared)) | fractions
     busy = evidence.model.busy.get("xu", 0.0)
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)
     spared = {site: part * site.executed for site, part in fractions.items()}
     names, advice = _advice_on(spared)
+    of_compared = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in compared.items())
+    if 2 * of_compared > sum(spared.values()):
+        advice = _BY_SQUARES
     yield Candidate(
         "special-functions",
         f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
@@ -55,7 +65,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(fractions),
         spared,
         {"special_pct": share, "special_busy_pct": 100 * busy},
-        in_triton=advice if advice == _WITHOUT_FAST_FORM else "",
+        in_triton=advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES) else "",
     )
 
 
@@ -67,6 +77,7 @@ _WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
 )
+_BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 
 
 def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:
@@ -88,13 +99,9 @@ def _evaluates(site: Site) -> bool:
     if site.opcode.startswith(_FUNCTIONS):
         return True
     text = site.instruction.text
-    if _is_tested(site) or is_of_remainder(site.instruction):
+    if is_tested(site.instruction) or is_of_remainder(site.instruction):
         return True
     return "." in text and any(constant in text for constant in _CONSTANTS)
-
-
-def _is_tested(site: Site) -> bool:
-    return site.instruction.name in ("IADD3", "VIADD") and not _TESTED.isdisjoint(site.instruction.operands)
 
 
 def _is_of_polynomial(site: Site) -> bool:
@@ -103,48 +110,98 @@ def _is_of_polynomial(site: Site) -> bool:
 
 
 def find_spare(
-    evidence: Evidence,
-    is_function: Callable[[Site], bool],
-    kinds: Sequence[Kind],
-    *,
-    of_floats: bool = False,
+    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
 ) -> dict[Site, float]:
-    """Returns the part of the instructions for functions that the fast forms would save. Some of floats are known by a term alone.
+    """Returns the part of the instructions for functions that shorter forms would save.
 
     Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
     does more than evaluate it.
     """
     found: dict[Site, float] = {}
     for group in _around_functions(evidence, is_function, kinds):
-        functions = sum(site.executed for site in group if is_function(site))
-        functions -= _PARTS_TOO_MANY * sum(
-            site.executed for site in group if _LOGARITHM_IN_PARTS in site.instruction.text
-        )
-        lasting = _find_lasting(group) if of_floats else _Lasting()
-        functions = max(0.0, functions - lasting.signs)
-        if of_floats and not functions:
-            functions = sum(site.executed for site in group if _is_of_polynomial(site))
-        if functions or lasting.terms:
-            whole = sum(site.executed for site in group)
-            tested = sum(site.executed for site in group if _is_tested(site))
-            evaluating = whole - lasting.instructions
-            if tested == functions:  # a line may do more than take a root
-                evaluating = min(evaluating, _OF_A_TESTED * tested)
-            spare = max(0.0, evaluating - _FAST_INSTRUCTIONS * functions) if functions else 0.0
-            found |= dict.fromkeys(group, (spare + _SPARE_TERMS * lasting.terms) / whole)
+        whole = sum(site.executed for site in group)
+        if functions := sum(site.executed for site in group if is_function(site)):
+            spare = max(0.0, whole - _FAST_INSTRUCTIONS * functions)
+            found |= dict.fromkeys(group, spare / whole)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """What a source line executes: all of it, the part that may evaluate functions, and as many as these need, precise and fast."""
+
+    sites: Sequence[Site]
+    whole: float
+    evaluating: float
+    precise: float
+    fast: float
+    terms: float
+
+
+def _find_spare_of_floats(evidence: Evidence, dropped: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the part of the instructions for functions of single precision that the fast forms would save."""
+    groups = _around_functions(evidence, _evaluates, EVALUATING)
+    lines = [line for group in groups if (line := _measure_line(group, dropped))]
+    # A line may do more than evaluate functions. An instruction that two lines share counts for one: what a function lacks on its own line
+    # stands on another.
+    elsewhere = sum(max(0.0, line.precise - line.evaluating) for line in lines)
+    more = sum(max(0.0, line.evaluating - line.precise) for line in lines if line.precise)
+    part = min(1.0, elsewhere / more) if more else 0.0
+    found: dict[Site, float] = {}
+    for line in lines:
+        evaluating = min(line.evaluating, line.precise)
+        if line.precise:
+            evaluating += part * max(0.0, line.evaluating - line.precise)
+        spare = max(0.0, evaluating - line.fast) if line.precise > line.fast else 0.0
+        spare += _SPARE_TERMS * line.terms
+        found |= dict.fromkeys(line.sites, spare / line.whole)
+    return found
+
+
+def _find_dropped(evidence: Evidence, compared: Mapping[Root, float]) -> dict[Site, float]:
+    """Returns by the instruction that tests the argument how many instructions of a fast form are not needed either.
+
+    A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root.
+    """
+    dropped = {root.test: TESTED_ROOT.fast * part for root, part in compared.items()}
+    if compared:
+        results = {root.result for root in compared}
+        dividing = [site for site in evidence.sites if is_reciprocal_of(evidence, site, results)]
+        dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL.fast)
+    return dropped
+
+
+def _measure_line(group: Sequence[Site], dropped: Mapping[Site, float]) -> _Line | None:
+    """Returns None for a line that evaluates nothing."""
+    whole = sum(site.executed for site in group)
+    lasting = _find_lasting(group)
+    evaluating = whole - lasting.instructions
+    sizes = [(site.executed, size) for site in group if evaluating and (size := _size_of(site))]
+    known = sum((size * times for times, size in sizes), NONE)
+    precise, fast = known.precise - lasting.inner.precise, known.fast - lasting.inner.fast
+    if fast <= 0 and evaluating:
+        polynomials = sum(site.executed for site in group if _is_of_polynomial(site))
+        precise, fast = (whole, _FAST_INSTRUCTIONS * polynomials) if polynomials else (0.0, 0.0)
+    fast -= sum(site.executed * dropped.get(site, 0.0) for site in group)
+    return _Line(group, whole, evaluating, precise, fast, lasting.terms) if precise or lasting.terms else None
+
+
+def _size_of(site: Site) -> Size | None:
+    if is_of_remainder(site.instruction):
+        return _OF_A_REMAINDER
+    return size_of(site.instruction)
 
 
 @dataclass(frozen=True)
 class _Lasting:
     """Counts what the functions without a fast form execute on one source line.
 
-    `instructions` are all of them, `terms` those that add a term of a polynomial, and `signs` those that look like functions with
+    `instructions` are all of them, `terms` those that add a term of a polynomial, and `inner` those that look like functions with
     a fast form.
     """
 
     instructions: float = 0.0
-    signs: float = 0.0
+    inner: Size = NONE
     terms: float = 0.0
 
 
@@ -154,11 +211,20 @@ def _find_lasting(group: Sequence[Site]) -> _Lasting:
     if not known:
         return _Lasting()
     whole = sum(site.executed for site in group)
-    adding = sum(site.executed for site in group if site.instruction.name == "FFMA")
+    adding = sum(site.executed for site in group if _adds_term(site))
     if any(one.instructions is None for _, one in known):
-        return _Lasting(whole, whole, adding)  # how many instructions run depends on its branches
+        # How many instructions run depends on its branches, and what looks like other functions is its own.
+        return _Lasting(whole, terms=adding)
     own = min(whole, sum(times * (one.instructions or 0) for times, one in known))
-    return _Lasting(own, sum(times * one.signs for times, one in known), adding * own / whole)
+    inner = sum((one.inner * times for times, one in known), NONE)
+    return _Lasting(own, inner, adding * own / whole)
+
+
+def _adds_term(site: Site) -> bool:
+    """Returns whether an instruction adds a term, or chooses its coefficient: erf has two polynomials, whose terms it adds alike."""
+    if site.instruction.name == "FSEL":
+        return any(_COEFFICIENT.match(operand) for operand in site.instruction.operands)
+    return site.instruction.name == "FFMA"
 
 
 def _around_functions(

@@ -1,0 +1,117 @@
+"""Follows precise roots of single precision to what uses them: a comparison, which squares would answer, or arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from itertools import chain
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
+from profiler.analyse.code.function_sizes import tests_reciprocal, tests_root
+from profiler.analyse.code.registers import inputs_of, register_of, written_registers
+
+# What compares, and what chooses one of two values or copies it: the larger of two roots is the root of the larger number.
+_COMPARES = frozenset({"FSETP"})
+_CHOOSES = frozenset({"FMNMX", "FSEL", "SEL", "MOV"})
+_COPIES = "IMAD.MOV"
+# hypotf and norm3df scale the root back by a power of two, whose mantissa is this one of its bits.
+_SCALES_BACK = "0x800000"
+_NEAR = 16  # instructions between a test and the guess: others stand between them
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """`test` asks whether the argument is one that the fast path takes, and `result` is the last instruction of that path."""
+
+    test: Site
+    result: Site
+
+
+def find_roots(evidence: Evidence) -> list[Root]:
+    """Returns the precise roots that the kernel takes."""
+    return [
+        Root(site, result)
+        for sites in evidence.by_function.values()
+        for site in sites
+        if tests_root(site.instruction) and (result := _result_of(evidence, site))
+    ]
+
+
+def _result_of(evidence: Evidence, test: Site) -> Site | None:
+    """Returns the last multiply-add of a root: of g, the guess of 1 / sqrt(x), it makes a = x * g and a + (x - a * a) * g / 2."""
+    code = evidence.by_function[test.function]
+    here = evidence.place(test, code)
+    argument = register_of(test.instruction.operands[1])
+    if argument is None:
+        return None
+    makers = sources_of(evidence, test, {argument})
+    for guess in code[max(0, here - _NEAR) : here + _NEAR]:
+        reads_it = guess.opcode.startswith("MUFU.RSQ") and argument in inputs_of(guess.instruction)
+        if not reads_it or sources_of(evidence, guess, {argument}) != makers:
+            continue
+        products = (one for one in _following(evidence, guess) if argument in inputs_of(one.instruction))
+        for product in products:
+            for error in _following(evidence, product):
+                for last in _following(evidence, error) if error.instruction.name == "FFMA" else ():
+                    if last.instruction.name == "FFMA" and product in sources_of(evidence, last):
+                        return last
+    return None
+
+
+def _following(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the instructions behind this one that read its result."""
+    code = evidence.by_function[site.function]
+    behind = code[evidence.place(site, code) + 1 :]
+    return [one for register in written_registers(site.instruction) for one in readers_of(register, behind)]
+
+
+def is_reciprocal_of(evidence: Evidence, site: Site, results: Set[Site]) -> bool:
+    """Returns whether an instruction begins a precise reciprocal of one of these results."""
+    return tests_reciprocal(site.instruction) and not results.isdisjoint(sources_of(evidence, site))
+
+
+def part_only_compared(evidence: Evidence, root: Root) -> float:
+    """Returns for which part of its evaluations a root is compared and nothing else.
+
+    Squares answer a comparison, and the root of what they choose can be taken where arithmetic uses it, as often as that runs.
+    """
+    if not root.result.executed:
+        return 0.0
+
+    def hands_on(site: Site) -> bool:
+        return _hands_on(evidence, site)
+
+    values = reach([root.result], lambda site: filter(hands_on, _uses(evidence, site)))
+    using = {use for site in values for use in _uses(evidence, site)}
+    if not any(_is_compared(use) for use in using):
+        return 0.0
+    others = sum(use.executed for use in using if not (hands_on(use) or _is_compared(use)))
+    return max(0.0, 1 - others / root.result.executed)
+
+
+def _is_compared(site: Site) -> bool:
+    return site.instruction.name in _COMPARES or site.instruction.name == "FMNMX"
+
+
+def _hands_on(evidence: Evidence, site: Site) -> bool:
+    if site.instruction.name == "FMUL":
+        return any(_SCALES_BACK in one.instruction.operands for one in sources_of(evidence, site))
+    return site.instruction.name in _CHOOSES or site.opcode.startswith(_COPIES)
+
+
+def _uses(evidence: Evidence, site: Site) -> Iterator[Site]:
+    """Yields what reads a result: in its loop, in the next turn too, and behind the loop."""
+    code = evidence.by_function[site.function]
+    here = evidence.place(site, code)
+    loop = evidence.innermost_loop(site)
+    inside = evidence.inside(loop) if loop else []
+    for register in written_registers(site.instruction):
+        if not inside:
+            yield from readers_of(register, code[here + 1 :])
+            continue
+        place, first = evidence.place(site, inside), evidence.place(inside[0], code)
+        yield from readers_of(register, chain(inside[place + 1 :], inside[: place + 1]))
+        if not any(register in written_registers(one.instruction) for one in inside[place + 1 :]):
+            yield from readers_of(register, code[first + len(inside) :])

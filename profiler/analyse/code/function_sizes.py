@@ -1,0 +1,118 @@
+"""Knows how many instructions the functions of single precision take, and their fast forms.
+
+An instruction in; what it stands for out. Each evaluation is known by a few of its instructions: its unit, a test for the slow path, and
+the terms by which it reduces its argument. Their sizes add up to those of the function.
+
+Counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same), without the moves of constants, which loops share, and without the slow path. Each fast
+form is the intrinsic of CUDA C++, which keeps denormal numbers; `-use_fast_math` drops these, too, and takes two to four instructions less.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from profiler.analyse.code.code import KEPT, Instruction, parse_text
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many instructions a function takes, and how many its fast form."""
+
+    precise: float
+    fast: float
+
+    def __add__(self, other: Size) -> Size:
+        return Size(self.precise + other.precise, self.fast + other.fast)
+
+    def __mul__(self, times: float) -> Size:
+        return Size(self.precise * times, self.fast * times)
+
+
+NONE = Size(0, 0)
+# An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
+# these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
+_BY_UNIT = {
+    "MUFU.EX2": Size(4, 4),
+    "MUFU.LG2": Size(4, 4),
+    "MUFU.SIN": Size(2, 2),
+    "MUFU.COS": Size(2, 2),
+    "MUFU.TANH": Size(1, 1),
+    "MUFU.SQRT": Size(4, 4),
+    "FCHK": Size(10, 5),  # a division; __fdividef scales a large divisor and the quotient
+}
+# A precise reciprocal or root first tests for arguments whose guess cannot be refined, by adding one of these to their bits. With
+# the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
+_OF_A_RECIPROCAL = "0x1800000"
+_OF_A_ROOT = frozenset({"-0xd000000", "0xf3000000"})
+OF_A_TESTED = 10.0
+TESTED_RECIPROCAL, TESTED_ROOT = Size(OF_A_TESTED, 5), Size(OF_A_TESTED, 4)
+# A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
+# hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
+_OF_A_NORM = "0x7e800000"
+_SCALED = Size(13, 0)
+_BY_TERM = {
+    1.442695: Size(1, 1),
+    0.6931472: Size(1, 1),
+    1.925963e-08: Size(3, 0),  # expf: 8 and 5
+    7.059537e-08: Size(4, 1),  # exp10f: 8 and 5
+    0.1408461: Size(23, 4),  # logf and log10f: 24 and 5
+    0.1684539: Size(26, 3),  # log2f: 27 and 4
+    1.925137e-08: Size(65, 5),  # powf, which has 1.442695 three times and 0.693147 once: 69 and 9
+    0.01249299: Size(68, 4),  # powf of the library that Triton brings, which has 1.442695 and MUFU.EX2 once
+    0.6366197: Size(26, 2),  # sinf and cosf
+    0.008332703: Size(4, 2),  # sincosf, which reduces its angle once: 30 and 4
+    0.02429199: Size(-2, 6),  # tanf, whose polynomial is shorter: 24 and 8
+    0.133153: Size(11, -3),  # tanhf: 15 and 1
+    1.904654e-09: Size(8, 5),  # coshf: 15, and 12 for (exp(x) + exp(-x)) / 2
+    0.00833335: Size(8, 0),  # sinhf: 23 and 12
+    0.008382413: Size(22, 1),  # expm1f: 27, and 6 for exp(x) - 1
+    0.1449145: Size(23, 5),  # log1pf: 24, and 6 for log(1 + x)
+}
+_ADDS = frozenset({"IADD3", "VIADD"})
+_SCALES = _ADDS | {"LOP3"}  # of sm_100
+_WITH_TERMS = frozenset({"FFMA", "FMUL"})
+
+
+def size_of(instruction: Instruction) -> Size | None:
+    """Returns what an instruction adds to the size of the function that it belongs to; None for most."""
+    if instruction.name in _SCALES and _OF_A_NORM in instruction.operands:
+        return _SCALED
+    if instruction.name in _ADDS:
+        return _size_of_tested(instruction)
+    if instruction.name in _WITH_TERMS:
+        return _size_by_term(instruction.text)
+    if instruction.name == "MUFU":
+        return _BY_UNIT.get(".".join(instruction.opcode.split(".")[:2]))
+    return _BY_UNIT.get(instruction.name)
+
+
+def is_tested(instruction: Instruction) -> bool:
+    """Returns whether an instruction tests the argument of a precise reciprocal or root."""
+    return instruction.name in _ADDS and _size_of_tested(instruction) is not None
+
+
+def tests_root(instruction: Instruction) -> bool:
+    return instruction.name in _ADDS and not _OF_A_ROOT.isdisjoint(instruction.operands)
+
+
+def tests_reciprocal(instruction: Instruction) -> bool:
+    return instruction.name in _ADDS and _OF_A_RECIPROCAL in instruction.operands
+
+
+def _size_of_tested(instruction: Instruction) -> Size | None:
+    if _OF_A_RECIPROCAL in instruction.operands:
+        return TESTED_RECIPROCAL
+    return None if _OF_A_ROOT.isdisjoint(instruction.operands) else TESTED_ROOT
+
+
+@lru_cache(maxsize=KEPT)
+def _size_by_term(text: str) -> Size | None:
+    if "." not in text:
+        return None
+    for operand in parse_text(text).operands:
+        with suppress(ValueError):
+            if found := _BY_TERM.get(float(f"{abs(float(operand)):.7g}")):
+                return found
+    return None
