@@ -14,6 +14,8 @@ import pytest
 from profiler.analyse.causes.headline import NOTHING_RECORDED
 from profiler.ask.named.settings import Settings
 from profiler.ask.show import show_several
+from profiler.present.documents.triage import triage_document
+from profiler.present.render.terminal import Window, document_text
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +81,15 @@ def test_where_no_time_is_recorded_the_answer_says_so_of_all_recordings(tmp_path
         == "How long the 2 kernels of 2 recordings take in their 2 launches is not recorded."
     )
     assert found.headline.why == NOTHING_RECORDED
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_however_narrow_the_window_each_kernel_has_its_top_cause(reports, width):
+    """One of these kernels has a name of several lines."""
+    chosen = [str(reports / f"{name}.ncu-rep") for name in ("gemm_5", "hostile", "several")]
+    text = document_text(triage_document(show_several(chosen, Settings()).finding), Window(width=width))
+    assert "top cause" in text
+    assert text.count("launch-too-short") >= 4
 
 
 def test_the_first_of_several_kernels_of_a_report_is_chosen_by_its_name(prof_here, pile, tmp_path):

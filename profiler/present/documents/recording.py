@@ -44,7 +44,7 @@ _INDEX_COLUMNS = (
     doc.Column("total", "duration"),
     doc.Column("launches", "number", stays=1),
     doc.Column("kernel", shrinks=True),
-    doc.Column("top cause"),
+    doc.Column("top cause", kept=True),
     doc.Column("NVTX", stays=0),
 )
 _MOST_SHAPES = 4

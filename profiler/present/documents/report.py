@@ -47,7 +47,7 @@ _RECORDING_COLUMNS = (
     doc.Column("time", "duration"),
     doc.Column("profiled", "duration"),
     doc.Column("step", "ratio"),
-    doc.Column("top cause"),
+    doc.Column("top cause", kept=True),
     doc.Column("GPU"),
     doc.Column("launches", "number"),
     doc.Column("kernel", folds=True),

@@ -21,12 +21,12 @@ SHARES_MEANING = (
 _COLUMNS = (
     doc.Column("share", right=True),
     doc.Column("total", "duration"),
-    doc.Column("launches", "number", stays=1),
-    doc.Column("recording", shrinks=True),
+    doc.Column("launches", "number", stays=0),
+    doc.Column("recording"),
     doc.Column("kernel", shrinks=True),
-    doc.Column("top cause"),
-    doc.Column("likely saves", "duration", stays=0),
-    doc.Column("GPU", stays=0),
+    doc.Column("top cause", kept=True),
+    doc.Column("likely saves", "duration", stays=2),
+    doc.Column("GPU", stays=1),
 )
 
 
