@@ -1,10 +1,11 @@
 """Knows how many instructions the functions of single precision take, and their fast forms.
 
-An instruction in; what it stands for out. Each evaluation is known by a few of its instructions: its unit, a test for the slow path, and
-the terms by which it reduces its argument. Their sizes add up to those of the function.
+An instruction in; what it stands for out. Each evaluation is known by a few of its instructions: its unit, a test for the slow path,
+and the terms by which it reduces its argument. Their sizes add up to those of the function.
 
-Counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same), without the moves of constants, which loops share, and without the slow path. Each fast
-form is the intrinsic of CUDA C++, which keeps denormal numbers; `-use_fast_math` drops these, too, and takes two to four instructions less.
+The sizes were counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same), without the moves of constants,
+which loops share, and without the slow path. Each fast form is the intrinsic of CUDA C++, which keeps denormal numbers;
+`-use_fast_math` drops these, too, and takes two to four instructions less.
 """
 
 from __future__ import annotations

@@ -53,11 +53,15 @@ def _result_of(evidence: Evidence, test: Site) -> Site | None:
             continue
         products = (one for one in _following(evidence, guess) if argument in inputs_of(one.instruction))
         for product in products:
-            for error in _following(evidence, product):
-                for last in _following(evidence, error) if error.instruction.name == "FFMA" else ():
-                    if last.instruction.name == "FFMA" and product in sources_of(evidence, last):
+            for error in _multiply_adds_behind(evidence, product):
+                for last in _multiply_adds_behind(evidence, error):
+                    if product in sources_of(evidence, last):
                         return last
     return None
+
+
+def _multiply_adds_behind(evidence: Evidence, site: Site) -> list[Site]:
+    return [one for one in _following(evidence, site) if one.instruction.name == "FFMA"]
 
 
 def _following(evidence: Evidence, site: Site) -> list[Site]:

@@ -17,10 +17,10 @@ _TURNS_OF_A_POWER = 2.0
 
 
 def find_powers(evidence: Evidence) -> dict[Site, float]:
-    """Returns the parts of these products, and of what counts them, that remain undone if each turn goes on from the power of the turn before.
+    """Returns such products and what counts them, each with the part that is spared if a turn goes on from the power of the turn before.
 
-    The products of the inner loops take one value, which each turn of the loop around them sets anew, times another that
-    does not change: what they leave is the first times a power of the second, and the turn before had nearly that power.
+    The inner loops multiply a value, which each turn of the loop around them sets anew, by another that does not change. The
+    result is the first times a power of the second, and the turn before had nearly that power.
     """
     found: dict[Site, float] = {}
     for loops in evidence.loops.values():
