@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from typer.main import get_command
 from profiler.commands.shared.misuse import show_within_window
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.verb import Verb, with_its_options
+from profiler.commands.shared.window import folded_for_terminal
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
@@ -377,10 +377,8 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
     if verbose:
         lines = [*_traceback_lines(error), *lines]
     lines = [shortened(line, _LINE_WIDTH) for line in without_own_secrets(lines)]
-    if sys.stderr.isatty() and not verbose:
-        from profiler.present.render.terminal_table import folded
-
-        lines = [folded(line, shutil.get_terminal_size().columns, " " * 6) for line in lines]
+    if not verbose:
+        lines = [folded_for_terminal(line, " " * 6) for line in lines]
     text = "\n".join(lines)
     try:
         print(text, file=sys.stderr, flush=True)

@@ -8,9 +8,9 @@ import sys
 import pytest
 import typer
 
-from profiler.commands.shared import options
 from profiler.commands.shared.misuse import Misuse, show_within_window
 from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared.window import folded_for_terminal
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,7 @@ def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(
         "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`"
     )
     assert "\n" not in error.format_message(), "which JSON holds"
+    show_within_window(error)
     error.show()
     lines = capsys.readouterr().err.splitlines()
     assert max(map(len, lines)) <= 60
@@ -95,10 +96,10 @@ def test_a_verb_says_what_it_did_on_lines_of_its_own_unless_quiet(capsys):
 
 def test_a_remark_is_folded_at_the_edge_of_a_terminal_and_whole_elsewhere(monkeypatch):
     line = "This is the newest run of gemm-6-timed. Other sizes are stored: m=n=k=2048, m=n=k=1024."
-    assert options.folded_for_terminal(line) == line
+    assert folded_for_terminal(line) == line
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 24)))
-    assert options.folded_for_terminal(line).splitlines() == [
+    assert folded_for_terminal(line).splitlines() == [
         "This is the newest run of gemm-6-timed. Other sizes are",
         "  stored: m=n=k=2048, m=n=k=1024.",
     ]
@@ -108,10 +109,10 @@ def test_what_typer_says_of_a_wrong_value_fits_the_window_and_its_json_has_it_wh
     error = typer.BadParameter(
         "'yaml' is not one of 'table', 'json', 'markdown', 'csv'.", param_hint="--format"
     )
-    show_within_window(error)
     assert "\n" not in error.format_message()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
+    show_within_window(error)
     error.show()
     lines = capsys.readouterr().err.splitlines()
     assert lines == [

@@ -10,6 +10,7 @@ which loops share, and without the slow path. Each fast form is the intrinsic of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,8 +48,7 @@ _BY_UNIT = {
 # the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
 _OF_A_RECIPROCAL = "0x1800000"
 _OF_A_ROOT = frozenset({"-0xd000000", "0xf3000000"})
-OF_A_TESTED = 10.0
-TESTED_RECIPROCAL, TESTED_ROOT = Size(OF_A_TESTED, 5), Size(OF_A_TESTED, 4)
+TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5), Size(10, 4)
 # A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
 # hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
 _OF_A_NORM = "0x7e800000"
@@ -110,10 +110,11 @@ def _size_of_tested(instruction: Instruction) -> Size | None:
 
 @lru_cache(maxsize=KEPT)
 def _size_by_term(text: str) -> Size | None:
-    if "." not in text:
-        return None
+    return next((_BY_TERM[term] for term in terms_in(text) if term in _BY_TERM), None)
+
+
+def terms_in(text: str) -> Iterator[float]:
+    """Yields the constants among an instruction's operands, without their signs and to seven digits, as tables of terms have them."""
     for operand in parse_text(text).operands:
         with suppress(ValueError):
-            if found := _BY_TERM.get(float(f"{abs(float(operand)):.7g}")):
-                return found
-    return None
+            yield float(f"{abs(float(operand)):.7g}")

@@ -6,12 +6,11 @@ An instruction in; the function out of whose polynomial it is. Terms and sizes a
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from profiler.analyse.code.code import KEPT, Instruction, parse_text
-from profiler.analyse.code.function_sizes import NONE, Size
+from profiler.analyse.code.code import KEPT, Instruction
+from profiler.analyse.code.function_sizes import NONE, Size, terms_in
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,4 @@ def is_of_remainder(instruction: Instruction) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def _found_in(text: str) -> LastingFunction | None:
-    for operand in parse_text(text).operands:
-        with suppress(ValueError):
-            if found := _BY_TERM.get(float(f"{abs(float(operand)):.7g}")):
-                return found
-    return None
+    return next((_BY_TERM[term] for term in terms_in(text) if term in _BY_TERM), None)

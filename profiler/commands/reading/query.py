@@ -16,6 +16,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending, whole_file
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
+from profiler.commands.shared.window import folded_for_terminal
 from profiler.present import Format
 from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
@@ -90,7 +91,7 @@ def _hint_at_names(sql: str) -> None:
         if name in BY_NAME and BY_NAME[name].ncu:
             ncu = " or ".join(f"'{one}'" for one in BY_NAME[name].ncu)
             told = f"no rows: the tables have ncu's names; {name} is {ncu} there"
-            print(options.folded_for_terminal(told), file=sys.stderr)
+            print(folded_for_terminal(told), file=sys.stderr)
 
 
 def _write(answer: Answer, path: Path) -> None:

@@ -21,6 +21,7 @@ from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
+from profiler.commands.shared.window import folded_for_terminal
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.triage import triage_document
 from profiler.store.runs.run_store import Run
@@ -114,4 +115,4 @@ def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) ->
             f"This is the newest run of {name}. Other sizes are stored: {sizes}.",
             f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
         )
-        print("", *map(options.folded_for_terminal, lines), sep="\n", file=sys.stderr)
+        print("", *map(folded_for_terminal, lines), sep="\n", file=sys.stderr)

@@ -19,6 +19,7 @@ from profiler.ask.named.settings import Settings, keep_silent
 from profiler.catalog import DEFAULT_LADDER
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
+from profiler.commands.shared.window import folded_for_terminal
 from profiler.present import Format
 from profiler.text import printable, shortened
 
@@ -218,15 +219,6 @@ ReadingSettings = Annotated[VerbSettings, OfOptions(settings_of, "gpu", "runs", 
 def _print_note(line: str) -> None:
     """Prints a remark about the result, also with --quiet, since the result is misleading without it."""
     print(folded_for_terminal(printable(line)), file=sys.stderr)
-
-
-def folded_for_terminal(line: str) -> str:
-    """Returns a line for standard error: as it is, or within the window of a terminal."""
-    if not sys.stderr.isatty():
-        return line
-    from profiler.present.render.terminal_table import folded
-
-    return folded(line, shutil.get_terminal_size().columns, "  ")
 
 
 def typed_options(context: Context) -> dict[str, str]:

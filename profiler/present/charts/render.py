@@ -69,7 +69,7 @@ def title_of(chart: alt.TopLevelMixin) -> str:
 
 
 def description_of(spec: dict[str, Any]) -> str:
-    """Returns what a reader is told who sees no picture: the message of the chart, and the line below it."""
+    """Returns the text for readers who cannot see the picture: the message of the chart, and the line below it."""
     title = spec["title"]
     below = title.get("subtitle") or []
     lines = [str(line).rstrip(";") for line in ([below] if isinstance(below, str) else below)]

@@ -128,7 +128,11 @@ def find_spare(
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """What a source line executes: all of it, the part that may evaluate functions, and as many as these need, precise and fast."""
+    """How many instructions a source line executes.
+
+    `whole` counts all of them, and `evaluating` those that may belong to functions. `precise` and `fast` are what its functions
+    need in the one form and in the other, and `terms` what adds up the polynomials of functions without a fast form.
+    """
 
     sites: Sequence[Site]
     whole: float
