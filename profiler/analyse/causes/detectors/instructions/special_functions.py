@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.roots import Root, find_roots, is_reciprocal_of, part_only_compared
 from profiler.analyse.code.function_sizes import (
@@ -38,6 +39,7 @@ _SPARE_TERMS = 1 / 2
 _COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
+_UNIT = "xu"
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 
@@ -47,8 +49,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     slow_paths = (sites for sites in called_functions(evidence) if not divides_integers(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
     compared = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
-    fractions = _find_spare_of_floats(evidence, _find_dropped(evidence, compared)) | fractions
-    busy = evidence.model.busy.get("xu", 0.0)
+    lines = _find_lines(evidence, _find_dropped(evidence, compared))
+    fractions = _find_spare_of_floats(lines) | fractions
+    busy = evidence.model.busy.get(_UNIT, 0.0)
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)
@@ -62,7 +65,12 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
         f"{100 * busy:.0f} % of the time." + (f" There is no fast form of {names}." if names else ""),
         advice,
-        evidence.without(fractions),
+        _keep_special(
+            evidence,
+            evidence.without(fractions),
+            lines,
+            fractions,
+        ),
         spared,
         {"special_pct": share, "special_busy_pct": 100 * busy},
         in_triton=advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES) else "",
@@ -131,7 +139,8 @@ class _Line:
     """How many instructions a source line executes.
 
     `whole` counts all of them, and `evaluating` those that may belong to functions. `precise` and `fast` are what its functions
-    need in the one form and in the other, and `terms` what adds up the polynomials of functions without a fast form.
+    need in the one form and in the other, `special` what the fast form needs of the special-function unit, and `terms` what adds up the
+    polynomials of functions without a fast form.
     """
 
     sites: Sequence[Site]
@@ -139,13 +148,17 @@ class _Line:
     evaluating: float
     precise: float
     fast: float
+    special: float
     terms: float
 
 
-def _find_spare_of_floats(evidence: Evidence, dropped: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns the part of the instructions for functions of single precision that the fast forms would save."""
+def _find_lines(evidence: Evidence, dropped: Mapping[Site, Size]) -> list[_Line]:
     groups = _around_functions(evidence, _evaluates, EVALUATING)
-    lines = [line for group in groups if (line := _measure_line(group, dropped))]
+    return [line for group in groups if (line := _measure_line(group, dropped))]
+
+
+def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
+    """Returns the part of the instructions for functions of single precision that the fast forms would save."""
     # A line may do more than evaluate functions. An instruction that two lines share counts for one: what a function lacks on its own line
     # stands on another.
     elsewhere = sum(max(0.0, line.precise - line.evaluating) for line in lines)
@@ -162,20 +175,34 @@ def _find_spare_of_floats(evidence: Evidence, dropped: Mapping[Site, float]) -> 
     return found
 
 
-def _find_dropped(evidence: Evidence, compared: Mapping[Root, float]) -> dict[Site, float]:
-    """Returns by the instruction that tests the argument how many instructions of a fast form are not needed either.
+def _keep_special(
+    evidence: Evidence, effect: Effect, lines: Sequence[_Line], fractions: Mapping[Site, float]
+) -> Effect:
+    """Returns the effect on the special-function unit as well: the fast forms need it, some of them more than the precise ones."""
+    whole = sum(site.executed for site in evidence.sites if _UNIT in site.units)
+    if not whole:
+        return effect
+    on_unit = {site for line in lines for site in line.sites if _UNIT in site.units}
+    left = sum((1 - fractions[site]) * site.executed for site in on_unit)
+    kept = max(0.0, sum(line.special for line in lines) - left)
+    removed = effect.resources.get(_UNIT, 0.0) - kept / whole
+    return replace(effect, resources={**effect.resources, _UNIT: removed})
+
+
+def _find_dropped(evidence: Evidence, compared: Mapping[Root, float]) -> dict[Site, Size]:
+    """Returns by the instruction that tests the argument how much of a fast form is not needed either.
 
     A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root.
     """
-    dropped = {root.test: TESTED_ROOT.fast * part for root, part in compared.items()}
+    dropped = {root.test: TESTED_ROOT * part for root, part in compared.items()}
     if compared:
         results = {root.result for root in compared}
         dividing = [site for site in evidence.sites if is_reciprocal_of(evidence, site, results)]
-        dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL.fast)
+        dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL)
     return dropped
 
 
-def _measure_line(group: Sequence[Site], dropped: Mapping[Site, float]) -> _Line | None:
+def _measure_line(group: Sequence[Site], dropped: Mapping[Site, Size]) -> _Line | None:
     """Returns None for a line that evaluates nothing."""
     whole = sum(site.executed for site in group)
     lasting = _find_lasting(group)
@@ -186,8 +213,11 @@ def _measure_line(group: Sequence[Site], dropped: Mapping[Site, float]) -> _Line
     if fast <= 0 and evaluating:
         polynomials = sum(site.executed for site in group if _is_of_polynomial(site))
         precise, fast = (whole, _FAST_INSTRUCTIONS * polynomials) if polynomials else (0.0, 0.0)
-    fast -= sum(site.executed * dropped.get(site, 0.0) for site in group)
-    return _Line(group, whole, evaluating, precise, fast, lasting.terms) if precise or lasting.terms else None
+    spared = sum((dropped[site] * site.executed for site in group if site in dropped), NONE)
+    if not precise and not lasting.terms:
+        return None
+    special = known.special - spared.special
+    return _Line(group, whole, evaluating, precise, fast - spared.fast, special, lasting.terms)
 
 
 def _size_of(site: Site) -> Size | None:

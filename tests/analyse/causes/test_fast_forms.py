@@ -1,0 +1,48 @@
+"""What fast forms of functions take away, and what they need themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.instructions import special_functions
+
+# In short: the instructions by which a function is known, and as many others as it has.
+SINE = ("FMUL R6, R0, 0.63661974668502807617", "F2I.NTZ R7, R6", *["FFMA R7, R6, R7, R8"] * 24)
+LOG = (
+    "FFMA R7, R4, -R7, 0.14084610342979431152",
+    *["FFMA R7, R4, R7, R8"] * 22,
+    "FFMA R7, R2, 0.69314718246459960938, R7",
+)
+POWER = (
+    "FFMA R13, R11, 1.9251366722983220825e-08, R12", *["FFMA R10, R11, 1.4426950216293334961, R12"] * 3,
+    "FFMA R16, R15, R16, 0.69314718246459960938", "MUFU.RCP R15, R15", "FRND R14, R11", "F2I.NTZ R17, R11", "FRND.TRUNC R13, R10",
+    *["FFMA R13, R13, R10, R16"] * 60,
+)  # fmt: skip
+COUNTING = ("VIADD R30, R30, 0x1", "ISETP.NE.AND P0, PT, R30, 0x40, PT", "@P0 BRA 0x0")
+
+
+def found_in(*lines, of_function):
+    """The candidate for instructions of which so many stand on the line of the function first; the others have a line each."""
+    evidence = evidence_of(*lines)
+    for site in evidence.sites[:of_function]:
+        site.instruction = replace(site.instruction, line=999)
+    (candidate,) = special_functions.detect_special_functions(evidence)
+    return candidate
+
+
+@pytest.mark.parametrize(
+    ("function", "removed"),
+    [
+        (SINE, 0),  # MUFU.SIN takes the place of the conversion that reduces the angle
+        (LOG, -1),  # whose precise form is a polynomial
+        (POWER, 2),  # of four
+    ],
+)
+def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
+    """Another function on another line needs it as before."""
+    candidate = found_in(*function, "MUFU.RCP R20, R20", of_function=len(function))
+    on_unit = 1 + sum(line.startswith(("MUFU", "F2I", "FRND")) for line in function)
+    assert candidate.effect.resources["xu"] == pytest.approx(removed / on_unit)
