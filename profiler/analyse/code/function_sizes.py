@@ -74,6 +74,8 @@ _BY_TERM = {
     0.008382413: Size(22, 1),  # expm1f: 27, and 6 for exp(x) - 1
     0.1449145: Size(23, 5, 1),  # log1pf: 24, and 6 for log(1 + x)
 }
+# Sines and powers have branches of their own, or a loop for large arguments: compilers do not unroll a loop that has one of them in it.
+_WITH_BRANCHES = frozenset({1.925137e-08, 0.6366197})
 _ADDS = frozenset({"IADD3", "VIADD"})
 _SCALES = _ADDS | {"LOP3"}  # of sm_100
 _WITH_TERMS = frozenset({"FFMA", "FMUL"})
@@ -103,6 +105,11 @@ def tests_root(instruction: Instruction) -> bool:
 
 def tests_reciprocal(instruction: Instruction) -> bool:
     return instruction.name in _ADDS and _OF_A_RECIPROCAL in instruction.operands
+
+
+def has_branches(instruction: Instruction) -> bool:
+    """Returns whether a function has such branches that compilers do not unroll a loop around it, for one instruction of each evaluation."""
+    return instruction.name in _WITH_TERMS and not _WITH_BRANCHES.isdisjoint(terms_in(instruction.text))
 
 
 def _size_of_tested(instruction: Instruction) -> Size | None:

@@ -46,3 +46,26 @@ def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
     candidate = found_in(*function, "MUFU.RCP R20, R20", of_function=len(function))
     on_unit = 1 + sum(line.startswith(("MUFU", "F2I", "FRND")) for line in function)
     assert candidate.effect.resources["xu"] == pytest.approx(removed / on_unit)
+
+
+@pytest.mark.parametrize(
+    ("function", "copies", "shared"),
+    [
+        (
+            SINE,
+            1,
+            3 * 3 / 4,
+        ),  # its slow path has a loop, so that the compiler left the loop around it as it was
+        (POWER, 1, 3 * 3 / 4),
+        (LOG, 1, 0),  # has no branches
+        (SINE, 2, 0),  # unrolled already
+    ],
+)
+def test_without_the_branches_of_a_function_a_loop_around_it_is_unrolled(function, copies, shared):
+    """Four copies need one counter, one test and one branch."""
+    lines = function * copies
+    alone = found_in(*lines, of_function=len(lines)).effect.resources["issue"] * len(lines)
+    in_loop = found_in(*lines, *COUNTING, of_function=len(lines)).effect.resources["issue"]
+    assert in_loop * (len(lines) + len(COUNTING)) - alone == pytest.approx(shared)
+    without_loop = found_in(*lines, *COUNTING[:-1], of_function=len(lines)).effect.resources["issue"]
+    assert without_loop * (len(lines) + len(COUNTING) - 1) == pytest.approx(alone)

@@ -9,6 +9,7 @@ from math import inf
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
+from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -18,6 +19,7 @@ from profiler.analyse.code.function_sizes import (
     TESTED_RECIPROCAL,
     TESTED_ROOT,
     Size,
+    has_branches,
     is_tested,
     size_of,
 )
@@ -39,6 +41,7 @@ _SPARE_TERMS = 1 / 2
 _COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
+_COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
 _UNIT = "xu"
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
@@ -67,7 +70,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         advice,
         _keep_special(
             evidence,
-            evidence.without(fractions),
+            evidence.without(fractions | _find_shared_by_copies(evidence, fractions)),
             lines,
             fractions,
         ),
@@ -172,6 +175,25 @@ def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
         spare = max(0.0, evaluating - line.fast) if line.precise > line.fast else 0.0
         spare += _SPARE_TERMS * line.terms
         found |= dict.fromkeys(line.sites, spare / line.whole)
+    return found
+
+
+def _find_shared_by_copies(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the part of what keeps loops going that goes where these are unrolled, as compilers do without the branches of a function.
+
+    nvcc 13.0 unrolls loops around fast forms by four or sixteen. A loop with copies of a function on one line is unrolled already.
+    """
+    branching = [
+        site
+        for site in fractions
+        if fractions[site] and has_branches(site.instruction) and site.instruction.place
+    ]
+    found: dict[Site, float] = {}
+    for loop in {loop for site in branching if (loop := evidence.innermost_loop(site))}:
+        places = [site.instruction.place for site in branching if evidence.innermost_loop(site) == loop]
+        if len(places) == len(set(places)):
+            amortised = find_amortised(evidence, evidence.inside(loop))
+            found |= {site: max(_COPIES, fractions.get(site, 0.0)) for site in amortised}
     return found
 
 
