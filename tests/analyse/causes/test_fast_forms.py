@@ -69,3 +69,19 @@ def test_without_the_branches_of_a_function_a_loop_around_it_is_unrolled(functio
     assert in_loop * (len(lines) + len(COUNTING)) - alone == pytest.approx(shared)
     without_loop = found_in(*lines, *COUNTING[:-1], of_function=len(lines)).effect.resources["issue"]
     assert without_loop * (len(lines) + len(COUNTING) - 1) == pytest.approx(alone)
+
+
+@pytest.mark.parametrize(
+    ("move", "belongs"),
+    [
+        ("MOV R16, 0x391fcb8e", True),
+        ("IMAD.MOV.U32 R11, RZ, RZ, -0x46b2bead", True),
+        ("HFMA2.MMA R7, -RZ, RZ, 1.9599609375, 20144", True),
+        ("MOV R12, R13", False),
+        ("IMAD.MOV.U32 R18, RZ, RZ, R0", False),
+    ],
+)
+def test_a_constant_that_is_moved_for_a_precise_function_is_a_part_of_it(move, belongs):
+    lines = (*SINE, move)
+    candidate = found_in(*lines, of_function=len(lines))
+    assert candidate.effect.resources["issue"] == pytest.approx((26 + belongs - 2) / 27)

@@ -42,6 +42,10 @@ _COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
 _COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
+# Coefficients that no operand can hold beside another constant; of a fast form, each constant is an operand.
+_MOVES_CONSTANT = re.compile(
+    r"\bMOV \w+, -?0x[0-9a-f]+|IMAD\.MOV\.U32 \w+, RZ, RZ, -?0x|HFMA2\.MMA \w+, -RZ, RZ, -?\d"
+)
 _UNIT = "xu"
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
@@ -235,6 +239,8 @@ def _measure_line(group: Sequence[Site], dropped: Mapping[Site, Size]) -> _Line 
     if fast <= 0 and evaluating:
         polynomials = sum(site.executed for site in group if _is_of_polynomial(site))
         precise, fast = (whole, _FAST_INSTRUCTIONS * polynomials) if polynomials else (0.0, 0.0)
+    if precise > 0 and not lasting.instructions:
+        precise += sum(site.executed for site in group if _MOVES_CONSTANT.search(site.instruction.text))
     spared = sum((dropped[site] * site.executed for site in group if site in dropped), NONE)
     if not precise and not lasting.terms:
         return None
