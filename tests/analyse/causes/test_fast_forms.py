@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions import special_functions
+from profiler.analyse.causes.detectors.instructions import number_types, special_functions
 
 # In short: the instructions by which a function is known, and as many others as it has.
 SINE = ("FMUL R6, R0, 0.63661974668502807617", "F2I.NTZ R7, R6", *["FFMA R7, R6, R7, R8"] * 24)
@@ -85,3 +85,20 @@ def test_a_constant_that_is_moved_for_a_precise_function_is_a_part_of_it(move, b
     lines = (*SINE, move)
     candidate = found_in(*lines, of_function=len(lines))
     assert candidate.effect.resources["issue"] == pytest.approx((26 + belongs - 2) / 27)
+
+
+@pytest.mark.parametrize(
+    ("signs", "kept"),
+    [
+        (("MUFU.RCP64H R9, R7",), 10),  # a quotient
+        (("MUFU.RSQ64H R9, R7",), 4),  # the reciprocal of a root, as rsqrtf computes it
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 10),  # a root
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x100000, RZ"), 4),  # no test of a root
+    ],
+)
+def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(signs, kept):
+    evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (20 - len(signs)))
+    for site in evidence.sites:
+        site.instruction = replace(site.instruction, line=9)
+    (candidate,) = number_types.detect_fp64(evidence)
+    assert candidate.effect.resources["issue"] == pytest.approx(1 - kept / 20)
