@@ -10,6 +10,7 @@ which loops share, and without the slow path. Each fast form is the intrinsic of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,6 +77,9 @@ _BY_TERM = {
 }
 # Sines and powers have branches of their own, or a loop for large arguments: compilers do not unroll a loop that has one of them in it.
 _WITH_BRANCHES = frozenset({1.925137e-08, 0.6366197})
+_MOVES_CONSTANT = re.compile(
+    r"(@!?U?P\d )?(MOV \w+, -?0x[0-9a-f]+|IMAD\.MOV\.U32 \w+, RZ, RZ, -?0x|HFMA2(\.MMA)? \w+, -RZ, RZ, -?\d)"
+)
 _ADDS = frozenset({"IADD3", "VIADD"})
 _SCALES = _ADDS | {"LOP3"}  # of sm_100
 _WITH_TERMS = frozenset({"FFMA", "FMUL"})
@@ -105,6 +109,11 @@ def tests_root(instruction: Instruction) -> bool:
 
 def tests_reciprocal(instruction: Instruction) -> bool:
     return instruction.name in _ADDS and _OF_A_RECIPROCAL in instruction.operands
+
+
+def moves_constant(instruction: Instruction) -> bool:
+    """Returns whether an instruction moves a constant to a register, which no operand can hold beside another constant."""
+    return _MOVES_CONSTANT.match(instruction.text) is not None
 
 
 def has_branches(instruction: Instruction) -> bool:
