@@ -337,10 +337,10 @@ def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int |
 
 
 def _nearest_writers(sites: Sequence[Site]) -> Callable[[int, str], int | None]:
-    """Returns a function that finds the instruction that last wrote a register before a position, or else after it in a loop."""
+    """Returns a function that finds the instruction that last wrote a register or predicate before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(sites):
-        for register in written_registers(site.instruction):
+        for register in results_of(site.instruction):
             positions.setdefault(register, []).append(index)
 
     def find(index: int, register: str) -> int | None:
