@@ -13,16 +13,15 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.dataflow import (
+    choosers_of,
     find_processing,
     has_fixed_address,
     makers_of_value,
-    predicates_read,
     reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import inputs_of
 from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -233,7 +232,7 @@ def _deciding(evidence: Evidence, site: Site) -> list[Site]:
     """Returns what computes the operands of an instruction, and whether it is executed; of an access, nothing."""
     if site.kind in ACCESSES:
         return []
-    return sources_of(evidence, site, inputs_of(site.instruction) | predicates_read(site))
+    return [*sources_of(evidence, site), *choosers_of(evidence, site)]
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:

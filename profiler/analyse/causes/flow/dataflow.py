@@ -204,6 +204,19 @@ def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None
     return [sites[place] for place in sorted(found, key=lambda place: abs(here - place))]
 
 
+def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the instructions before it, in its loop or function, that last wrote the predicates that this one reads."""
+    around = evidence.around(site)
+    wanted, found = set(predicates_read(site)), []
+    for place in range(evidence.place(site, around) - 1, -1, -1):
+        if not wanted:
+            break
+        if written := wanted & predicates_written(around[place].instruction):
+            found.append(around[place])
+            wanted -= written
+    return found
+
+
 def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     """Returns the instructions whose result is stored."""
     value = register_of(store.instruction.operands[-1])
@@ -337,10 +350,10 @@ def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int |
 
 
 def _nearest_writers(sites: Sequence[Site]) -> Callable[[int, str], int | None]:
-    """Returns a function that finds the instruction that last wrote a register or predicate before a position, or else after it in a loop."""
+    """Returns a function that finds the instruction that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(sites):
-        for register in results_of(site.instruction):
+        for register in written_registers(site.instruction):
             positions.setdefault(register, []).append(index)
 
     def find(index: int, register: str) -> int | None:
