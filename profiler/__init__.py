@@ -199,7 +199,7 @@ def show(
 @_advised()
 def compare(
     before: Run | str | int | Path,
-    after: Run | str | int | Path,
+    after: Run | str | int | Path | None = None,
     *,
     kernel_name: str | None = None,
     other_kernel: str | None = None,
@@ -211,14 +211,19 @@ def compare(
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
     the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
+    A run alone, or its name, is compared with the last one before it of the same name, workload and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
+    from profiler.ask.named.earlier import open_with_the_one_before
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
-    from profiler.python.named import run_of
+    from profiler.python.named import reference_of, run_of
 
-    left, right = (run_of(side, nvtx) for side in (before, after))
+    if after is None:
+        left, right = open_with_the_one_before(reference_of(before), Settings(), timed=True, nvtx=nvtx)
+    else:
+        left, right = run_of(before, nvtx), run_of(after, nvtx)
     found = compare_runs(
         left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )

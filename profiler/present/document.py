@@ -279,6 +279,9 @@ class Document(Struct, frozen=True):
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
         if more := len(cautions) - len(doubts):
             doubts.append(Text(f"{counted(more, 'more caution')} without --brief"))
+        if opening and all(isinstance(block, Caution) for block in opening[-1]):
+            *opening, first = opening
+            doubts = [*first, *doubts]
         return replace(self, sections=[*opening, doubts])
 
 

@@ -39,7 +39,7 @@ _WORDS = {
     r"-k PATTERN \(--kernel-name\)": "kernel_name=PATTERN",
     r"-k PATTERN": "kernel_name=PATTERN",
     r"`prof show` lists (them|the names)": r"`profiler.read(...).top()` lists \1",
-    r"`prof list` shows": "`profiler.open_runs().to_pandas()` shows",
+    r"`prof list(?: [^`]+)?` shows": "`profiler.open_runs().to_pandas()` shows",
     r"`prof ingest REPORT` adds a report": "`profiler.read` takes the path of a report as well",
     r"(or(?: give)? [ta]h?e? ?file): --ladder (\S+\.toml)": r"\1: profiler.ladder('\2')",
     r"Give the new runs with --runs .*? with --baseline": _BASELINE,
