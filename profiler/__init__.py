@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "sass", "show", "source_lines", "tune",
+    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "report", "roofline", "sass", "show", "source_lines",
+    "tune",
 ]  # fmt: skip
 
 
@@ -255,6 +256,27 @@ def check(
     sides = (reference_of(baseline), reference_of(candidate))
     found = ask(*sides, Settings(), kernel_name=kernel_name, every=False, max_slower_pct=max_slower_pct)
     return Check.of(found)
+
+
+@_advised()
+def report(
+    recording: Run | str | int | Path | Iterable[Run | str | Path],
+    *others: Run | str | int | Path,
+    output: str | Path = "report.html",
+    title: str | None = None,
+    kernel_name: str | None = None,
+    nvtx: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Writes a page to send to somebody, one HTML file with everything in it, and returns its path.
+
+    It shows the recordings, or those of a list or a folder, each compared with the one before.
+    """
+    from profiler.python.named import each_of, reference_of
+    from profiler.python.pages import write_page
+
+    given = [reference_of(one) for one in each_of((recording, *others))]
+    return write_page(given, output, title=title, kernel_name=kernel_name, nvtx=nvtx, force=force)
 
 
 @_advised()

@@ -86,13 +86,14 @@ def advise(error: ProfError) -> None:
 
 # What other packages call what this one has, and the commands that only a terminal has.
 _CALLED = {
-    "load": "read", "open": "read", "diff": "compare", "query": "open_runs(...).query",
+    "load": "read", "open": "read", "diff": "compare", "profile": "measure", "bench": "measure", "benchmark": "measure",
+    "do_bench": "measure", "html": "report", "to_html": "report", "autotune": "tune", "query": "open_runs(...).query",
     "list": "open_runs(...).to_pandas", "runs": "open_runs",
 }  # fmt: skip
 COMMANDS_ALONE = frozenset(
     {
         "build", "causes", "collect", "compact", "doctor", "export", "fsck", "ingest", "mcp", "metrics", "notebook",
-        "presets", "report", "time", "verify", "worker",
+        "presets", "time", "verify", "worker",
     }
 )  # fmt: skip
 

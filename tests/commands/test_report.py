@@ -9,6 +9,8 @@ from html import unescape
 
 import pytest
 
+import profiler
+from profiler.errors import OutputNotWritable
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
@@ -331,3 +333,13 @@ def test_quiet_says_nothing(report):
     result, page = report("gemm-6-timed", "--quiet")
     assert (result.stdout, result.stderr) == ("", "")
     assert page
+
+
+def test_python_writes_the_page_that_the_command_writes(report, reports, tmp_path):
+    pair = [reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"]
+    page = profiler.report(*pair, output=tmp_path / "python.html")
+    assert page == tmp_path / "python.html"
+    _, same = report(*pair)
+    assert page.read_text() == same
+    with pytest.raises(OutputNotWritable, match=r"should end in \.html"):
+        profiler.report(*pair, output=tmp_path / "page.pdf")

@@ -17,11 +17,11 @@ from typer import Option
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
-from profiler.commands.shared.files import write_whole
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
+from profiler.store.scratch import write_whole
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
