@@ -19,7 +19,7 @@ _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 ValueKind = Literal[
     "text", "number", "count", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
-    "percent", "scientific", "ratio",
+    "percent", "share", "scientific", "ratio",
 ]  # fmt: skip
 
 

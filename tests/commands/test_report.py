@@ -158,16 +158,17 @@ def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_
 
 def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_strangers(report, reports):
     """Neighbours in a folder are no versions: a transpose that ends its list is not 80 times as fast as a product."""
-    files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "gemm_6", "triton_matmul", "several")]
+    names = ("gemm_5", "gemm_6", "triton_matmul", "triton_add_full", "several")
+    files = [reports / f"{name}.ncu-rep" for name in names]
     result, page = report(*files)
-    assert result.stderr.endswith(": 6 kernels, 1 comparison\n")
-    assert "6 kernels of 4 recordings take " in page
+    assert result.stderr.endswith(": 7 kernels, 1 comparison\n")
+    assert "7 kernels of 5 recordings take " in page
     assert "In gemm_5, k5 takes " in page
     assert "gemm_6 is 1.879x as fast as gemm_5" in page, "these two share a word, and are compared"
     assert not re.search(r"(triton_)?matmul(\.ncu-rep)? is [\d.]+x as fast", page)
     assert str(reports) not in page, "it is sent to others"
     rows = re.findall(r"<td class=\"folds\"><a [^>]*>(\w+)\.ncu-rep</a>", page.replace("<wbr>", ""))
-    assert rows == ["gemm_5", "gemm_6", "triton_matmul", *["several"] * 3], (
+    assert rows == ["gemm_5", "gemm_6", "triton_matmul", "triton_add_full", *["several"] * 3], (
         "what takes most of the time first"
     )
 

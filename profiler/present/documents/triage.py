@@ -11,7 +11,7 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, number, report_name, share_text, short_gpu, short_place, shortened
+from profiler.text import counted, number, report_name, share_of_whole, short_gpu, short_place, shortened
 
 _NAME_WIDTH, _PLACE_WIDTH, _RECORDING_WIDTH = 60, 30, 30
 _MOST_ROWS = 28  # as of the kernels of one recording
@@ -70,7 +70,7 @@ def _names(index: Sequence[TriagedKernel]) -> dict[str, str]:
 def _cells(one: TriagedKernel, recording: str, many_gpus: bool) -> tuple[doc.Value, ...]:
     where = f" at {shortened(short_place(one.where), _PLACE_WIDTH)}" if one.where else ""
     return (
-        share_text(one.share_pct),
+        f"{share_of_whole(one.share_pct)} %" if one.share_pct is not None else None,
         one.total_ns,
         one.likely_saves_ns,
         one.launches,
