@@ -165,6 +165,8 @@ def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, r
         told("`prof show a.ncu-rep -k 'scale<int>$'` shows")
         == "`profiler.show(..., kernel_name='scale<int>$')` shows"
     )
+    assert told("`prof compare 9 10` says why") == "`profiler.compare(9, 10)` says why"
+    assert told("`prof compare 1 2 --ladder sum` says why") == "`profiler.compare('sum-1', 'sum-2')` says why"
 
 
 @pytest.fixture

@@ -344,3 +344,9 @@ def test_python_writes_the_page_that_the_command_writes(report, reports, tmp_pat
     assert page.read_text() == same
     with pytest.raises(OutputNotWritable, match=r"should end in \.html"):
         profiler.report(*pair, output=tmp_path / "page.pdf")
+
+
+def test_where_there_is_no_ladder_the_error_says_to_name_recordings(prof_here, tmp_path):
+    done = prof_here("report", cwd=tmp_path)
+    assert done.returncode == 44
+    assert "Name what the page is about, such as `prof report mine.ncu-rep`." in done.stderr

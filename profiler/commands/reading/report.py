@@ -13,7 +13,7 @@ from profiler.analyse.report import PageFindings
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending
-from profiler.errors import OutputNotWritable
+from profiler.errors import LadderNotFound, OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
 from profiler.store.cache import open_pictures
 from profiler.store.scratch import write_whole
@@ -64,7 +64,14 @@ def report(
     def find() -> PageFindings:
         if sources:
             return report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
-        return report_ladder(settings, title)
+        try:
+            return report_ladder(settings, title)
+        except LadderNotFound as error:
+            if not settings.ladder_given:
+                error.remedy = (
+                    f"Name what the page is about, such as `prof report mine.ncu-rep`. {error.remedy}"
+                )
+            raise
 
     found, page, html = make_page(find, open_pictures(), settings.progress)
     write_whole(html, output)
