@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "roofline", "sass", "show", "source_lines", "tune",
+    "check", "compare", "ladder", "measure", "open_runs", "range", "read", "report", "roofline", "sass", "show", "source_lines",
+    "tune",
 ]  # fmt: skip
 
 
@@ -199,7 +200,7 @@ def show(
 @_advised()
 def compare(
     before: Run | str | int | Path,
-    after: Run | str | int | Path,
+    after: Run | str | int | Path | None = None,
     *,
     kernel_name: str | None = None,
     other_kernel: str | None = None,
@@ -211,14 +212,19 @@ def compare(
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
     the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
+    A run alone, or its name, is compared with the last one before it of the same name, workload and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
+    from profiler.ask.named.earlier import open_with_the_one_before
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
-    from profiler.python.named import run_of
+    from profiler.python.named import reference_of, run_of
 
-    left, right = (run_of(side, nvtx) for side in (before, after))
+    if after is None:
+        left, right = open_with_the_one_before(reference_of(before), Settings(), timed=True, nvtx=nvtx)
+    else:
+        left, right = run_of(before, nvtx), run_of(after, nvtx)
     found = compare_runs(
         left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )
@@ -250,6 +256,27 @@ def check(
     sides = (reference_of(baseline), reference_of(candidate))
     found = ask(*sides, Settings(), kernel_name=kernel_name, every=False, max_slower_pct=max_slower_pct)
     return Check.of(found)
+
+
+@_advised()
+def report(
+    recording: Run | str | int | Path | Iterable[Run | str | Path],
+    *others: Run | str | int | Path,
+    output: str | Path = "report.html",
+    title: str | None = None,
+    kernel_name: str | None = None,
+    nvtx: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Writes a page to send to somebody, one HTML file with everything in it, and returns its path.
+
+    It shows the recordings, or those of a list or a folder, each compared with the one before.
+    """
+    from profiler.python.named import each_of, reference_of
+    from profiler.python.pages import write_page
+
+    given = [reference_of(one) for one in each_of((recording, *others))]
+    return write_page(given, output, title=title, kernel_name=kernel_name, nvtx=nvtx, force=force)
 
 
 @_advised()

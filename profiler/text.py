@@ -162,6 +162,11 @@ def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
     return f"{change} %" if ci_pct is None else f"{change} ± {(ci_pct[1] - ci_pct[0]) / 2:,.2f} %"
 
 
+def share_of_whole(pct: float) -> str:
+    """Returns a share of a whole in percent with one decimal; one that would be rounded away is less than 0.1, and not zero."""
+    return "< 0.1" if 0 < pct < 0.05 else f"{pct:.1f}"
+
+
 def percent(value: float) -> str:
     """Returns a percentage with two decimals below 10, else with one."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"

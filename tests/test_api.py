@@ -165,6 +165,8 @@ def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, r
         told("`prof show a.ncu-rep -k 'scale<int>$'` shows")
         == "`profiler.show(..., kernel_name='scale<int>$')` shows"
     )
+    assert told("`prof compare 9 10` says why") == "`profiler.compare(9, 10)` says why"
+    assert told("`prof compare 1 2 --ladder sum` says why") == "`profiler.compare('sum-1', 'sum-2')` says why"
 
 
 @pytest.fixture
@@ -346,7 +348,8 @@ def test_completion_offers_what_there_is_to_use_and_nothing_else():
         ("meassure", r"no 'meassure'; did you mean profiler\.measure\?"),
         ("load", r"did you mean profiler\.read\?"),
         ("query", r"did you mean profiler\.open_runs\(\.\.\.\)\.query\?"),
-        ("report", "in a terminal, `prof report` does that"),
+        ("doctor", "in a terminal, `prof doctor` does that"),
+        ("profile", r"did you mean profiler\.measure\?"),
         ("zzz", "it has check, compare, ladder, measure"),
         ("__wrapped__", "it has check, compare, ladder, measure"),
     ],

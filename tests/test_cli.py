@@ -37,6 +37,13 @@ def test_without_a_verb_the_help_is_shown(prof_here):
     assert "compare" in result.stdout + result.stderr
 
 
+def test_without_a_verb_a_terminal_shows_the_help_as_it_is_laid_out(prof_here, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    lines = prof_here().stderr.splitlines()
+    assert "Commands:" in lines
+    assert "  compare   Compare two kernels: what changed, and how surely." in lines
+
+
 def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
     page = prof_here("--help").stdout
     assert all(f"\n  {verb} " in page for verb in VERBS)

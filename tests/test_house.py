@@ -21,6 +21,7 @@ RANK = {
     "errors": 0,
     "text": 0,
     "machine": 1,
+    "spawned": 1,
     "catalog": 1,
     "cluster": 1,
     "store": 2,
@@ -207,7 +208,7 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
 
 
 def test_the_facade_promises_what_a_notebook_needs():
-    asked = {"check", "compare", "ladder", "roofline", "sass", "show", "source_lines"}
+    asked = {"check", "compare", "ladder", "report", "roofline", "sass", "show", "source_lines"}
     assert set(profiler.__all__) == {"measure", "open_runs", "range", "read", "tune", *asked}
     for name in profiler.__all__:
         assert getattr(profiler, name).__doc__

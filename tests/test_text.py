@@ -17,6 +17,7 @@ from profiler.text import (
     number,
     printable,
     relative,
+    share_of_whole,
     short_place,
     shortened,
     signed,
@@ -224,3 +225,10 @@ def test_tables_and_charts_read_values_in_the_same_units(unit, largest, read):
     assert unit_for_people(unit, -largest, None, 1.0) == read
     divisor, shown = readable_unit(unit, largest)
     assert (divisor, shown) == (read[0], "million inst" if unit == "inst" else read[1])
+
+
+@pytest.mark.parametrize(
+    ("pct", "text"), [(0.0, "0.0"), (0.04, "< 0.1"), (0.05, "0.1"), (12.34, "12.3"), (100.0, "100.0")]
+)
+def test_a_share_that_would_be_rounded_away_is_not_zero(pct, text):
+    assert share_of_whole(pct) == text

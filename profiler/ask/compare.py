@@ -12,6 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles, sum_up
 from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, pair_kernels
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -23,7 +24,7 @@ from profiler.text import counted, duration
 
 def compare(
     before: str,
-    after: str,
+    after: str | None,
     settings: Settings,
     *,
     kernel_name: str | None = None,
@@ -39,15 +40,18 @@ def compare(
 
     If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused. With
     `other_gpu`, the second side is from that GPU, and only the first from the GPU of the settings. With
-    `other_kernel`, `kernel_name` chooses only the kernel of the first side.
+    `other_kernel`, `kernel_name` chooses only the kernel of the first side. Without `after`, the run that is named is
+    compared with the one before it.
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
-    if other_gpu is None:
+    if after is None:
+        left, right = open_with_the_one_before(before, settings, timed=timed, size=size, nvtx=nvtx)
+    elif other_gpu is None:
         left, right = open_named([before, after], settings, timed=timed, size=size, nvtx=nvtx)
     else:
         sides = ((before, settings), (after, replace(settings, gpu=other_gpu)))
         left, right = (open_named([one], of, timed=timed, size=size, nvtx=nvtx)[0] for one, of in sides)
-    with suggesting_a_choice([(before, left), (after, right)], settings):
+    with suggesting_a_choice([(before, left), (after or before, right)], settings):
         return compare_runs(
             left,
             right,

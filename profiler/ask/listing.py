@@ -170,7 +170,7 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
     """Returns the message for a list without runs: why none has this name or belongs to this ladder."""
     ids = store.ids()
     if not ids:
-        return f"{store.root}: no runs yet: prof ingest REPORT adds one"
+        return f"{store.root}: no runs yet: `prof ingest REPORT` adds one, and so does `prof collect PROGRAM`"
     ladder = ladder_name(settings)
     if name is None:
         return f"{store.root}: no run of ladder '{ladder}'"

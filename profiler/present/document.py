@@ -19,7 +19,7 @@ _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 ValueKind = Literal[
     "text", "number", "count", "change", "relative", "spread", "duration", "tenths", "hundredths", "thousandths", "giga",
-    "percent", "scientific", "ratio",
+    "percent", "share", "scientific", "ratio",
 ]  # fmt: skip
 
 
@@ -279,6 +279,9 @@ class Document(Struct, frozen=True):
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
         if more := len(cautions) - len(doubts):
             doubts.append(Text(f"{counted(more, 'more caution')} without --brief"))
+        if opening and all(isinstance(block, Caution) for block in opening[-1]):
+            *opening, first = opening
+            doubts = [*first, *doubts]
         return replace(self, sections=[*opening, doubts])
 
 

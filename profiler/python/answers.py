@@ -163,7 +163,7 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
         return index_frame(self.index, ComparedKernel)
 
     def _document(self) -> Document:
-        from profiler.present.documents.comparison import comparisons_document
+        from profiler.present.documents.comparisons import comparisons_document
 
         return comparisons_document(self)
 

@@ -25,6 +25,8 @@ _WORDS = {
     r"Ask next: `prof show RECORDING` shows all about one, and `prof compare [^`]+` what changed between two\.": (
         "Ask next: `[0]`, `['name']` and `.sheets` give all about one kernel."
     ),
+    r"`prof compare (\d+) (\d+)` says why": r"`profiler.compare(\1, \2)` says why",
+    r"`prof compare (\d+) (\d+) --ladder ([\w.-]+)` says why": r"`profiler.compare('\3-\1', '\3-\2')` says why",
     r"`--full` adds how it was": "`.manifest` adds how it was",
     r"`--full` names them": "`.missing` names them",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
@@ -39,7 +41,7 @@ _WORDS = {
     r"-k PATTERN \(--kernel-name\)": "kernel_name=PATTERN",
     r"-k PATTERN": "kernel_name=PATTERN",
     r"`prof show` lists (them|the names)": r"`profiler.read(...).top()` lists \1",
-    r"`prof list` shows": "`profiler.open_runs().to_pandas()` shows",
+    r"`prof list(?: [^`]+)?` shows": "`profiler.open_runs().to_pandas()` shows",
     r"`prof ingest REPORT` adds a report": "`profiler.read` takes the path of a report as well",
     r"(or(?: give)? [ta]h?e? ?file): --ladder (\S+\.toml)": r"\1: profiler.ladder('\2')",
     r"Give the new runs with --runs .*? with --baseline": _BASELINE,
@@ -86,13 +88,14 @@ def advise(error: ProfError) -> None:
 
 # What other packages call what this one has, and the commands that only a terminal has.
 _CALLED = {
-    "load": "read", "open": "read", "diff": "compare", "query": "open_runs(...).query",
+    "load": "read", "open": "read", "diff": "compare", "profile": "measure", "bench": "measure", "benchmark": "measure",
+    "do_bench": "measure", "html": "report", "to_html": "report", "autotune": "tune", "query": "open_runs(...).query",
     "list": "open_runs(...).to_pandas", "runs": "open_runs",
 }  # fmt: skip
 COMMANDS_ALONE = frozenset(
     {
         "build", "causes", "collect", "compact", "doctor", "export", "fsck", "ingest", "mcp", "metrics", "notebook",
-        "presets", "report", "time", "verify", "worker",
+        "presets", "time", "verify", "worker",
     }
 )  # fmt: skip
 

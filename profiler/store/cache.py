@@ -19,6 +19,7 @@ from pathlib import Path
 from profiler.errors import ResourcesShort
 from profiler.store.remote.places import open_regular
 
+_PICTURES_BYTES = 32 << 20
 _DIGEST_BYTES = 32
 _KEPT_OF_LIMIT = 0.75  # so that a full cache is not tidied at every entry
 
@@ -37,6 +38,11 @@ def cache_root() -> Path | None:
 def open_cache(name: str, limit_bytes: int) -> Cache:
     """Returns the user's cache of this name: one in a process, since it learns how full its folder is at its first entry."""
     return _opened(name, limit_bytes, cache_root())
+
+
+def open_pictures() -> Cache:
+    """Returns the user's cache of the pictures of pages: one takes some 15 KB, and a page of a ladder has fifty."""
+    return open_cache("pictures", _PICTURES_BYTES)
 
 
 class Cache:

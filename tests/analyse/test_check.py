@@ -79,7 +79,7 @@ def test_a_metric_that_failed_is_what_the_answer_says_before_how_much_faster_it_
     limit = Threshold(BY_NAME["registers"], "rise", 0.0)
     found = check(before, after, limit)
     assert found.outcome == "regression"
-    assert found.what.startswith("registers 40 -> 122 (+205.00 %, allowed 0 %). the second is ")
+    assert found.what.startswith("registers 40 -> 122 (+205.00 %, allowed 0 %). made is ")
     assert (found.why, found.next) == ("", ""), "which would be of the time"
     slower = check(after, before, Threshold(BY_NAME["registers"], "fall", 0.0))
     assert "takes" in slower.what

@@ -392,7 +392,6 @@ def test_each_report_that_cannot_be_read_is_named(here: Here) -> None:
         ([], "--kernel 6"),
         (["--kernel", "1", "--all"], "exclude each other"),
         (["--kernel", "1", "--name", "x", "--", "./mine"], "not both"),
-        (["--", "./mine"], "--name mine"),
         (["--kernel", "1", "--name", "x"], "for a program of your own"),
         (["--kernel", "1", "--kernel-regex", "x"], "for a program of your own"),
         (["--kernel", "9" * 5000], "a range such as 4-6"),
@@ -647,3 +646,46 @@ def test_one_preset_with_its_metrics(here: Here) -> None:
 )
 def test_the_help_has_examples(here: Here, verb: str, example: str) -> None:
     assert example in here.prof(verb, "--help").stdout
+
+
+# Since the last time
+
+
+def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here: Here) -> None:
+    here.replay("default")
+    first = here.collect("--processes", 1, "--", "python3", "train/softmax.py", "--rows", 7)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.splitlines()[-1] == "next: prof show softmax"
+
+    here.replay("four-way")  # recorded five seconds later
+    again = here.collect("--processes", 1, "--", "python3", "train/softmax.py", "--rows", 7)
+    _, answer = again.stdout.split("\n\n", 1)
+    assert answer.startswith(("softmax is ", "softmax takes ", "Whether softmax is faster than before"))
+    assert "\nWhy: " in answer
+    assert again.stderr.splitlines()[-1] == "next: prof compare softmax"
+    assert here.prof("compare", "softmax", "--brief").stdout == answer
+
+
+@pytest.mark.parametrize(
+    ("source", "next_command"),
+    [("#!/bin/sh\n# 2\n", "prof show compiled-2"), ("#!/bin/sh\n# wider\n", "prof compare compiled-2")],
+)
+def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(
+    here: Here, source: str, next_command: str
+) -> None:
+    words = ("--ladder", "compiled", "--kernel", 2, "--processes", 1, "--no-verify", "--repeats", 0)
+    here.replay("default")
+    here.collect(*words, "--launches", 3)
+    (here.folder / "kernels" / "compiled" / "2.cu").write_text(source)
+    here.replay("four-way")
+    again = here.collect(*words, "--launches", 2, "--force")
+    assert again.stderr.splitlines()[-1] == f"next: {next_command}"
+
+
+def test_results_for_a_program_are_rows_alone_whatever_was_measured_before(here: Here) -> None:
+    here.replay("default")
+    here.collect("--processes", 1, "--", "./mine")
+    here.replay("four-way")
+    again = here.collect("--processes", 1, "--format", "json", "--", "./mine")
+    assert [row["run"] for row in json.loads(again.stdout)] == ["mine"]
+    assert again.stderr.splitlines()[-1] == "next: prof compare mine"

@@ -380,10 +380,16 @@ def test_a_changed_table_is_refused_with_the_file_named(prof_here, make_run, tmp
 
 
 def test_two_sides_are_needed(compare):
-    for arguments in ([], ["5"]):
-        result = compare(*arguments)
-        assert result.returncode == 2
-        assert "prof compare 5 6" in result.stderr
+    result = compare()
+    assert result.returncode == 2
+    assert "prof compare 5 6" in result.stderr
+
+
+def test_a_rung_that_was_measured_once_has_nothing_to_be_compared_with(compare):
+    result = compare("5")
+    assert result.returncode == 21
+    assert "no run of gemm-5 at m=n=k=4096 on H200 before " in result.stderr
+    assert "Name both sides, as in `prof compare 4 5`; `prof list gemm-5` shows" in result.stderr
 
 
 def test_the_causes_of_a_comparison_are_those_that_went_came_and_remain(prof_recorded):

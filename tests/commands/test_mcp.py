@@ -316,7 +316,7 @@ def test_an_error_of_prof_is_a_tool_error_with_message_exit_code_and_remedy(ask,
 
 def test_arguments_that_a_tool_does_not_take_are_named(ask):
     wrong = [
-        ("compare", {"before": 5}, "missing required field `after`"),
+        ("compare", {"after": 5}, "missing required field `before`"),
         ("compare", {"before": 5, "after": 6, "kernel": "x"}, "unknown field `kernel`"),
         (
             "compare",

@@ -109,6 +109,17 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     assert "register-bank-conflicts" in shown, "the causes that went away"
 
 
+def test_a_notebook_starts_from_stored_runs_too_wherever_it_is_opened(prof_recorded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = prof_recorded("notebook", "5", "6")
+    assert (result.returncode, result.stderr) == (0, "Wrote gemm-6.ipynb\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    shown = shown_without_a_kernel(tmp_path / "gemm-6.ipynb")
+    for words in ("gemm 6 is ", " as fast as gemm 5", "Next: "):
+        assert words in shown, words
+
+
 def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, reports, tmp_path):
     path = tmp_path / "mine.ipynb"
     assert prof_here("notebook", reports / "gemm_6.ncu-rep", "-o", path).returncode == 0

@@ -9,6 +9,8 @@ from html import unescape
 
 import pytest
 
+import profiler
+from profiler.errors import OutputNotWritable
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
@@ -156,16 +158,17 @@ def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_
 
 def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_strangers(report, reports):
     """Neighbours in a folder are no versions: a transpose that ends its list is not 80 times as fast as a product."""
-    files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "gemm_6", "triton_matmul", "several")]
+    names = ("gemm_5", "gemm_6", "triton_matmul", "triton_add_full", "several")
+    files = [reports / f"{name}.ncu-rep" for name in names]
     result, page = report(*files)
-    assert result.stderr.endswith(": 6 kernels, 1 comparison\n")
-    assert "6 kernels of 4 recordings take " in page
+    assert result.stderr.endswith(": 7 kernels, 1 comparison\n")
+    assert "7 kernels of 5 recordings take " in page
     assert "In gemm_5, k5 takes " in page
     assert "gemm_6 is 1.879x as fast as gemm_5" in page, "these two share a word, and are compared"
     assert not re.search(r"(triton_)?matmul(\.ncu-rep)? is [\d.]+x as fast", page)
     assert str(reports) not in page, "it is sent to others"
     rows = re.findall(r"<td class=\"folds\"><a [^>]*>(\w+)\.ncu-rep</a>", page.replace("<wbr>", ""))
-    assert rows == ["gemm_5", "gemm_6", "triton_matmul", *["several"] * 3], (
+    assert rows == ["gemm_5", "gemm_6", "triton_matmul", "triton_add_full", *["several"] * 3], (
         "what takes most of the time first"
     )
 
@@ -331,3 +334,19 @@ def test_quiet_says_nothing(report):
     result, page = report("gemm-6-timed", "--quiet")
     assert (result.stdout, result.stderr) == ("", "")
     assert page
+
+
+def test_python_writes_the_page_that_the_command_writes(report, reports, tmp_path):
+    pair = [reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"]
+    page = profiler.report(*pair, output=tmp_path / "python.html")
+    assert page == tmp_path / "python.html"
+    _, same = report(*pair)
+    assert page.read_text() == same
+    with pytest.raises(OutputNotWritable, match=r"should end in \.html"):
+        profiler.report(*pair, output=tmp_path / "page.pdf")
+
+
+def test_where_there_is_no_ladder_the_error_says_to_name_recordings(prof_here, tmp_path):
+    done = prof_here("report", cwd=tmp_path)
+    assert done.returncode == 44
+    assert "Name what the page is about, such as `prof report mine.ncu-rep`." in done.stderr

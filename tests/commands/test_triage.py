@@ -92,6 +92,22 @@ def test_however_narrow_the_window_each_kernel_has_its_top_cause(reports, width)
     assert text.count("launch-too-short") >= 4
 
 
+def test_at_80_columns_the_table_says_what_each_change_is_likely_to_save_rather_than_the_total(reports):
+    """Where to begin follows from it, and the share says already how long each kernel takes."""
+    chosen = [str(reports / f"{name}.ncu-rep") for name in ("gemm_5", "hostile", "several")]
+    text = document_text(triage_document(show_several(chosen, Settings()).finding), Window(width=80))
+    assert all(len(line) <= 80 for line in text.splitlines())
+    (first,) = [line for line in text.splitlines() if " k5<" in line]
+    assert first.split()[:5] == ["99.9", "%", "12.90", "ms", "gemm_5"]
+    assert "no room for the columns total, launches" in text
+
+
+def test_a_kernel_with_hardly_any_share_of_the_time_has_not_none(prof_here, pile):
+    text = prof_here("show", pile).stdout
+    assert "< 0.1 %" in text
+    assert " 0.0 %" not in text
+
+
 def test_the_first_of_several_kernels_of_a_report_is_chosen_by_its_name(prof_here, pile, tmp_path):
     shutil.copy(pile / "several.ncu-rep", tmp_path / "a.ncu-rep")
     shutil.copy(pile / "several.ncu-rep", tmp_path / "b.ncu-rep")

@@ -38,7 +38,8 @@ from profiler.present.documents.catalogue import (
 )
 from profiler.present.documents.check import check_document
 from profiler.present.documents.code import code_document
-from profiler.present.documents.comparison import comparison_document, comparisons_document
+from profiler.present.documents.comparison import comparison_document
+from profiler.present.documents.comparisons import comparisons_document
 from profiler.present.documents.doctor import doctor_document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document

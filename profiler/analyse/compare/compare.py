@@ -16,7 +16,13 @@ from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import ChangedCauses, compare_causes, headline_of_pair, names_of_sides
+from profiler.analyse.compare.headline import (
+    BY_ORDER,
+    ChangedCauses,
+    compare_causes,
+    headline_of_pair,
+    names_of_sides,
+)
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
 from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.doubts import is_part_of_step
@@ -235,9 +241,12 @@ def _weight(delta: findings.MetricDelta) -> float:
 
 def _spoken_names(before: Profile, after: Profile) -> tuple[str, str]:
     """Returns what a sentence calls the two sides: of recordings with other kernels too, which kernel is compared."""
-    names = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
-    if before.label == after.label:
-        return names
+    labels = before.label, after.label
+    names = names_of_sides(labels, (before.kernel, after.kernel))
+    if names == BY_ORDER:
+        names = labels
+    elif before.label == after.label:
+        return names  # those of the kernels
     one, other = (_of_several(*side) for side in zip((before, after), names, strict=True))
     return one, other
 

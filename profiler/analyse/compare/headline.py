@@ -21,6 +21,7 @@ from profiler.text import duration, number, report_name, unit_for_people
 
 # A smaller change explains nothing that a reader would act on.
 _SAME = 0.01
+BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
 _MOST_FACTORS = 2
 _MOST_SUBJECTS = 2
 _TOO_FEW = ", which are too few to decide it"
@@ -250,7 +251,7 @@ def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", ""))
     first, second = map(base_name, kernels)
     if labels[0] != labels[1]:
         return labels
-    return (first, second) if first != second else ("the first", "the second")
+    return (first, second) if first != second else BY_ORDER
 
 
 def ratio_sentence(
@@ -258,15 +259,28 @@ def ratio_sentence(
 ) -> str:
     """Returns which side is faster and how surely, with both times and what measured them.
 
-    A speedup `of_launches` without an interval has too few of them; one of several steps has none in any case.
+    Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` without an interval has too few of them; one of several steps has none in any case.
     """
     one, other = names_of_sides(labels)
+    is_one_name = (one, other) == BY_ORDER
+    if is_one_name:
+        one, other = "before", report_name(labels[1])
     where = "without" if speedup.basis == "unprofiled" else "under"
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
     if speedup.ci == (1, 1):
-        return f"{one} and {other} take the same time ({times})."
+        both = (
+            f"{other} takes the same time as before"
+            if is_one_name
+            else f"{one} and {other} take the same time"
+        )
+        return f"{both} ({times})."
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
-        return f"Which of {one} and {other} is faster is not certain ({times})."
+        which = (
+            f"Whether {other} is faster than before"
+            if is_one_name
+            else f"Which of {one} and {other} is faster"
+        )
+        return f"{which} is not certain ({times})."
     spread = ""
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio

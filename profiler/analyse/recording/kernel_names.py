@@ -20,7 +20,10 @@ _UNNAMED = r"\(anonymous namespace\)|<unnamed>"
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
 # Words of a name, or a single letter before a version's number, as in `k5`; `_GENERAL` ones say nothing of what is computed.
 _NAMED = re.compile(r"[a-z]{2,}|[a-z](?=\d)")
-_GENERAL = {"kernel", "kernels", "profile", "report", "ncu", "rep"}
+_GENERAL = {
+    "kernel", "kernels", "profile", "report", "ncu", "rep", "test", "bench",
+    "cuda", "triton", "cupy", "numba", "torch", "pytorch", "jax", "cute",  # how it was written
+}  # fmt: skip
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
 _MOST_WORDS = 8  # of a name, in a pattern that chooses it

@@ -96,14 +96,19 @@ def _triaged(one: _Found) -> TriagedKernel:
     )
 
 
-def _saves_ns(one: _Found) -> float | None:
-    first = next(iter(one.sheet.causes), None)
-    if first is None or one.sheet.total_ns is None:
+def likely_saves_ns(sheet: SheetFinding, launches: int) -> float | None:
+    """Returns what removing the top cause of a kernel is likely to save of the total of its launches."""
+    first = next(iter(sheet.causes), None)
+    if first is None or sheet.total_ns is None:
         return None
     part = first.saves_pct.expected / 100
     if first.cause == TOO_SHORT:  # of launches that are joined, one still has to start
-        part *= 1 - 1 / one.entry.launches
-    return one.sheet.total_ns * part or None
+        part *= 1 - 1 / launches
+    return sheet.total_ns * part or None
+
+
+def _saves_ns(one: _Found) -> float | None:
+    return likely_saves_ns(one.sheet, one.entry.launches)
 
 
 def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> Headline | None:

@@ -60,7 +60,13 @@ def collect(
     repeats: Annotated[
         int, Option(min=0, help="Launches to time without the profiler in each process; 0 for none.")
     ] = 20,
-    name: Annotated[str | None, Option(metavar="NAME", help="Name of the runs of a program.")] = None,
+    name: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="Name of the runs of a program [default: that of the program, or of the script that Python runs].",
+        ),
+    ] = None,
     kernel_regex: Annotated[
         str | None, Option(metavar="REGEX", help="Profile only the program's kernels whose names match.")
     ] = None,
@@ -107,9 +113,11 @@ def collect(
 
     The kernels of a ladder take turns. `prof` skips a kernel if the same source and binary was already collected with
     the same size and preset, so the same command continues after an interruption. It cannot see whether a program
-    of yours has changed, so it measures that again unless you give --resume.
+    of yours has changed, so it measures that again unless you give --resume, and says what changed since the last time.
 
     Examples:
+
+      prof collect ./a.out
 
       prof collect --kernel 6
 
@@ -139,7 +147,7 @@ def collect(
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:
         check_options(context)
-        target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
+        target = program_target(program or [], name, kernel_regex, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
         return
     recording = NcuOptions(
@@ -153,7 +161,7 @@ def collect(
     with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         missing: list[ProfError] = []
         if program:
-            targets = [program_target(program, name or "", kernel_regex, launch_skip, launches, recording)]
+            targets = [program_target(program, name, kernel_regex, launch_skip, launches, recording)]
         else:
             gpu = devices.first.gpu
             targets, missing = rung_targets(
@@ -187,9 +195,8 @@ def _check_choice(
 ) -> None:
     wrong = [
         (program and (kernel or every), "give a program of your own or kernels of a ladder, not both"),
-        (program and not name, "give a name for its runs: --name mine -- PROGRAM"),
         (not program and (name or kernel_regex), "--name and --kernel-regex are for a program of your own: -- PROGRAM"),
-        (not (program or kernel or every), "say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM"),
+        (not (program or kernel or every), "say what to collect: --kernel 6, --kernel 4-6, --all, or a program of your own: -- PROGRAM"),
         (kernel and every, "--kernel and --all exclude each other"),
     ]  # fmt: skip
     for is_wrong, what_to_do in wrong:

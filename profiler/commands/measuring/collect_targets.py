@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 
@@ -16,6 +17,7 @@ from profiler.ask.named.gpus import is_meant
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.cluster.connection import start_local_workers
 from profiler.commands.measuring.collect_progress import CollectProgress
+from profiler.commands.measuring.since_before import says_what_changed
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, usable_kernels
 from profiler.commands.shared.misuse import Misuse
@@ -94,6 +96,12 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
         return
     print_document(collected_document(rows), settings.format)
     if not settings.quiet:
+        if (
+            len(outcomes) == 1
+            and outcomes[0].status == "collected"
+            and says_what_changed(store, manifests[0], settings)
+        ):
+            return
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]
         command = next_command(manifests, job.ladder if job else None, names)
@@ -130,12 +138,13 @@ def collect_program_times(
     assert found is not None
     rows = [collected_row("collected", found.run, one, None) for one in found.profiles]
     print_document(collected_document(rows), settings.format)
-    settings.say("", f"next: prof show {found.run.manifest.name}")
+    if not settings.quiet and not says_what_changed(store, found.run.manifest, settings):
+        settings.say("", f"next: prof show {found.run.manifest.name}")
 
 
 def program_target(
     program: list[str],
-    name: str,
+    name: str | None,
     regex: str | None,
     skip: int,
     launches: int | None,
@@ -147,11 +156,21 @@ def program_target(
     """
     limit = launches if launches is not None or recording is None or recording.of_ranges else LAUNCHES
     return Target(
-        name=name,
+        name=name or name_of_program(program),
         selection=Selection(regex, skip, limit),
         required_launches=launches or 1,
         program=tuple(program),
     )
+
+
+def name_of_program(program: Sequence[str]) -> str:
+    """Returns what the runs of a program are called unless the user says it: its file, or the script or module that Python runs."""
+    name = Path(program[0]).name if program else ""
+    if name.startswith("python"):
+        script = next((Path(word).stem for word in program[1:] if word.endswith(".py")), "")
+        module = next((after for word, after in pairwise(program) if word == "-m"), "")
+        return script or module or name
+    return name
 
 
 def rung_targets(

@@ -18,7 +18,7 @@ from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import ChartOptions, write_whole
+from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
@@ -32,6 +32,7 @@ from profiler.measure.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measure.tune.stages import TuneObserver, TunePlan
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
+from profiler.store.scratch import write_whole
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
 from profiler.text import clock, counted, duration, printable
 

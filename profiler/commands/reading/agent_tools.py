@@ -99,7 +99,10 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 class CompareInput(Input, frozen=True):
     before: Reference
-    after: Reference
+    after: Annotated[
+        LongestText | int | None,
+        Meta(description="Default: `before` is compared with the last run before it."),
+    ] = None
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     other_kernel: OtherKernel | None = None
@@ -165,7 +168,7 @@ class ToolFailed(Exception):
 def _compare(given: CompareInput, settings: VerbSettings) -> str:
     comparisons = compare(
         str(given.before),
-        str(given.after),
+        None if given.after is None else str(given.after),
         settings,
         kernel_name=given.kernel_name,
         nvtx=given.nvtx,

@@ -13,14 +13,15 @@ from profiler.commands.shared import options
 from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
-from profiler.store.reports.near import files_in
+from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 from profiler.text import printable
 
 _SIDES = 2
 _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
 _WHICH_TWO = (
-    "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`, "
-    "or two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`"
+    "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`; "
+    "two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`; "
+    "or a run, to compare with the one before it: `prof compare mine`"
 )
 
 
@@ -32,7 +33,7 @@ def compare(
     after: Annotated[
         str | None,
         Argument(
-            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu or two -k]."
+            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu or two -k; else the newest run named, compared with the one before it]."
         ),
     ] = None,
     size: options.RunSizeOption = None,
@@ -67,12 +68,17 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
+    Of one name or number alone, it compares the newest run with the last one before it of the same workload and GPU:
+    what your change did.
+
     If one side was only timed, and not profiled, `prof` compares the times alone. With two --gpu, it shows what the
     other GPU changes for one kernel. With two -k, it compares two kernels of one report.
 
     Examples:
 
       prof compare 5 6
+
+      prof compare mine
 
       prof compare 5 6 --size 2048
 
@@ -97,15 +103,14 @@ def compare(
     first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
     if other_gpu is not None or other_kernel is not None:
         after = after or before
-    if before is None or after is None:
+    if before is None or (after is None and _is_no_run(before)):
         raise Misuse(_two_of_a_folder(before) or _WHICH_TWO)
     if picture.path is not None and every:
         raise Misuse(_ONE_PAIR)
 
     # The help of this verb is read most: what only an answer needs is imported here.
-    from profiler.analyse.findings import Comparisons
     from profiler.ask.compare import answer_of, compare as ask
-    from profiler.present.documents.comparison import comparison_document, comparisons_document
+    from profiler.present.documents.comparisons import answer_document
 
     comparisons = ask(
         before,
@@ -126,17 +131,18 @@ def compare(
     finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())
     print_answer(
         finding,
-        lambda: (
-            comparisons_document(finding, full=full, wanted=wanted)
-            if isinstance(finding, Comparisons) and len(comparisons) > 1
-            else comparison_document(comparisons[0], full=full, wanted=wanted)
-        ),
+        lambda: answer_document(finding, full=full, wanted=wanted),
         settings.format,
         full=full,
         wanted=wanted,
         brief=brief,
     )
     picture.report(settings)
+
+
+def _is_no_run(named: str) -> bool:
+    """Returns whether this names reports, which have no run before them."""
+    return named.endswith(REPORT_SUFFIXES) or bool(_two_of_a_folder(named))
 
 
 def _two_of_a_folder(named: str | None) -> str:

@@ -12,11 +12,12 @@ from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import ChartOptions, check_ending, write_whole
+from profiler.commands.shared.files import ChartOptions, check_ending
 from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.store.deltas import deltas_parquet
+from profiler.store.scratch import write_whole
 
 
 def ladder(

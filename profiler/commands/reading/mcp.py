@@ -17,11 +17,11 @@ from typer import Option
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared import options
-from profiler.commands.shared.files import write_whole
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 from profiler.errors import McpNotInstalled
 from profiler.store.runs.manifest import prof_version
+from profiler.store.scratch import write_whole
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -224,7 +224,8 @@ Repeat this loop. Change one thing at a time, so that each difference has one re
    `causes` has `where` (file and line), `try` (what to change) and `saves_pct` (`expected` and `at_most`, in percent of
    the time). Take the cause with the largest `expected`. If none would save 5 %, stop: say so.
 3. **Change.** Do what `try` says at the line in `where`, and nothing else. Check that the result is still correct.
-4. **Compare.** Record again under another name, then `prof compare before.ncu-rep after.ncu-rep --format json`.
+4. **Compare.** Record again under another name, then `prof compare before.ncu-rep after.ncu-rep --format json`; or type
+   the same `prof collect` again, then `prof compare before --format json`, which compares with the run before it.
    `speedup.ratio` with its interval `speedup.ci` decides, not a utilisation. A `verdict` of `unclear` is no success:
    record more launches or processes of both. Keep the change only if the whole interval is above 1. Of several kernels, `--all` compares each,
    and `index` lists them by how much their time changed.

@@ -15,18 +15,19 @@ from typer import Argument, BadParameter, Option
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
+from profiler.ask.named.references import open_named
 from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
-from profiler.commands.shared.files import write_whole
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
-from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
+from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, ReportError, RunNotFound
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.remote.places import Location
+from profiler.store.remote.places import Location, location_of
 from profiler.store.reports.near import REPORT_SUFFIX, files_in, near_files
-from profiler.store.runs.run_store import open_report
+from profiler.store.runs.run_store import Run
+from profiler.store.scratch import write_whole
 from profiler.text import printable
 
 # In the folder `dashboards/` of prof's repository.
@@ -38,7 +39,7 @@ _FOLDER, _SUFFIX = "dashboards", ".ipynb"
 # Jupyter's two interfaces, as modules that Python runs.
 _JUPYTER = ("jupyterlab", "notebook")
 _FEWEST_RUNGS = 2
-_MOST_REPORTS = 2
+_MOST_RECORDINGS = 2
 
 
 def notebook(
@@ -46,7 +47,7 @@ def notebook(
     names: Annotated[
         list[str] | None,
         Argument(
-            help="Notebook to open: a shipped one, or a file; or one or two .ncu-rep files, to write a notebook about them.",
+            help="Notebook to open: a shipped one, or a file; or one or two recordings, to write a notebook about them.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +57,7 @@ def notebook(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write a notebook to this file [default for a report: its name, with .ipynb].",
+            help="Write a notebook to this file [default for a recording: its name, with .ipynb].",
         ),
     ] = None,
     size: options.LadderSizeOption = None,
@@ -81,13 +82,17 @@ def notebook(
 
       prof notebook before.ncu-rep after.ncu-rep -o compared.ipynb
 
+      prof notebook 5 6
+
       prof notebook --ladder mine -o mine.ipynb
     """
     names = names or []
-    if 0 < len(names) <= _MOST_REPORTS and all(name.endswith(REPORT_SUFFIX) for name in names):
-        reports = [Path(name) for name in names]
-        path = output or Path(reports[-1].with_suffix(_SUFFIX).name)
-        _write(path, settings, force, lambda folder: _about_reports(folder, reports))
+    if names and (len(names) > 1 or not _is_notebook(names[0])):
+        if len(names) > _MOST_RECORDINGS:
+            raise Misuse("name one notebook to open, or at most two recordings to write one about")
+        recordings = _recordings(names, settings, size)
+        path = output or Path(f"{_name_of(recordings[-1])}{_SUFFIX}")
+        _write(path, settings, force, lambda folder: _about_recordings(folder, recordings))
         return
     if output is not None:
         if names:
@@ -96,8 +101,6 @@ def notebook(
         return
     if size is not None or set_param or settings.gpu is not None or force or ladder:
         raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
-    if len(names) > 1:
-        raise Misuse("name one notebook to open, or at most two reports to write one about")
     if names:
         _open(_find(names[0]))
     else:
@@ -123,6 +126,28 @@ def _shipped_folder() -> Path:
     )
 
 
+def _is_notebook(name: str) -> bool:
+    """Returns whether this names a notebook to open, and no recording to write one about."""
+    return name.endswith(_SUFFIX) or name in SHIPPED
+
+
+def _recordings(names: Sequence[str], settings: options.VerbSettings, size: str | None) -> list[Run]:
+    """Returns the recordings that are named; of a name that no run has, a notebook may have been meant."""
+    try:
+        return open_named(names, settings, size=size)
+    except (RunNotFound, ReportError) as error:
+        if len(names) > 1 or names[0].endswith(REPORT_SUFFIX):
+            raise
+        raise NotebookUnavailable(
+            f"{names[0]}: no shipped notebook, no {_SUFFIX} file, and no run",
+            remedy=_meant(Path(names[0])) or error.remedy,
+        ) from None
+
+
+def _name_of(run: Run) -> str:
+    return run.manifest.name if run.stored else Path(run.path).stem
+
+
 def _find(name: str) -> Path:
     if name.removesuffix(_SUFFIX) in SHIPPED and not Path(name).is_file():
         return _shipped_folder() / f"{name.removesuffix(_SUFFIX)}{_SUFFIX}"
@@ -139,7 +164,7 @@ def _meant(path: Path) -> str | None:
     reports = [file for file in files_in(path) or near_files(path) if file.name.endswith(REPORT_SUFFIX)]
     if not reports:
         return None
-    words = shlex.join(map(str, reports[:_MOST_REPORTS]))
+    words = shlex.join(map(str, reports[:_MOST_RECORDINGS]))
     return printable(
         f"To write a notebook about one report, or about two, name their files: `prof notebook {words}`."
     )
@@ -195,14 +220,13 @@ def _about_ladder(
     )
 
 
-def _about_reports(folder: Path, reports: Sequence[Path]) -> str:
-    """Returns a notebook about one report, or about two that are compared."""
+def _about_recordings(folder: Path, runs: Sequence[Run]) -> str:
+    """Returns a notebook about one recording, or about two that are compared."""
     from profiler.present.notebook import report_notebook
 
-    runs = [open_report(report) for report in reports]
     return report_notebook(
-        title=" → ".join(report.name for report in reports),
-        reports=[_from(folder, report) for report in reports],
+        title=" → ".join(run.label if run.stored else Path(run.path).name for run in runs),
+        recordings=[_from(folder, location_of(str(run.path))) for run in runs],
         kernels=patterns_of(runs),
         kernel=longest_pattern(runs),
     )

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
-from profiler.commands.shared.files import check_ending, whole_file
+from profiler.commands.shared.files import check_ending
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.window import folded_for_terminal
@@ -23,6 +23,7 @@ from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.csv import csv_lines
 from profiler.present.render.json import to_json
 from profiler.store.runs.run_store import RunStore
+from profiler.store.scratch import whole_file
 
 if TYPE_CHECKING:
     from profiler.store.query import Answer

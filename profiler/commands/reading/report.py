@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
+from profiler.analyse.report import PageFindings
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared import options
-from profiler.commands.shared.files import check_ending, write_whole
-from profiler.errors import OutputNotWritable
+from profiler.commands.shared.files import check_ending
+from profiler.errors import LadderNotFound, OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
-from profiler.store.cache import open_cache
+from profiler.store.cache import open_pictures
+from profiler.store.scratch import write_whole
 from profiler.text import counted, size
-
-_PICTURES_BYTES = 32 << 20  # a picture takes some 15 KB: a page of a ladder has fifty
 
 
 def report(
@@ -59,20 +56,24 @@ def report(
 
       prof report reports/ -o all.html
     """
-    from profiler.present.page.drawing import Drawing, derive_look
-    from profiler.present.page.page import draw_page, page_html
+    from profiler.present.page.writing import make_page
 
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
-    with _no_collection(), Drawing(open_cache("pictures", _PICTURES_BYTES)) as drawing:
+
+    def find() -> PageFindings:
         if sources:
-            found = report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
-        else:
-            found = report_ladder(settings, title)
-        settings.progress("drawing the page")
-        page = draw_page(found, drawing)
-        html = page_html(page, derive_look()).encode()
-        settings.progress("")
+            return report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
+        try:
+            return report_ladder(settings, title)
+        except LadderNotFound as error:
+            if not settings.ladder_given:
+                error.remedy = (
+                    f"Name what the page is about, such as `prof report mine.ncu-rep`. {error.remedy}"
+                )
+            raise
+
+    found, page, html = make_page(find, open_pictures(), settings.progress)
     write_whole(html, output)
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
@@ -80,18 +81,6 @@ def report(
     if pairs := len(page.of_kind("pair")):
         held.append(counted(pairs, "comparison"))
     settings.say(f"Wrote {output} ({size(len(html))}): {', '.join(held)}")
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Stops the garbage collector, since all objects of a page, hundreds of thousands, are needed until it is written."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _check_writable(path: Path) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import BadParameter
 
 from profiler.commands.shared import options
 from profiler.commands.shared.verb import OfOptions
-from profiler.errors import OutputNotWritable
-from profiler.store.scratch import renamed_into_place
+from profiler.store.scratch import write_whole
 from profiler.text import printable
 
 if TYPE_CHECKING:
@@ -27,27 +24,6 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
         *others, last = endings
         known = f"{', '.join(others)} or {last}" if others else last
         raise BadParameter(f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'")
-
-
-def write_whole(content: bytes, path: Path) -> None:
-    """Writes a file as `whole_file` does."""
-    with whole_file(path) as file:
-        file.write(content)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Opens a temporary file that is renamed at the end: the file is never half written, and a failure keeps the old one."""
-    try:
-        with renamed_into_place(path) as aside, aside.open("xb") as file:
-            yield file
-    except OSError as error:
-        absent = (
-            None
-            if path.parent.exists()
-            else f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
-        )
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=absent) from None
 
 
 @dataclass(frozen=True)

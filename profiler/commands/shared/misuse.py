@@ -19,6 +19,11 @@ class Misuse(typer.BadParameter):
 
 
 def show_within_window(error: Any) -> None:
-    """Lets an error of Typer print its message, below the usage, within the window of a terminal."""
+    """Lets an error of Typer print its message, below the usage, within the window of a terminal.
+
+    A message of several lines is the help that `prof` alone prints. It is laid out already.
+    """
+    if "\n" in error.format_message():
+        return
     message = folded_for_terminal(f"{_START}{error.format_message()}", " " * len(_START))
     error.format_message = lambda: message.removeprefix(_START)

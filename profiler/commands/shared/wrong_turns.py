@@ -17,6 +17,11 @@ _MEANT = {
     "cmp": "compare",
     "profile": "collect",
     "run": "collect",
+    "record": "collect",
+    "stat": "collect",
+    "measure": "collect",
+    "history": "list",
+    "log": "list",
     "import": "ingest",
     "open": "show",
     "view": "show",
@@ -42,6 +47,14 @@ _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
 _EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
+_OPTIONS_MEANT = {
+    "--threshold": "--max-slower",
+    "--tolerance": "--max-slower",
+    "--short": "--brief",
+    "--summary": "--brief",
+    "--kernel": "--kernel-name",
+    "--filter": "--kernel-name",
+}
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
 _OTHER_FORMATS = {
     "html": "`prof report` writes a page, with the same words for the recordings",
@@ -91,6 +104,10 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     """
     if option in _EVERYTHING and "--full" in known and option.rstrip("s") not in known:
         return f"there is no {option}: --full shows everything, and --full --format csv every counter, also by ncu's names"
+    if verb == "collect" and (hint := _of_a_program(option, words)):
+        return hint
+    if (meant := _OPTIONS_MEANT.get(option)) in known:
+        return f"there is no {option}: {meant} does that"
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
@@ -99,6 +116,16 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         of = f"{_typed(named)} " if named else ""
         page = f"prof report {of}-o page.html"
         return f"prof {verb} prints its answer: write a page with `{page}`, or redirect it with `prof {verb} {of}--format markdown > FILE`"
+    return None
+
+
+def _of_a_program(option: str, words: Sequence[str]) -> str | None:
+    """Returns the hint where a program was given with options of its own, without the word that keeps them from being ours."""
+    place = next(number for number, word in enumerate(words) if word.startswith(option))
+    for number, word in enumerate(words[:place]):
+        if "/" in word or word.startswith("python"):
+            command = _typed([*words[:number], "--", *words[number:]])
+            return f"put -- before a program that has options of its own: prof collect {command}"
     return None
 
 
@@ -185,6 +212,10 @@ def _another_word(words: Sequence[str]) -> str | None:
             "as in: prof ingest REPORT --runs s3://bucket/runs"
         )
     near = _MEANT.get(first)
+    if first == "explain" and words[1:] and not words[1].endswith(".ncu-rep"):
+        from profiler.catalog.causes import BY_NAME
+
+        near = "causes" if words[1] in BY_NAME else near
     if near is None:
         return None
     return f"there is no command '{printable(first)}'; did you mean: prof {_typed([near, *words[1:]])}"

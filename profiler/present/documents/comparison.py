@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import asdict
 
@@ -11,17 +12,17 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
-from profiler.analyse.compare.headline import names_of_sides
-from profiler.analyse.recording.kernel_names import plain_name, without_tags
+from profiler.analyse.compare.headline import BY_ORDER, names_of_sides
+from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import changed_cause_blocks, headline_blocks, why_and_next
+from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
-from profiler.text import change_text, counted, first_of, shortened, unit_for_people
+from profiler.text import counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
 _OTHER_METRICS, _LEAST_METRICS = 12, 4
@@ -108,7 +109,8 @@ def comparison_document(
         return doc.Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     sides = (comparison.before, comparison.after)
-    _, after = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
+    names = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
+    after = (names == BY_ORDER and sides[1].run_id) or shortened(names[1], _NAME_WIDTH)
     sections = [
         *_heading(comparison),
         [
@@ -118,10 +120,10 @@ def comparison_document(
         ],
         *map(_checks, comparison.confirmations),
         attribution_blocks(comparison, full),
-        changed_cause_blocks(comparison, shortened(after, _NAME_WIDTH), full=full),
+        changed_cause_blocks(comparison, after, full=full),
         *doc.under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
         [doc.Text(line, wraps=False) for line in one_sided_lines(comparison, full=full)],
-        _sides(comparison, _side),
+        _sides(comparison, partial(_side, with_run=names == BY_ORDER)),
     ]
     return doc.Document(title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=_OPENING)
 
@@ -139,13 +141,14 @@ def _sides(
     return [doc.Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])]
 
 
-def _side(side: findings.Side) -> list[str]:
+def _side(side: findings.Side, *, with_run: bool) -> list[str]:
     workload = ""
     if side.workload:
         workload = ", " + " ".join(f"{name}={value}" for name, value in side.workload.items())
     shape = f" of {shape_text(side.shape)}" if side.shape else ""
     return [
         f"{side.label}: {shortened(without_tags(side.kernel_name), _NAME_WIDTH)}",
+        *([f"run {side.run_id}"] if with_run and side.run_id else []),
         f"{counted(side.launches, 'launch', 'launches')}{shape} on {side.gpu}{workload}, "
         f"ncu {side.ncu_version or 'of unknown version'}, clock control {side.clock_control}",
     ]
@@ -330,62 +333,3 @@ def _timed_records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[
         delta = None if before is None or after is None else after - before
         unit = _FIGURES[name][1]
         yield (*kernels, "timing", name, None, unit, before, after, delta, None, None, None, None)
-
-
-_MOST_ROWS = 40
-_COLUMNS = (
-    doc.Column("kernel", shrinks=True),
-    doc.Column("launches", right=True, stays=0),
-    doc.Column("a launch before", "duration", stays=1),
-    doc.Column("after", "duration"),
-    doc.Column("change ± 95 %", right=True),
-    doc.Column("verdict", judges=True),
-)
-
-
-def comparisons_document(
-    finding: findings.Comparisons, *, full: bool = False, wanted: Sequence[str] = ()
-) -> doc.Document:
-    """Returns a row for each kernel with the mean time of a launch, and the change of that time with its verdict.
-
-    With `full` or `wanted` metrics, the comparison of each kernel follows.
-    """
-    rows = [
-        doc.Row(
-            (
-                shortened(plain_name(one.kernel), _NAME_WIDTH),
-                _launches_text(one),
-                one.before_ns / one.before_launches,
-                one.after_ns / one.after_launches,
-                change_text(one.change_pct, one.ci_pct),
-                one.verdict,
-            ),
-            VERDICT_TONE[one.verdict],
-        )
-        for one in finding.index[:_MOST_ROWS]
-    ]
-    left_out = len(finding.index) - len(rows)
-    more = (
-        f"{counted(left_out, 'kernel')} with smaller changes: --format json lists them. " if left_out else ""
-    )
-    cautions = [set(one.comparable.warnings) for one in finding.comparisons]
-    documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]
-    records = [row for one in documents for row in one.records.rows]
-    return doc.Document(
-        "All kernels that both have",
-        [
-            headline_blocks(finding.headline),
-            [
-                doc.Table(_COLUMNS, rows),
-                doc.Text(f"{more}Ask next: `-k PATTERN` shows one kernel, `--full` everything."),
-            ],
-            [doc.Caution(text) for text in sorted(set.intersection(*cautions))],
-            *(section for one in documents if full or wanted for section in one.sections),
-        ],
-        doc.Records(documents[0].records.header, records),
-    )
-
-
-def _launches_text(kernel: findings.ComparedKernel) -> str:
-    before, after = kernel.before_launches, kernel.after_launches
-    return f"{before:,}" if before == after else f"{before:,} -> {after:,}"

@@ -23,7 +23,7 @@ from profiler.present.documents.parts.causes import cause_blocks, headline_block
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, number, short_place, shortened
+from profiler.text import counted, duration, number, share_of_whole, short_place, shortened
 
 SHEET_SECTIONS = 6  # of those of a kernel
 _NVTX_WIDTH = 110
@@ -107,7 +107,7 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
 def _index_cells(entry: IndexEntry) -> tuple[doc.Value, ...]:
     where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
     return (
-        f"{entry.share_pct:.1f} %" if entry.share_pct is not None else None,
+        f"{share_of_whole(entry.share_pct)} %" if entry.share_pct is not None else None,
         entry.total_ns,
         entry.launches,
         shortened(plain_name(entry.kernel), _NAME_WIDTH),

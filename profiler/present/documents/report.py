@@ -17,7 +17,7 @@ from profiler.analyse.ladder.roofline import Roofline
 from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.triage import triage
+from profiler.analyse.recording.triage import likely_saves_ns, triage
 from profiler.analyse.report import KernelFindings, PairFindings, headline_of_steps
 from profiler.catalog.metrics import DURATION
 from profiler.present import document as doc
@@ -42,8 +42,9 @@ _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
     doc.Column("view", "number"),
     doc.Column("recording", folds=True),
-    doc.Column("share, %", "tenths", bars=True),
+    doc.Column("share, %", "share", bars=True),
     doc.Column("total", "duration"),
+    doc.Column("likely saves", "duration"),
     doc.Column("time", "duration"),
     doc.Column("profiled", "duration"),
     doc.Column("step", "ratio"),
@@ -186,6 +187,7 @@ def _recording(
         doc.Linked(shortened(name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
         sheet.total_ns if sheet and repeated else None,
+        likely_saves_ns(sheet, sheet.launches) if sheet else None,
         (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
         took if counted else None,
         step,

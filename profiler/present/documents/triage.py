@@ -11,7 +11,7 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, number, report_name, short_gpu, short_place, shortened
+from profiler.text import counted, number, report_name, share_of_whole, short_gpu, short_place, shortened
 
 _NAME_WIDTH, _PLACE_WIDTH, _RECORDING_WIDTH = 60, 30, 30
 _MOST_ROWS = 28  # as of the kernels of one recording
@@ -20,13 +20,13 @@ SHARES_MEANING = (
 )
 _COLUMNS = (
     doc.Column("share", right=True),
-    doc.Column("total", "duration"),
+    doc.Column("total", "duration", stays=1),
+    doc.Column("likely saves", "duration"),
     doc.Column("launches", "number", stays=0),
     doc.Column("recording"),
     doc.Column("kernel", shrinks=True),
     doc.Column("top cause", kept=True),
-    doc.Column("likely saves", "duration", stays=2),
-    doc.Column("GPU", stays=1),
+    doc.Column("GPU", stays=2),
 )
 
 
@@ -70,13 +70,13 @@ def _names(index: Sequence[TriagedKernel]) -> dict[str, str]:
 def _cells(one: TriagedKernel, recording: str, many_gpus: bool) -> tuple[doc.Value, ...]:
     where = f" at {shortened(short_place(one.where), _PLACE_WIDTH)}" if one.where else ""
     return (
-        f"{one.share_pct:.1f} %" if one.share_pct is not None else None,
+        f"{share_of_whole(one.share_pct)} %" if one.share_pct is not None else None,
         one.total_ns,
+        one.likely_saves_ns,
         one.launches,
         recording,
         shortened(plain_name(one.kernel_name), _NAME_WIDTH),
         f"{one.top_cause}{where}" if one.top_cause else None,
-        one.likely_saves_ns,
         short_gpu(one.gpu) if many_gpus else "",
     )
 

@@ -32,12 +32,12 @@ def ladder_notebook(
     return _notebook("ladder.md.j2", title=title, runs=runs, ladder=ladder, workload=workload, gpu=gpu)
 
 
-def report_notebook(title: str, reports: list[str], kernels: list[str], kernel: str | None) -> str:
-    """Returns the notebook of one report, or of two that are compared, not yet executed. `reports` are as its cells name them.
+def report_notebook(title: str, recordings: list[str], kernels: list[str], kernel: str | None) -> str:
+    """Returns the notebook of one recording, or of two that are compared, not yet executed. `recordings` are as its cells name them.
 
     `kernels` are the patterns that choose each kernel, and `kernel` is one of these, or None if there is only one.
     """
-    return _notebook("report.md.j2", title=title, reports=reports, kernels=kernels, kernel=kernel)
+    return _notebook("report.md.j2", title=title, recordings=recordings, kernels=kernels, kernel=kernel)
 
 
 def _notebook(template: str, **subject: Any) -> str:

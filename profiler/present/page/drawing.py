@@ -8,7 +8,6 @@ writes none. This process loads Altair and says what a chart shows; the others l
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import re
 import signal
@@ -26,6 +25,7 @@ from pebble import ProcessPool
 
 from profiler.machine import available_cores, leave_with_parent, require_memory
 from profiler.present.render.html import Picture
+from profiler.spawned import SpawnedContext
 
 _MOST_PROCESSES = 4
 _LEAST_MEMORY_MIB = 64 << 10  # addresses that V8, in which Vega runs, reserves and hardly uses
@@ -82,10 +82,8 @@ class Drawing:
     def __init__(self, kept: Kept | None = None) -> None:
         self._kept = kept
         require_memory("drawing charts", _LEAST_MEMORY_MIB)
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPool(
-            min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context
-        )
+        processes = min(available_cores(), _MOST_PROCESSES)
+        self._pool = ProcessPool(processes, initializer=_warm_up, context=SpawnedContext())
 
     def ask(self, chart: str, finding: Any, otherwise: str = "", **options: Any) -> Future[Picture | None]:
         """Starts to draw the chart of that name in `present/charts`."""

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from profiler.present.document import Cell, Column, KernelName, Linked, Marked, Nested, Table, ValueKind
-from profiler.text import duration, half_width, mean_count, number, percent, relative, shortened, signed
+from profiler.text import (
+    duration,
+    half_width,
+    mean_count,
+    number,
+    percent,
+    relative,
+    share_of_whole,
+    shortened,
+    signed,
+)
 
 _KERNEL_WIDTH, _LEAST_KERNEL_WIDTH = 110, 20
 
@@ -24,6 +34,7 @@ _FIGURES: dict[ValueKind, Callable[[float], str]] = {
     "thousandths": lambda value: f"{value:.3f}" if value < 100 else number(value),
     "giga": lambda value: number(value / 1e9),
     "percent": percent,
+    "share": share_of_whole,
     "scientific": lambda value: f"{value:.2e}",
     "ratio": lambda value: f"{number(value)}x",
 }

@@ -15,7 +15,6 @@ import multiprocessing
 import os
 import resource
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -24,9 +23,9 @@ from concurrent.futures import CancelledError, Future, TimeoutError as FutureTim
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.context import SpawnContext
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pebble.pool.process
@@ -34,6 +33,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
 from profiler.machine import available_cores, held, leave_with_parent, physical_memory_bytes
+from profiler.spawned import SpawnedProcess
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -50,19 +50,15 @@ _MAX_TASKS = 200  # the native library does not give all its memory back
 pebble.pool.process.time = SimpleNamespace(time=time.monotonic, sleep=time.sleep)  # type: ignore[attr-defined, assignment]
 
 
-class _ReaderProcess(SpawnProcess):
-    """A spawned process that does not run the user's script again, which may have no main guard."""
+class _ReaderProcess(SpawnedProcess):
+    """A process that may also be started by a Dask worker: that is a daemon, which may not have children. These end with it anyway."""
 
     def start(self) -> None:
-        script = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        # A Dask worker is a daemon, which may not have children; these processes end with it anyway.
         flags = multiprocessing.current_process()._config  # type: ignore[attr-defined]
         daemon = flags.pop("daemon", None)
         try:
             super().start()
         finally:
-            sys.modules["__main__"] = script
             if daemon is not None:
                 flags["daemon"] = daemon
 

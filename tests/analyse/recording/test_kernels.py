@@ -236,3 +236,4 @@ def test_the_words_of_a_name_are_those_that_may_say_what_is_computed():
     assert words_of("k5") == words_of("k6") == {"k"}
     assert words_of("d_boxfilter_y_global") == {"boxfilter", "global"}
     assert words_of("kernel_12.ncu-rep") == set()
+    assert words_of("triton_add").isdisjoint(words_of("triton_matmul")), "which is how both were written"

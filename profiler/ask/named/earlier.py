@@ -1,0 +1,60 @@
+"""Opens a run together with the one before it: the last earlier recording of the same name, workload and GPU."""
+
+from __future__ import annotations
+
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.catalog.ladders.ladder import size_text
+from profiler.errors import RunNotFound
+from profiler.store.remote.places import location_of
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import short_gpu
+
+
+def open_with_the_one_before(
+    reference: str, settings: Settings, *, timed: bool, size: str | int | None = None, nvtx: str | None = None
+) -> tuple[Run, Run]:
+    """Returns the run before the one that is named, and that one; a number or a name means the newest, a run id that run.
+
+    Raises RunNotFound if no earlier run measured the same, and if the reference means a report, which no run is before.
+    """
+    (now,) = open_named([reference], settings, timed=timed, size=size, nvtx=nvtx)
+    if not now.stored:
+        raise RunNotFound(
+            f"{now.label} is not a stored run, so it has none before it",
+            remedy="Name the recording to compare it with as well.",
+        )
+    folder, slash, _ = reference.rstrip("/").rpartition("/")
+    store = settings.open_store(location_of(folder) if slash else None)
+    before = run_before(store, now.manifest)
+    if before is None:
+        raise _nothing_before(now, reference)
+    (earlier,) = open_named([f"{folder}{slash}{before}"], settings, timed=timed, nvtx=nvtx)
+    return earlier, now
+
+
+def run_before(store: RunStore, now: Manifest) -> RunId | None:
+    """Returns the last run before this one that measured the same work on the same GPU, with counters or without as it did."""
+    named = [one for one in store.ids() if one.name == now.name and str(one) < now.run_id]
+    for run_id in sorted(named, key=str, reverse=True):
+        run = next(iter(store.open_all([run_id])), None)  # a damaged run is noted and left out
+        if run is not None and _measured(run.manifest) == _measured(now):
+            return run_id
+    return None
+
+
+def _measured(manifest: Manifest) -> tuple[object, ...]:
+    return manifest.workload or {}, manifest.gpus, manifest.is_profiled, manifest.has_counters
+
+
+def _nothing_before(run: Run, reference: str) -> RunNotFound:
+    manifest = run.manifest
+    of_size = f" at {size_text(manifest.workload)}" if manifest.workload else ""
+    on_gpu = f" on {short_gpu(manifest.gpus[0])}" if manifest.gpus else ""
+    rungs = f", as in `prof compare {int(reference) - 1} {reference}`" if reference.isdecimal() else ""
+    return RunNotFound(
+        f"there is no run of {manifest.name}{of_size}{on_gpu} before {manifest.run_id}, to compare it with",
+        remedy=f"Name both sides{rungs}; `prof list {manifest.name}` shows the runs of that name.",
+    )

@@ -1,0 +1,86 @@
+"""The comparison of every kernel that two recordings have: a row each, and what changed most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.analyse import findings
+from profiler.analyse.recording.kernel_names import plain_name
+from profiler.present import document as doc
+from profiler.present.documents.comparison import VERDICT_TONE, comparison_document
+from profiler.present.documents.parts.causes import headline_blocks
+from profiler.text import change_text, counted, shortened
+
+_NAME_WIDTH = 100
+_MOST_ROWS = 40
+_COLUMNS = (
+    doc.Column("kernel", shrinks=True),
+    doc.Column("launches", right=True, stays=0),
+    doc.Column("a launch before", "duration", stays=1),
+    doc.Column("after", "duration"),
+    doc.Column("change ± 95 %", right=True),
+    doc.Column("verdict", judges=True),
+)
+
+
+def answer_document(
+    finding: findings.ComparisonFinding | findings.Comparisons,
+    *,
+    full: bool = False,
+    wanted: Sequence[str] = (),
+) -> doc.Document:
+    """Returns the document of one comparison, also where one kernel is all that both have, or that of several."""
+    if isinstance(finding, findings.Comparisons):
+        first, *others = finding.comparisons
+        if others:
+            return comparisons_document(finding, full=full, wanted=wanted)
+        finding = first
+    return comparison_document(finding, full=full, wanted=wanted)
+
+
+def comparisons_document(
+    finding: findings.Comparisons, *, full: bool = False, wanted: Sequence[str] = ()
+) -> doc.Document:
+    """Returns a row for each kernel with the mean time of a launch, and the change of that time with its verdict.
+
+    With `full` or `wanted` metrics, the comparison of each kernel follows.
+    """
+    rows = [
+        doc.Row(
+            (
+                shortened(plain_name(one.kernel), _NAME_WIDTH),
+                _launches_text(one),
+                one.before_ns / one.before_launches,
+                one.after_ns / one.after_launches,
+                change_text(one.change_pct, one.ci_pct),
+                one.verdict,
+            ),
+            VERDICT_TONE[one.verdict],
+        )
+        for one in finding.index[:_MOST_ROWS]
+    ]
+    left_out = len(finding.index) - len(rows)
+    more = (
+        f"{counted(left_out, 'kernel')} with smaller changes: --format json lists them. " if left_out else ""
+    )
+    cautions = [set(one.comparable.warnings) for one in finding.comparisons]
+    documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]
+    records = [row for one in documents for row in one.records.rows]
+    return doc.Document(
+        "All kernels that both have",
+        [
+            headline_blocks(finding.headline),
+            [
+                doc.Table(_COLUMNS, rows),
+                doc.Text(f"{more}Ask next: `-k PATTERN` shows one kernel, `--full` everything."),
+            ],
+            [doc.Caution(text) for text in sorted(set.intersection(*cautions))],
+            *(section for one in documents if full or wanted for section in one.sections),
+        ],
+        doc.Records(documents[0].records.header, records),
+    )
+
+
+def _launches_text(kernel: findings.ComparedKernel) -> str:
+    before, after = kernel.before_launches, kernel.after_launches
+    return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
