@@ -1,7 +1,5 @@
 """`import profiler`: what notebooks use, with the answers the commands print."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The command line as a shell sees it: help, exit codes, streams, colour, pipes, interrupts."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """A test whose tool is not installed is skipped with the reason, and counted in one line; in CI it fails."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

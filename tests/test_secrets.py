@@ -4,8 +4,6 @@ One table: the rows are what a user may type or set, the columns where an error 
 repeat it, so that one run shows every hole.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """A sweep finds which point wins and how surely, what each parameter is worth, and what became of the rest."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A recording is checked against the newest baseline of the same name and workload."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of

@@ -4,8 +4,6 @@
 on loopback: what a network adds is not in them.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics

@@ -5,8 +5,6 @@ machine does can only make a run slower. What is fast enough is not measured aga
 `pytest -m benchmark -s` prints the figures.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Finding one's way on the page: links, addresses, Back, keys, search and sorting."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """`prof.accepted.jsonl`: what is written to it stays readable, and nothing else is written to."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Patterns that users and strangers write: what they find, how long that may take, and which are refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Presets are data: what each asks ncu for, and that it covers what a comparison reads."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A real Dask on loopback: a scheduler, and workers in processes of their own, which tests may kill."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

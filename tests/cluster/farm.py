@@ -3,8 +3,6 @@
 Every GPU has a driver version of its own: a run records it, and so it tells where the run was measured.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

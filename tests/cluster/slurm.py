@@ -5,8 +5,6 @@ The GPUs are two device files that every machine has: Slurm hands them out and s
 nobody opens them.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil

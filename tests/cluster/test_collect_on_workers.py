@@ -1,7 +1,5 @@
 """`prof collect` on a cluster: hosts that share no folder with the client, and with each other only what a test wants."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

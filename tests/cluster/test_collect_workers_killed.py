@@ -4,8 +4,6 @@ The client, the scheduler and the hosts live through all of it. What is killed i
 starts again, or a host with all that runs there, which comes back as one that was never there before: with other GPUs.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -4,8 +4,6 @@ Real workers of a real scheduler are killed with SIGKILL at seeded random times 
 in their place. One scheduler serves all trials.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """`prof ingest` on a cluster: what one machine makes of the same reports, whatever becomes of the workers."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Workers as jobs of a real Slurm: one node, two GPUs, on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

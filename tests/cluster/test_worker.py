@@ -1,7 +1,5 @@
 """`prof worker`: a host's GPUs for as long as it runs, and one line for whatever stands in the way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

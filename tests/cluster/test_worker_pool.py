@@ -1,7 +1,5 @@
 """Calls on workers in processes of their own, which die, hang and come back."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

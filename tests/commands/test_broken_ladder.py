@@ -1,7 +1,5 @@
 """A ladder file that is not valid stops only what needs it; other answers come with one line of caution."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

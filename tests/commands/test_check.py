@@ -1,7 +1,5 @@
 """`prof check`: one exit code for each outcome, the files for CI, and which runs it takes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """`prof collect` as one types it, with an ncu that replays what the real one said on an H200."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

@@ -4,8 +4,6 @@ The real command is ended at seeded random times: by SIGKILL, alone or with its 
 SIGTERM. The ncu that it runs replays a recorded call, and starts a program that would sleep for a day.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

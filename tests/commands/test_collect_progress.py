@@ -1,7 +1,5 @@
 """The progress of a collection: a bar on a terminal, lines that stay elsewhere, and the time that is left."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """`prof compact` as one types it; what it does to the runs is in `tests/store/test_compact.py`."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """`prof compare`: its four formats, its published schema, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

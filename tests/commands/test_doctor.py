@@ -1,7 +1,5 @@
 """`prof doctor` prints what works, for people and for programs, and its exit code says so too."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

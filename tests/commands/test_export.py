@@ -1,7 +1,5 @@
 """prof export: what Nsight Compute wrote comes back byte for byte."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The lines of the workers while they read reports."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """`prof ladder`: its formats, its published schema, the workload it takes, the deltas it stores."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`prof build`, `verify`, `time` and `list` as one types them, with a GPU that is a script."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`prof mcp`, asked by a real MCP client over standard input and output."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

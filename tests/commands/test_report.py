@@ -1,7 +1,5 @@
 """`prof report`: which recordings become a page, where it goes, and what is said of it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`prof sass`: every source and format, windows of every width, and the reveal."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

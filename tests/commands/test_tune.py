@@ -3,8 +3,6 @@
 The compiler copies the source below its macros, which makes it a shell script that knows its point.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

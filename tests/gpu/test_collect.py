@@ -1,7 +1,5 @@
 """`prof collect` with the real thing: a GPU, nvcc and ncu. Run them with `pytest -m gpu tests/gpu/test_collect.py`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

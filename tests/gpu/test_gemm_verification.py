@@ -3,8 +3,6 @@
 `pytest -m gpu tests/gpu/test_gemm_verification.py`; `planted.cu` says what is planted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 `pytest -m gpu tests/gpu/test_memory_ladders.py`; half an hour, 35 s a ladder and test.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

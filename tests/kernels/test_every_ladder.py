@@ -1,7 +1,5 @@
 """Rules for every rung of every ladder that ships, on each architecture it is compiled for."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -3,8 +3,6 @@
 `bounds.cu` multiplies as FMAs and as tensor cores do, and judges with the bounds that the programs use on a GPU.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The rungs that ask the L2 to keep what they read, in machine code: their loads say so, and their stores do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder

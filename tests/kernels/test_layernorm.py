@@ -1,7 +1,5 @@
 """The LayerNorm ladder in machine code: how wide their accesses are, and how often a row is read."""
 
-from __future__ import annotations
-
 import pytest
 
 AT_4096 = "float4Li512ELi2E"  # the variant for the default width: 512 threads with two vectors each

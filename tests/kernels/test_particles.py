@@ -1,7 +1,5 @@
 """The particles ladder in machine code: how many accesses a particle costs, and how wide they are."""
 
-from __future__ import annotations
-
 import pytest
 
 

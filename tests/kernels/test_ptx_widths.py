@@ -1,7 +1,5 @@
 """Claim G13: the PTX of a rung reads shared memory by other widths than its machine code."""
 
-from __future__ import annotations
-
 import json
 
 import widths

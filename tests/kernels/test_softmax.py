@@ -1,7 +1,5 @@
 """The softmax ladder in machine code: how often a row is read, how wide, and how many exponentials an element takes."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """The sum ladder in machine code: the width of their loads, how many are under way, how their blocks' sums meet."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

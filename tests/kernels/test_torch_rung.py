@@ -1,7 +1,5 @@
 """The program around the PyTorch rungs, as far as it goes without PyTorch; and that each ladder calls it as it wants to be called."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json

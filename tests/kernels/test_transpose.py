@@ -1,7 +1,5 @@
 """The transpose ladder in machine code: what passes through shared memory, how wide, and by whom."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """The machine code of the variants: each differs from its neighbour in the one thing that it is there for."""
 
-from __future__ import annotations
-
 
 def shared_loads(code):
     return sum(count for opcode, count in code.opcodes.items() if opcode.startswith("LDS"))

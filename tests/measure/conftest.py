@@ -1,7 +1,5 @@
 """Fixtures that measure without CUDA: a ladder whose programs are Python scripts, and an ncu that is a script too."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

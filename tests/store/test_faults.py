@@ -7,8 +7,6 @@ Afterwards the same command, without a fault, completes the work. The suite take
 on where its output ends.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

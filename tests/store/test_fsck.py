@@ -1,7 +1,5 @@
 """`prof fsck` finds what is wrong with anything that is stored, and `--repair` loses nothing that is whole."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Each attack is a run that is whole but for one name, where anybody may put it: i
 server or on an object store. What it aims at lies beside the test.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

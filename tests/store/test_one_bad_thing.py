@@ -1,7 +1,5 @@
 """One damaged run or pack is one line: everything else in the store still works."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

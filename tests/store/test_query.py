@@ -1,7 +1,5 @@
 """SQL over the runs, with no way out of the runs folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Stored sweeps: whole, verified, found again, and no concern of those who read runs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 A few seeded flips of each kind of file are in the suite, and 450 in the campaign.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The reason that the first screen gives for a kernel's time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Tiles for the tensor cores are small if their values are seldom used; `mma.sync` keeps the pipe longer than `wgmma`."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """Two hot loops against each other: the collapse of the A operand, and what is shown beside what."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

@@ -1,7 +1,5 @@
 """Machine code as evidence: access widths, and the story of kernels 5 and 6."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.opcodes import (

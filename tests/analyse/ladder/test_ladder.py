@@ -1,7 +1,5 @@
 """A ladder shows where every rung stands and what changed from the rung it follows, made-up or recorded."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Values that cannot be are named and kept; those that only look odd are left in peace."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`--size`: the run of a kernel that is meant, and what is said where none is of that size."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Arithmetic from a file: what Python's own evaluation gives, and nothing else that Python would."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

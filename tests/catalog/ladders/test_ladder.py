@@ -1,7 +1,5 @@
 """Ladder files: what a good one means, and how a bad one fails, with its line."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

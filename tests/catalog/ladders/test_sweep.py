@@ -1,7 +1,5 @@
 """Sweeps: what `[kernel.tune]` means, how a bad one fails, and that exactly the allowed points are left."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

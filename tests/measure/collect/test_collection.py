@@ -1,7 +1,5 @@
 """One target on its way to a run: the progress that is reported, and the contents of the run."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from dataclasses import replace

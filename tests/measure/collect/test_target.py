@@ -1,7 +1,5 @@
 """Targets: the command that runs one under ncu, and the key that shows whether it was collected before."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

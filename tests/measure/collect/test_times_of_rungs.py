@@ -1,7 +1,5 @@
 """Timing a ladder: kernels take turns, failures are reported, and each run is committed once."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path

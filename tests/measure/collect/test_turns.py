@@ -3,8 +3,6 @@
 The ncu here replays the output and the reports of the real one on an H200.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from dataclasses import replace
 

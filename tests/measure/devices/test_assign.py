@@ -1,7 +1,5 @@
 """Collecting on several GPUs: each kernel is measured once, with the same result, also when workers are lost."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter

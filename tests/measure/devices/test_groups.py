@@ -1,7 +1,5 @@
 """Kernels are divided into groups: those of one size stay together, and the longest group comes first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

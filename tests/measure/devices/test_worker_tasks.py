@@ -1,7 +1,5 @@
 """A worker's tasks, run in this process: it measures, reports what it lacks, and waits for others on its GPU."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from dataclasses import replace

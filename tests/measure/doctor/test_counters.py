@@ -1,7 +1,5 @@
 """Checks whether counters can be read, with an ncu that replays the real one's output and a driver made of files."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """`prof doctor` on machines of every kind, made of scripts: without a GPU, with one, and with one that fails."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import time

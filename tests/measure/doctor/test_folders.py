@@ -1,7 +1,5 @@
 """The folders that prof works in: their free space, unfinished collections, and private paths in their reports."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from hashlib import sha256

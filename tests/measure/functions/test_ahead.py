@@ -1,7 +1,5 @@
 """Processes of a measurement that start ahead of their turn: they import, and touch nothing of the user's before it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

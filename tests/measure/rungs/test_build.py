@@ -1,7 +1,5 @@
 """Building: nvcc's command, rebuilding only what changed, and binaries that are never half written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

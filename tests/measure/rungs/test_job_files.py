@@ -1,7 +1,5 @@
 """The files that a rung needs on another machine: found, hashed by their contents, and run from another folder."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

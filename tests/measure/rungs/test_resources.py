@@ -1,7 +1,5 @@
 """The compiler's figures for a rung's kernels, found by the names that ncu shows and not by mangled names."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Timing and verifying: the command, the lines that the program must print, and every way in which it may fail."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

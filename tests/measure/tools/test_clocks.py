@@ -1,7 +1,5 @@
 """Samples of clock and power, from an `nvidia-smi` that is a script."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """No program outlives prof, whoever kills it, however suddenly, and whatever it is doing."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """ncu is found, is recent enough, and its command records exactly what a preset and a selection ask for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

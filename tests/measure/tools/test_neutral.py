@@ -1,7 +1,5 @@
 """A neutral folder: its name reveals nothing about the user, and programs run from it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The empty kernel that `prof doctor` profiles: it needs the driver's library and nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Running programs: their time and output are limited, and nothing that they started is left afterwards."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

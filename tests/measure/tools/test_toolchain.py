@@ -1,7 +1,5 @@
 """Finding nvcc, cuBLAS and the GPUs wherever they are; and the errors if they are missing."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """ncu's output as recorded on an H200: the progress in it, and the failure behind each of its silences."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

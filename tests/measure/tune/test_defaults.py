@@ -1,7 +1,5 @@
 """Defaults in a source: read, replaced without changing another character, and found in the shipped kernels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The points of a sweep: chosen by a seed, compiled under names of their own, judged by the compiler's figures."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stages of a sweep, with scripts as programs: how often each point is timed, and which points go on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path

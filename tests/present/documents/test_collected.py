@@ -1,7 +1,5 @@
 """The answer of `prof collect` has a row for each kernel, and the command that one would type next."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

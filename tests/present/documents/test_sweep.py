@@ -1,7 +1,5 @@
 """A sweep in words, tables and a picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

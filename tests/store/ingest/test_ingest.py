@@ -1,7 +1,5 @@
 """Many reports into runs: each once, the good beside the bad, and nothing half done."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

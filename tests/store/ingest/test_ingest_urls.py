@@ -1,7 +1,5 @@
 """Reports on object storage become the runs that local files do; a real S3 server on loopback holds them."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading

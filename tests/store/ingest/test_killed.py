@@ -4,8 +4,6 @@ The real command is killed with SIGKILL at seeded random times: alone, so that i
 processes are left behind, or with its whole process group.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """How reports are shared among the workers of a cluster."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

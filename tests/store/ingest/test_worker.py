@@ -1,7 +1,5 @@
 """Reads batches as a worker does, here in this process; `tests/cluster` has real workers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

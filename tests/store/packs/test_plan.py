@@ -1,7 +1,5 @@
 """PackPublisher runs: every answer stays, nothing is lost or doubled, and what is packed well is left alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -3,8 +3,6 @@
 The sizes are made small here, so that a test takes no gigabytes.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Iterator

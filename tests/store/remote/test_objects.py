@@ -1,7 +1,5 @@
 """Runs at a URL: written whole, seen when whole, once whatever happens; a real S3 server answers here."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -3,8 +3,6 @@
 The libraries are no part of prof: `pip install gcsfs adlfs` installs them.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Nothing can tell every flipped bit from a value that was measured; what must hol
 no damage takes `prof` down, hangs it, or leaves anything but whole runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -1,7 +1,5 @@
 """The process that runs NVIDIA's library may read the report it was handed and write to its pipe, nothing else."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

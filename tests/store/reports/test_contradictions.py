@@ -1,7 +1,5 @@
 """A damaged report often states two things that cannot both be, and is refused; no valid report ever does."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

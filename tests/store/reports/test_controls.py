@@ -1,7 +1,5 @@
 """How a report was measured is read from the command line that it embeds."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.store.reports.controls import Controls, derive_controls, version_of

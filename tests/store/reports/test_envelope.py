@@ -1,7 +1,5 @@
 """Damage is seen before NVIDIA's reader, which accepts almost anything, is asked."""
 
-from __future__ import annotations
-
 import random
 import struct
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A path may be anything a shell hands over; only a whole report is taken for one."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Which reports a place holds, when it is a URL; `test_ingest.py` has the same of local folders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

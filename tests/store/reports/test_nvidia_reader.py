@@ -1,7 +1,5 @@
 """A value that the reader does not know stays unknown; it never becomes a zero or the usual case."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from types import SimpleNamespace

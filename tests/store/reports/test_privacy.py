@@ -1,7 +1,5 @@
 """A home directory in a report is found wherever it stands, and nothing else is taken for one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ Each test reads a shipped report with `ncu_report` itself, knowing nothing of ho
 store is written, and compares.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 import re

@@ -1,7 +1,5 @@
 """Whatever NVIDIA's library does to its process, it cannot take `prof` down."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

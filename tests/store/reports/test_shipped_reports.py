@@ -1,7 +1,5 @@
 """The published reports say nothing about whoever recorded them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from profiler.store.reports.privacy import find_home_directories

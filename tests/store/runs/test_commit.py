@@ -1,7 +1,5 @@
 """A run comes to exist whole, once, or not at all."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

@@ -1,7 +1,5 @@
 """A full disk is told as such, and leaves no half run; the rest is stored once there is room."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

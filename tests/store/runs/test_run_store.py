@@ -1,7 +1,5 @@
 """The runs folder: find a run, read its tables, refuse it when it changed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

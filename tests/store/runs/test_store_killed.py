@@ -3,8 +3,6 @@
 `killed_store.py` does the killing: real processes, SIGKILL, seeded random times.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """A collection keeps its reports between two calls: each whole or not at all, and for one prof at a time."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

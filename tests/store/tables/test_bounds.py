@@ -1,7 +1,5 @@
 """A small table that decodes to more than memory holds is refused, before anything of it is decoded."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import time

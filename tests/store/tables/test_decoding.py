@@ -1,7 +1,5 @@
 """Whatever is decoded may be decoded by several threads at once, also for the first time of a process."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One SASS instruction: its opcode, and its addresses made comparable."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.store.tables.instruction_text import opcode_of, rebase

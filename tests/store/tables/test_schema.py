@@ -1,7 +1,5 @@
 """The tables are declared once, and what is read or written must be as declared."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
