@@ -4,6 +4,8 @@
 `runs/checks/gemm-ptx.json`, where the claims compare it with the machine code of the recorded runs.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import sys

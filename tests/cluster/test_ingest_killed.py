@@ -30,7 +30,7 @@ WORKERS = 3
 
 
 @pytest.fixture(scope="module")
-def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(reports, tmp_path_factory):
     """Different reports: one cut after each of its first launches, and small ones, so that they travel together."""
     folder = tmp_path_factory.mktemp("reports")
     write_variants(reports / "range.ncu-rep", folder, 8)
@@ -78,7 +78,7 @@ def sessions() -> list[tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def gang(cluster) -> Gang:
+def gang(cluster):
     made = Gang(cluster)
     made.fill()
     with connect(cluster.address) as pool:
@@ -137,7 +137,7 @@ def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Co
     return seen
 
 
-def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path, eventually) -> None:
+def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path, eventually):
     seen = campaign(gang, folder, tmp_path, trials=1, seed=30)
     print(dict(seen))
 
@@ -146,7 +146,7 @@ def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp
 
 
 @pytest.mark.campaign
-def test_killed_over_a_hundred_and_twenty_ingests(gang, folder, tmp_path) -> None:
+def test_killed_over_a_hundred_and_twenty_ingests(gang, folder, tmp_path):
     seen = campaign(gang, folder, tmp_path, trials=120, seed=31)
     print(dict(seen))
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def variables(tmp_path_factory: pytest.TempPathFactory, needs) -> Iterator[dict[str, str]]:
+def variables(tmp_path_factory, needs):
     needs("slurm")
     with slurm.running_slurm() as found, pytest.MonkeyPatch.context() as patch:
         ours = {
@@ -42,12 +42,12 @@ def variables(tmp_path_factory: pytest.TempPathFactory, needs) -> Iterator[dict[
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def patience(monkeypatch):
     monkeypatch.setattr(module, "POLL_S", 0.3)
 
 
 @pytest.fixture
-def nothing_left(variables: dict[str, str]) -> Callable[[], None]:
+def nothing_left(variables):
     """Slurm still clears away what was cancelled, but nothing runs and nothing waits."""
 
     def check() -> None:
@@ -56,7 +56,7 @@ def nothing_left(variables: dict[str, str]) -> Callable[[], None]:
     return check
 
 
-def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Eventually, nothing_left) -> None:
+def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually, nothing_left):
     """One of three has to wait; what the user says to sbatch overrules what we say."""
     said: list[str] = []
     options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
@@ -80,7 +80,7 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Event
     assert not default_log(job).exists()
 
 
-def test_nobody_else_gets_in(tmp_path: Path) -> None:
+def test_nobody_else_gets_in(tmp_path):
     """On a cluster everybody reaches the port. Whoever reads reports needs no GPU."""
     from distributed.security import Security
 
@@ -103,8 +103,8 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
 
 
 def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(
-    variables, eventually: Eventually, nothing_left
-) -> None:
+    variables, eventually, nothing_left
+):
     said: list[str] = []
     with start_slurm_workers(GPU, 1, say=said.append) as pool:
         (worker,) = pool.available()
@@ -122,7 +122,7 @@ def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def script(tmp_path):
     """`script(2)`: a process with two jobs, of which one can run at a time."""
     path = tmp_path / "script.py"
     path.write_text(
@@ -148,7 +148,7 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         yield start
 
 
-def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_left) -> None:
+def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_left):
     process = script(2)
     assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING"]
     process.terminate()
@@ -156,9 +156,7 @@ def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_le
     nothing_left()
 
 
-def test_workers_end_by_themselves_when_this_process_is_killed(
-    variables, script, eventually: Eventually
-) -> None:
+def test_workers_end_by_themselves_when_this_process_is_killed(variables, script, eventually):
     script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="6").kill()
     eventually(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
 
@@ -172,7 +170,7 @@ def refused(options: str) -> SlurmFailed:
     return caught.value
 
 
-def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left) -> None:
+def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left):
     error = refused("--partition nowhere")
     assert error.message == "Slurm refuses the jobs"
     assert any("invalid partition specified: nowhere" in line for line in error.details)
@@ -180,27 +178,23 @@ def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left) -> None:
     nothing_left()
 
 
-def test_a_wrong_setup_of_slurm_is_reported_in_slurms_own_words(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_wrong_setup_of_slurm_is_reported_in_slurms_own_words(monkeypatch, tmp_path):
     """Then squeue knows nothing either."""
     (tmp_path / "slurm.conf").write_text("Nonsense=1\n")
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
     assert any("unrecognized key: Nonsense" in line for line in refused(GPU).details)
 
 
-def test_an_open_quote_is_one_line() -> None:
+def test_an_open_quote_is_one_line():
     assert "No closing quotation" in refused("--comment 'x").message
 
 
-def test_without_sbatch_it_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sbatch_it_says_where_to_go(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert "login node" in refused(GPU).remedy
 
 
-def test_jobs_that_end_at_once_show_the_end_of_their_log(
-    monkeypatch: pytest.MonkeyPatch, nothing_left
-) -> None:
+def test_jobs_that_end_at_once_show_the_end_of_their_log(monkeypatch, nothing_left):
     monkeypatch.setenv("PROF_CLUSTER_PYTHON", "/nowhere/python")
     error = refused(GPU)
     assert "ended with exit code 127" in error.message
@@ -209,7 +203,7 @@ def test_jobs_that_end_at_once_show_the_end_of_their_log(
     nothing_left()
 
 
-def test_jobs_that_only_wait_are_given_up(monkeypatch: pytest.MonkeyPatch, nothing_left) -> None:
+def test_jobs_that_only_wait_are_given_up(monkeypatch, nothing_left):
     monkeypatch.setattr(module, "WAIT_S", 2.0)
     error = refused(f"{GPU} --begin now+1hour")
     assert error.message.startswith("Slurm started no job within 2 s: 2 of 2 jobs wait")
@@ -217,7 +211,7 @@ def test_jobs_that_only_wait_are_given_up(monkeypatch: pytest.MonkeyPatch, nothi
     nothing_left()
 
 
-def test_an_interface_that_is_not_here_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interface_that_is_not_here_is_one_line(monkeypatch):
     monkeypatch.setenv("PROF_CLUSTER_INTERFACE", "none0")
     error = refused(GPU)
     assert "none0" in error.message
@@ -282,7 +276,7 @@ class Here:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Here:
+def here(tmp_path):
     for path, text in {
         "kernels/scripts/ladder.toml": LADDER,
         "bin/nvidia-smi": f"#!/bin/sh\n{NVIDIA_SMI}\n",
@@ -295,9 +289,7 @@ def here(tmp_path: Path) -> Here:
     return Here(tmp_path)
 
 
-def test_a_ladder_is_collected_from_submission_to_committed_runs(
-    variables, here: Here, eventually: Eventually, nothing_left
-) -> None:
+def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here, eventually, nothing_left):
     """One of two jobs is cancelled in the middle: what it was doing is done by the other."""
     process = here.collect("--workers", "2", pace=0.5)
     eventually(lambda: set(here.gpus) == {"GPU-02345678", "GPU-12345678"})
@@ -309,7 +301,7 @@ def test_a_ladder_is_collected_from_submission_to_committed_runs(
     nothing_left()
 
 
-def test_ctrl_c_leaves_no_job(here: Here, eventually: Eventually, nothing_left) -> None:
+def test_ctrl_c_leaves_no_job(here, eventually, nothing_left):
     process = here.collect(pace=0.5)
     eventually(lambda: here.gpus)
     process.send_signal(signal.SIGINT)

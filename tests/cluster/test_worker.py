@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import forked
@@ -16,7 +15,7 @@ from profiler.cluster.connection import connect
 
 
 @pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+def farm(tmp_path_factory):
     made = Farm(tmp_path_factory.mktemp("farm"))
     made.furnish_host("two", (1, 2))
     yield made
@@ -31,9 +30,7 @@ def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(
-    farm: Farm, cluster, eventually
-) -> None:
+def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster, eventually):
     host = farm.host("two", cluster.address, (1, 2))
     with connect(cluster.address) as pool:
         eventually(lambda: len(pool.available()) == 2)
@@ -63,8 +60,8 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
     [((), "127.0.0.1"), (("--host", "127.0.0.2"), "127.0.0.2"), (("--interface", "lo"), "127.0.0.1")],
 )
 def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_to(
-    farm: Farm, cluster, eventually, words: tuple[str, ...], address: str
-) -> None:
+    farm, cluster, eventually, words, address
+):
     """The scheduler here is at 127.0.0.1; 127.0.0.2 is another address of the same interface."""
     host = farm.host("two", cluster.address, (1, 2), "--gpus", "0", *words)
     eventually(lambda: worker_pids(host))
@@ -74,7 +71,7 @@ def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_t
     assert listened == {address, "127.0.0.1"}  # what Dask serves over HTTP stays on loopback
 
 
-def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None:
+def test_an_interface_that_there_is_not_is_one_line(farm, cluster):
     done = refused(farm, cluster.address, "--interface", "nothing0")
     assert done.returncode == 105
     assert done.stderr.startswith("prof: --interface nothing0: ")
@@ -90,9 +87,7 @@ def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
 )
-def test_a_worker_that_cannot_start_says_why_in_one_line(
-    farm: Farm, words: list[str], code: int, said: str
-) -> None:
+def test_a_worker_that_cannot_start_says_why_in_one_line(farm, words, code, said):
     done = refused(farm, *words)
     assert done.returncode == code
     assert said in done.stderr.splitlines()[0]

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,7 +148,7 @@ def kept(runs: Path) -> Counter[str]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def place(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "kernels" / "scripts").mkdir(parents=True)
     (tmp_path / "kernels" / "scripts" / "ladder.toml").write_text(LADDER)
@@ -218,14 +217,14 @@ def end_at_random(place: Place, kills: int, seed: int, seconds: float) -> Counte
     return seen
 
 
-def test_ended_at_random_moments_it_goes_on_where_it_stopped(place: Place) -> None:
+def test_ended_at_random_moments_it_goes_on_where_it_stopped(place):
     seen = end_at_random(place, kills=3, seed=3, seconds=1.5)
     assert seen["ended before"] < 3, f"the kills came too late: {dict(seen)}"
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("gpus", [1, 2])
-def test_ended_a_hundred_times(place: Place, gpus: int) -> None:
+def test_ended_a_hundred_times(place, gpus):
     place.gpus, place.pace = gpus, 0.5
     seconds = place.finish(place.folder / "timing")
     seen = end_at_random(place, kills=100, seed=10 + gpus, seconds=0.8 * seconds)
@@ -237,9 +236,7 @@ def test_ended_a_hundred_times(place: Place, gpus: int) -> None:
 
 
 @pytest.mark.parametrize(("how", "code"), [("interrupt", 130), ("terminate", 143)])
-def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_temporary_file(
-    place: Place, how: str, code: int
-) -> None:
+def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_temporary_file(place, how, code):
     place.pace = 20.0
     runs = place.folder / "runs"
     process = place.start_until_ncu_runs(runs)
@@ -254,7 +251,7 @@ def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_tempora
     assert whole_runs(runs) == []
 
 
-def test_two_at_once_do_not_collect_the_very_same(place: Place) -> None:
+def test_two_at_once_do_not_collect_the_very_same(place):
     place.pace = 20.0
     runs = place.folder / "runs"
     first = place.start_until_ncu_runs(runs)

@@ -63,7 +63,7 @@ def told(monkeypatch):
 # What is left
 
 
-def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
+def test_nothing_is_known_until_each_kind_of_step_was_seen(told):
     progress, clock, take = told
     assert progress.remaining_s(clock.now) is None
     take(CollectStep(FIVE, "verify"), 2)
@@ -76,7 +76,7 @@ def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
     assert progress.remaining_s(clock.now) == 10 + 3 + 5 + 10 + 10
 
 
-def test_each_kernel_takes_as_long_as_it_took_the_last_time(told) -> None:
+def test_each_kernel_takes_as_long_as_it_took_the_last_time(told):
     progress, clock, take = told
     for label, seconds in ((FIVE, 1.0), (SIX, 100.0)):
         take(CollectStep(label, "verify"), 1)
@@ -91,7 +91,7 @@ def test_each_kernel_takes_as_long_as_it_took_the_last_time(told) -> None:
     assert progress.remaining_s(clock.now) == 0
 
 
-def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
+def test_a_step_under_way_counts_down_and_never_below_nothing(told):
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)
@@ -106,7 +106,7 @@ def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
     assert seen == [20, 16, 12, 10]
 
 
-def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
+def test_a_kernel_that_failed_is_not_waited_for(told):
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)
@@ -117,7 +117,7 @@ def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
     assert progress.remaining_s(clock.now) == 1 + 10
 
 
-def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(told) -> None:
+def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(told):
     """It ends at once, without a line."""
     progress, clock, take = told
     for step in steps(FIVE):
@@ -129,11 +129,11 @@ def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(tol
     ("seconds", "text"),
     [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (247, "4:07"), (3599.9, "1:00:00"), (3847, "1:04:07")],
 )
-def test_time_as_a_clock_shows_it(seconds: float, text: str) -> None:
+def test_time_as_a_clock_shows_it(seconds, text):
     assert clock(seconds) == text
 
 
-def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told) -> None:
+def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told):
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)
@@ -148,7 +148,7 @@ def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told) -> None:
 # Without a terminal
 
 
-def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
+def test_elsewhere_lines_stay_and_nothing_moves(told, capsys):
     progress, _, take = told
     with progress:
         take(CollectStep(FIVE, "verify"), 1, "verified    kernel 5")
@@ -160,7 +160,7 @@ def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
     assert err.splitlines() == ["verified    kernel 5", "profiled    kernel 5\\x1b[31m"]
 
 
-def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
+def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys):
     progress, _, _ = told
     fleet = progress.fleet_observer()
     fleet.observer("h0-gpu0", GPU).end(CollectStep(FIVE, "verify"), "verified    kernel 5", None)
@@ -171,7 +171,7 @@ def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
     ]
 
 
-def test_quiet_prints_failures_alone(capsys) -> None:
+def test_quiet_prints_failures_alone(capsys):
     progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, replace(SETTINGS, quiet=True))
     progress.observer().end(CollectStep(FIVE, "verify"), "verified", None)
     progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed", details=["  ./mine"]))
@@ -179,7 +179,7 @@ def test_quiet_prints_failures_alone(capsys) -> None:
     assert lines[:2] == ["failed      it failed", "  ./mine"]
 
 
-def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
+def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys):
     progress = CollectProgress(steps(SIX), 5, 2, 14, SETTINGS)
     progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed"))
     assert capsys.readouterr().err == ""
@@ -266,7 +266,7 @@ def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
     return seen.decode()
 
 
-def test_on_a_terminal_a_bar_moves_and_what_is_done_stays() -> None:
+def test_on_a_terminal_a_bar_moves_and_what_is_done_stays():
     seen = on_a_terminal("loud")
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     place = "profiling kernel 6 [x] at m=1, process 1 of 2"
@@ -278,7 +278,7 @@ def test_on_a_terminal_a_bar_moves_and_what_is_done_stays() -> None:
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
-def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
+def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room():
     """24 lines high: 19 workers, how many more there are, the bar, and room for lines that stay."""
     seen = on_a_terminal(script=BOARD)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
@@ -292,7 +292,7 @@ def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
-def test_quiet_nothing_moves_there_either() -> None:
+def test_quiet_nothing_moves_there_either():
     assert on_a_terminal("quiet") == ""
 
 
@@ -305,7 +305,7 @@ with Progress("reading", 2, VerbSettings()) as progress:
 """
 
 
-def test_a_line_longer_than_the_window_is_left_to_the_terminal_and_can_be_copied_whole() -> None:
+def test_a_line_longer_than_the_window_is_left_to_the_terminal_and_can_be_copied_whole():
     seen = on_a_terminal(script=LONG_LINES)
     assert f"d74a258a8c7e  /a/path/{'x' * 90}.ncu-rep" in seen
     assert f"a note  {'y' * 130}" in seen

@@ -5,6 +5,8 @@ it includes, and this file. Where anything is not as it was, the compiler is cal
 what it made; `pytest tests/kernels --record` makes that the recording.
 """
 
+from __future__ import annotations
+
 import hashlib
 import lzma
 import os

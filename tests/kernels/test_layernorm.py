@@ -5,18 +5,18 @@ import pytest
 AT_4096 = "float4Li512ELi2E"  # the variant for the default width: 512 threads with two vectors each
 
 
-def test_rung_1_moves_32_bits_at_a_time(machine_code) -> None:
+def test_rung_1_moves_32_bits_at_a_time(machine_code):
     code = machine_code("layernorm", 1)
     assert code.widths("LDG") == code.widths("STG") == {32}
 
 
-def test_rung_2_moves_128_bits_at_a_time(machine_code) -> None:
+def test_rung_2_moves_128_bits_at_a_time(machine_code):
     code = machine_code("layernorm", 2)
     assert code.widths("LDG") == code.widths("STG") == {128}
 
 
 @pytest.mark.parametrize("number", [3, 4])
-def test_from_rung_3_on_a_row_is_read_once(machine_code, number: int) -> None:
+def test_from_rung_3_on_a_row_is_read_once(machine_code, number):
     code = machine_code("layernorm", number).only(AT_4096)
     assert code.widths("LDG") == code.widths("STG") == {128}
     of_x = {
@@ -26,17 +26,17 @@ def test_from_rung_3_on_a_row_is_read_once(machine_code, number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [3, 4, 8])
-def test_elements_move_where_vectors_do_not_suit(machine_code, number: int) -> None:
+def test_elements_move_where_vectors_do_not_suit(machine_code, number):
     code = machine_code("layernorm", number).only("IfLi")
     assert code.widths("LDG") == code.widths("STG") == {32}
 
 
-def test_rung_4_is_rung_3_to_the_instruction(machine_code) -> None:
+def test_rung_4_is_rung_3_to_the_instruction(machine_code):
     registers, few_rows = (machine_code("layernorm", number).only(AT_4096).opcodes for number in (3, 4))
     assert few_rows == registers
 
 
-def test_rung_5_reads_one_vector_at_a_time_into_shared_memory(machine_code) -> None:
+def test_rung_5_reads_one_vector_at_a_time_into_shared_memory(machine_code):
     code = machine_code("layernorm", 5).only("float4")
     of_x = {
         one: count for one, count in code.opcodes.items() if one.startswith("LDG") and "CONSTANT" not in one
@@ -46,7 +46,7 @@ def test_rung_5_reads_one_vector_at_a_time_into_shared_memory(machine_code) -> N
     assert code.widths("STG") == {128}
 
 
-def test_rung_8_asks_the_caches_to_keep_all_of_the_row(machine_code) -> None:
+def test_rung_8_asks_the_caches_to_keep_all_of_the_row(machine_code):
     code = machine_code("layernorm", 8)
     of_x = {
         one: count for one, count in code.opcodes.items() if one.startswith("LDG") and "CONSTANT" not in one

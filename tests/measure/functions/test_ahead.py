@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -125,7 +124,7 @@ class Waiting:
 
 
 @pytest.fixture
-def waiting(measuring) -> Waiting:
+def waiting(measuring):
     if available_memory_bytes() < 10 << 30:
         pytest.skip("five processes at once start only where 10 GB of memory are free")
     return Waiting(measuring)
@@ -361,7 +360,7 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[Told]:
+def told(tmp_path):
     made = Told(tmp_path)
     yield made
     made.leave()

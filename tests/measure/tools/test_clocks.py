@@ -25,7 +25,7 @@ def wait_for(samples: list, count: int) -> None:
         time.sleep(0.01)
 
 
-def test_samples_have_the_clock_the_power_and_the_moment(monkeypatch, tmp_path: Path) -> None:
+def test_samples_have_the_clock_the_power_and_the_moment(monkeypatch, tmp_path):
     log = place_tool(monkeypatch, tmp_path, 'echo "1980, 412.31"')
     began = time.time()
     with sampled_clocks({"CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2"}) as samples:
@@ -36,7 +36,7 @@ def test_samples_have_the_clock_the_power_and_the_moment(monkeypatch, tmp_path: 
     assert "--id=GPU-1 " in log.read_text()
 
 
-def test_reading_ends_with_the_program(monkeypatch, tmp_path: Path) -> None:
+def test_reading_ends_with_the_program(monkeypatch, tmp_path):
     place_tool(monkeypatch, tmp_path, 'echo "1980, 412.31"')
     with sampled_clocks({}) as samples:
         wait_for(samples, 1)
@@ -45,14 +45,14 @@ def test_reading_ends_with_the_program(monkeypatch, tmp_path: Path) -> None:
     assert len(samples) == known
 
 
-def test_figures_that_the_driver_does_not_have_are_left_out(monkeypatch, tmp_path: Path) -> None:
+def test_figures_that_the_driver_does_not_have_are_left_out(monkeypatch, tmp_path):
     place_tool(monkeypatch, tmp_path, 'echo "[N/A], [N/A]"; echo "Field is not a valid field to query."')
     with sampled_clocks({}) as samples:
         time.sleep(0.2)
     assert samples == []
 
 
-def test_without_nvidia_smi_there_are_no_samples(monkeypatch, tmp_path: Path) -> None:
+def test_without_nvidia_smi_there_are_no_samples(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with sampled_clocks({}) as samples:
         pass

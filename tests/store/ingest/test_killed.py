@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import forked
@@ -25,7 +25,7 @@ Finish = Callable[[Path, Path], None]
 
 
 @pytest.fixture(scope="module")
-def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(reports, tmp_path_factory):
     """Ten different reports: two small ones, and one cut after each of its eight launches."""
     folder = tmp_path_factory.mktemp("reports")
     for name in ("graph", "range"):
@@ -37,7 +37,7 @@ def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seconds(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
+def seconds(folder, tmp_path_factory):
     """How long one undisturbed ingest takes here, so that kills fall all over it."""
     start = time.monotonic()
     assert start_ingest(folder, tmp_path_factory.mktemp("timing") / "runs").wait(timeout=120) == 0
@@ -45,7 +45,7 @@ def seconds(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
 
 
 @pytest.fixture
-def finish(prof_here) -> Finish:
+def finish(prof_here):
     """An undisturbed ingest ends well and leaves each report exactly once and nothing else."""
 
     def finish(folder: Path, runs: Path) -> None:
@@ -63,7 +63,7 @@ STARTED: list[subprocess.Popen[bytes]] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
+def nothing_is_left_running():
     """A test that fails half way leaves no process behind."""
     yield
     for process in STARTED:
@@ -149,7 +149,7 @@ def kill_campaign(
 
 
 @pytest.mark.campaign  # the suite kills one that is staging, below
-def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path) -> None:
+def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path):
     seen = kill_campaign(folder, tmp_path, seconds, finish, kills=120, seed=21)
     print(dict(seen))
 
@@ -158,7 +158,7 @@ def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path) ->
     assert seen["some stored"] > 10
 
 
-def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, finish: Finish, tmp_path: Path) -> None:
+def test_killed_while_staging_the_next_ingest_sweeps(folder, finish, tmp_path):
     """The parent alone is killed as soon as a worker has begun to write."""
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
@@ -172,7 +172,7 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, finish: Finis
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent) -> None:
+def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent):
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
     assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")), 60)
@@ -188,7 +188,7 @@ def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp
     ("together", "jobs"),
     [(2, 1), *(pytest.param(*more, marks=pytest.mark.campaign) for more in ((2, 2), (4, 1)))],
 )
-def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs) -> None:
+def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs):
     """Each takes an overlapping part of the reports, all into one folder of runs."""
     reports = sorted(folder.iterdir())
     runs = tmp_path / "runs"

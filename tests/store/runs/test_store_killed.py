@@ -20,7 +20,7 @@ SEED = 20261121
 
 
 @pytest.fixture(scope="module")
-def base(once, make_run) -> Path:
+def base(once, make_run):
     """Some small runs, each with a report."""
 
     def fill(folder: Path) -> None:
