@@ -379,26 +379,8 @@ def test_a_bad_ladder_is_refused_with_its_line(prof_here, here):
     assert f"{path.relative_to(here['cwd'])}:" in done.stderr or f"{path}:" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["build", "verify", "time", "show", "list"])
-def test_the_summary_of_a_verb_is_not_cut_in_the_help(prof_here, verb):
-    (line,) = re.findall(rf"^  {verb} +(.+)$", prof_here("--help").stdout, re.MULTILINE)
-    assert line.endswith(".")
-    assert "..." not in line
-    assert len(line) <= 60
-
-
 def test_build_has_nothing_to_do_for_scripts(prof_here, here):
     done = prof_here("build", "--ladder", "scripts", **here)
     assert done.returncode == 0
     assert done.stdout == ""
     assert "nothing to compile" in done.stderr
-
-
-def test_it_runs_as_a_module(here):
-    import subprocess
-
-    done = subprocess.run(
-        [sys.executable, "-m", "profiler", "--help"], capture_output=True, text=True, check=False, **here
-    )
-    assert done.returncode == 0
-    assert "verify" in done.stdout

@@ -271,12 +271,6 @@ def test_widths_are_coloured_on_a_terminal_unless_forbidden(recorded):
     assert "\x1b" not in plain.written
 
 
-def test_its_help_imports_nothing_heavy():
-    command = [sys.executable, "-X", "importtime", *START[1:], "sass", "--help"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert not any(f" {name}\n" in result.stderr for name in ("pyarrow", "rich", "msgspec", "numpy"))
-
-
 # Files of machine code
 
 PTX = """

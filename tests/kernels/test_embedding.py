@@ -7,7 +7,7 @@ ID = {32}  # bits: of the token's id
 
 def test_rung_1_moves_one_float_at_a_time(machine_code):
     code = machine_code("embedding", 1)
-    assert code.widths("LDG") == code.widths("STG") == {32}
+    assert code.moved == {32}
     loop = code.hot_loop({"LDG"})
     assert (loop["LDG.E"], loop["STG.E"]) == (1, 1)
 

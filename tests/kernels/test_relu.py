@@ -7,8 +7,7 @@ EDGES = {32}  # bits: what no vector covers
 
 @pytest.mark.parametrize(("number", "width_bits"), [(1, {32}), (2, {128} | EDGES)])
 def test_a_rung_loads_and_stores_with_its_stated_width(machine_code, number, width_bits):
-    code = machine_code("relu", number)
-    assert code.widths("LDG") == code.widths("STG") == width_bits
+    assert machine_code("relu", number).moved == width_bits
 
 
 def test_a_maximum_is_one_instruction(machine_code):
@@ -17,5 +16,4 @@ def test_a_maximum_is_one_instruction(machine_code):
 
 @pytest.mark.parametrize(("vector", "width_bits"), [("6float4", 128), ("6float2", 64), ("f", 32)])
 def test_rung_3_has_a_kernel_for_each_width_that_suits_both_arrays(machine_code, vector, width_bits):
-    code = machine_code("relu", 3).only(f"any_alignmentI{vector}")
-    assert code.widths("LDG") == code.widths("STG") == {width_bits} | EDGES
+    assert machine_code("relu", 3).only(f"any_alignmentI{vector}").moved == {width_bits} | EDGES

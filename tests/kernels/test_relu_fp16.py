@@ -7,8 +7,7 @@ EDGES = {16}  # bits: what no vector covers
 
 @pytest.mark.parametrize(("number", "width_bits"), [(1, {16}), (2, {32} | EDGES), (3, {128} | EDGES)])
 def test_a_rung_loads_and_stores_with_its_stated_width(machine_code, number, width_bits):
-    code = machine_code("relu-fp16", number)
-    assert code.widths("LDG") == code.widths("STG") == width_bits
+    assert machine_code("relu-fp16", number).moved == width_bits
 
 
 def test_rung_3_works_on_two_halves_an_instruction(machine_code):
@@ -20,5 +19,4 @@ def test_rung_3_works_on_two_halves_an_instruction(machine_code):
     ("vector", "width_bits"), [("5uint4", 128), ("5uint2", 64), ("j", 32), ("6__half", 16)]
 )
 def test_rung_4_has_a_kernel_for_each_width_that_suits_both_arrays(machine_code, vector, width_bits):
-    code = machine_code("relu-fp16", 4).only(f"any_alignmentI{vector}")
-    assert code.widths("LDG") == code.widths("STG") == {width_bits} | EDGES
+    assert machine_code("relu-fp16", 4).only(f"any_alignmentI{vector}").moved == {width_bits} | EDGES

@@ -7,14 +7,13 @@ each_precision = pytest.mark.parametrize("precision", ["__half", "__nv_bfloat16"
 
 @each_precision
 def test_rung_1_moves_one_element_at_a_time(machine_code, precision):
-    code = machine_code("rmsnorm", 1).only(precision)
-    assert code.widths("LDG") == code.widths("STG") == {16}
+    assert machine_code("rmsnorm", 1).only(precision).moved == {16}
 
 
 @each_precision
 def test_rung_2_moves_pairs_and_keeps_them_in_shared_memory(machine_code, precision):
     code = machine_code("rmsnorm", 2).only(precision)
-    assert code.widths("LDG") == code.widths("STG") == {32}
+    assert code.moved == {32}
     assert code.widths("LDS") == code.widths("STS") == {32}
 
 

@@ -21,11 +21,11 @@ def test_rung_2_is_wide_into_the_tile_alone(machine_code):
 
 def test_rung_3_is_wide_throughout(machine_code):
     code = machine_code("tile", 3)
-    assert code.widths("LDG") == code.widths("STG") == {128} | GUARDED
+    assert code.moved == {128} | GUARDED
     assert code.widths("STS") == code.widths("LDS") == {128}
 
 
 def test_rung_4_has_neither_tile_nor_barrier(machine_code):
     code = machine_code("tile", 4)
     assert not {"LDS", "STS", "BAR"} & code.names
-    assert code.widths("LDG") == code.widths("STG") == {128} | GUARDED
+    assert code.moved == {128} | GUARDED

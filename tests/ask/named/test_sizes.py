@@ -346,8 +346,3 @@ def test_a_profile_that_was_timed_stands_beside_timings(shipped):
     found = read(shipped("compare", "0", "1", "--ladder", "copy", "--format", "json"))
     assert found["speedup"]["basis"] == "unprofiled"
     assert "for copy 0: only the times" in found["comparable"]["warnings"][0]
-
-
-def test_a_question_about_a_profile_is_refused_when_only_times_are_stored(shipped):
-    for asked in (["--metric", "waves"], ["--kernel-name", "gemm"], ["--all"]):
-        assert shipped("compare", "5", "6", "--size", "2048", *asked).returncode == 25
