@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import inputs_of, register_of, written_registers
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
@@ -202,7 +203,7 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
     found = []
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
-            if not _is_move(site):
+            if not is_move(site.instruction):
                 continue
             written = set(written_registers(site.instruction))
             for one in sites[index + 1 : index + 1 + NEAR]:
@@ -213,10 +214,6 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
                 if written & read:
                     break
     return found
-
-
-def _is_move(site: Site) -> bool:
-    return site.instruction.name in ("MOV", "UMOV") or site.opcode.startswith("IMAD.MOV")
 
 
 def _find_terms(evidence: Evidence) -> list[Site]:
@@ -237,7 +234,7 @@ def _find_terms(evidence: Evidence) -> list[Site]:
             for register in written:
                 moved.pop(register, None)
                 sums.pop(register, None)
-                if _is_move(site) and _LITERAL.match(site.instruction.operands[-1]):
+                if is_move(site.instruction) and _LITERAL.match(site.instruction.operands[-1]):
                     moved[register] = site
             if terms and written:
                 sums[written[0]] = terms
