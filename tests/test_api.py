@@ -516,12 +516,6 @@ def test_importing_the_package_imports_nothing_heavy():
     assert found.stdout == "[]\n"
 
 
-def test_a_range_without_a_profiler_does_nothing():
-    with profiler.range("forward"):
-        done = True
-    assert done
-
-
 def test_the_package_of_the_same_name_does_not_hide_the_function():
     import profiler.measure.functions.measure
 

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +14,6 @@ import pytest
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
 
 from profiler.store.runs.run_store import RunStore
-
-Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module")

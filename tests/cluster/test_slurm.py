@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from profiler.errors import ClusterUnreachable, SlurmFailed
 from profiler.store.runs.run_store import RunStore
 
 GPU = "--partition gpu --gres gpu:1"
-Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module", autouse=True)

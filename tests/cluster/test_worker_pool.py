@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
 
 WORK = {"PYTHONPATH": str(Path(__file__).parent)}
-Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module")

@@ -626,15 +626,3 @@ def test_one_preset_with_its_metrics(here):
     assert (row["preset"], row["passes"]) == ("source", 16)
     assert row["sections"].split()[-1] == "SourceCounters"
     assert here.prof("presets", "nothing").returncode == 61
-
-
-@pytest.mark.parametrize(
-    ("verb", "example"),
-    [
-        ("collect", "prof collect --kernel 5-6"),
-        ("collect", "-- python"),
-        ("presets", "prof presets four-way"),
-    ],
-)
-def test_the_help_has_examples(here, verb, example):
-    assert example in here.prof(verb, "--help").stdout

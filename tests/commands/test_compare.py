@@ -328,20 +328,6 @@ def test_two_kernels_of_one_report_are_compared_and_called_by_their_own_names(pr
     assert (three.returncode, "at most twice" in three.stderr) == (2, True)
 
 
-def test_a_metric_can_be_asked_for_by_our_name_and_by_ncus(compare):
-    ours = compare("5", "6", "--metric", "l2_hit_pct").stdout
-    ncus = compare("5", "6", "--metric", BY_NAME["l2_hit_pct"].ncu[0]).stdout
-    assert ours == ncus
-    assert "\nl2_hit_pct " in ours
-    assert "\nduration_ns " not in ours
-
-
-def test_a_metric_that_is_not_recorded_names_the_nearest(compare):
-    wrong = compare("5", "6", "--metric", "l2_hitt_pct")
-    assert (wrong.returncode, wrong.stdout) == (40, "")
-    assert "nearest: l2_hit_pct" in wrong.stderr
-
-
 def test_what_only_one_side_recorded_is_said_of_that_side_and_at_length_in_full_alone(prof_here, reports):
     sides = [reports / f"{name}.ncu-rep" for name in ("triton_add_full", "pm_sampling")]
     for words, only in ((sides, "before"), (sides[::-1], "after")):

@@ -370,15 +370,6 @@ def test_a_ladder_by_its_path(prof_here, here, tmp_path_factory):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_bad_ladder_is_refused_with_its_line(prof_here, here):
-    path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
-    path.write_text(LADDER.replace("number = 2", "number = 1"))
-    done = prof_here("verify", "--ladder", "scripts", **here)
-    assert done.returncode == 45
-    assert "number 1 is taken by 'right' already" in done.stderr
-    assert f"{path.relative_to(here['cwd'])}:" in done.stderr or f"{path}:" in done.stderr
-
-
 def test_build_has_nothing_to_do_for_scripts(prof_here, here):
     done = prof_here("build", "--ladder", "scripts", **here)
     assert done.returncode == 0

@@ -281,12 +281,6 @@ def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_
     assert "four-way: confirmed" in page
 
 
-def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
-    result, page = report(runs=tmp_path / "none")
-    assert result.returncode == 21
-    assert page == ""
-
-
 # What goes wrong
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,8 +31,6 @@ int main() {
     return status == cudaSuccess ? 0 : 1;
 }
 """
-
-Collect = Callable[..., "subprocess.CompletedProcess[str]"]
 
 pytestmark = pytest.mark.gpu
 

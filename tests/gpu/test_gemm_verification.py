@@ -6,7 +6,6 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,8 +41,6 @@ flags = ["-std=c++17", "-O3", "-DELEMENT={element}", "-DRESULT={result}", "-DLAY
 DONE, WRONG = 0, 4
 
 pytestmark = pytest.mark.gpu
-
-Planted = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ REJECTED = (
     "half_arithmetic",
 )  # its sums in half precision are wrong, and verification must say so
 
-Binaries = Callable[[str], dict[str, Path]]
 Finished = subprocess.CompletedProcess[str]
 
 pytestmark = pytest.mark.gpu

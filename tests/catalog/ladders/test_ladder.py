@@ -141,10 +141,6 @@ def test_the_documentations_example_is_a_ladder(tmp_path):
             assert read_ladder(tmp_path / "ladder.toml").kernels
 
 
-def _line(text: str, part: str) -> int:
-    return text[: text.index(part)].count("\n") + 1
-
-
 # (what is replaced, by what, what the line then starts with, the reason)
 BAD = [
     ('title = "Training steps"\n', "", None, "'title' is missing"),
