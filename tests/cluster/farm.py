@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import forked
+from living import living
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore
@@ -166,27 +167,13 @@ class Farm:
 
 def worker_pids(host: subprocess.Popen[bytes]) -> list[int]:
     """The processes in which a host's workers measure: not the one that starts them again."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if parent == host.pid and forked.is_spawned(int(entry.name)):
-                    found.append(int(entry.name))
-    return sorted(found)
+    return sorted(one.pid for one in living() if one.parent == host.pid and forked.is_spawned(one.pid))
 
 
 def programs_of(log: Path) -> list[int]:
     """Returns the processes that live of an ncu with this log and of all that it started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                words = (entry / "cmdline").read_bytes()
-                ours = f"FAKE_NCU_LOG={log}\0".encode() in (entry / "environ").read_bytes()
-                if ours and (b"fake_ncu" in words or words.startswith(b"sleep\0")):
-                    found.append(int(entry.name))
-    return found
+    ours = living(f"FAKE_NCU_LOG={log}\0")
+    return [one.pid for one in ours if "fake_ncu" in one.words or one.words.startswith("sleep ")]
 
 
 def end_all_of(log: Path) -> None:

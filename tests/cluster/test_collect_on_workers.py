@@ -12,6 +12,7 @@ from threading import Thread
 
 import pytest
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
+from living import wait_until
 
 from profiler.store.runs.run_store import RunStore
 
@@ -235,7 +236,7 @@ def test_a_worker_that_joins_late_takes_its_part(farm, own_cluster, tmp_path):
 
 @pytest.mark.campaign  # the suite has one that hangs in a call, and one in an ingest
 def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewhere(
-    farm, own_cluster, collect, eventually, monkeypatch, tmp_path
+    farm, own_cluster, collect, monkeypatch, tmp_path
 ):
     farm.pace = 0.3
     monkeypatch.setattr("profiler.cluster.worker_pool.GRACE_S", 1.0)
@@ -245,7 +246,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     farm.log.write_text("")  # what the hosts tried when they started
 
     def hang() -> None:
-        eventually(lambda: any(gpu_uuid(3) in str(call) for call in farm.calls))
+        assert wait_until(lambda: any(gpu_uuid(3) in str(call) for call in farm.calls))
         for pid in worker_pids(first):
             os.kill(pid, signal.SIGSTOP)
 
@@ -260,7 +261,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     assert {run.manifest.provenance.driver_version for run in runs} == {"580.4"}
 
 
-def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_cluster, eventually, tmp_path):
+def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_cluster, tmp_path):
     """Nothing goes on at the workers either."""
     farm.pace = 0.3
     runs = tmp_path / "runs"
@@ -268,7 +269,7 @@ def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_c
     host = farm.host("before", own_cluster.address, (3,))
     farm.log.write_text("")
     client = farm.start(runs, "--scheduler", own_cluster.address)
-    eventually(lambda: len(farm.calls) >= 3)
+    assert wait_until(lambda: len(farm.calls) >= 3)
     own_cluster.scheduler.kill()
     _, said = client.communicate(timeout=60)
 
@@ -276,7 +277,7 @@ def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_c
     assert "the Dask scheduler is gone" in said
     assert "Traceback" not in said
     assert host.wait(timeout=30) == 106
-    eventually(lambda: not programs_of(farm.log))
+    assert wait_until(lambda: not programs_of(farm.log))
     kept = len(list(runs.glob(".pending/*/process-*.ncu-rep")))
     assert kept >= 2
 
@@ -309,18 +310,18 @@ def test_two_clusters_never_run_two_ncu_on_one_gpu_at_once(farm, two_clusters, t
     assert min(later - earlier for earlier, later in pairwise(began)) >= farm.ncu_seconds
 
 
-def test_however_a_client_ends_what_it_asked_for_ends_too(farm, own_cluster, eventually, tmp_path):
+def test_however_a_client_ends_what_it_asked_for_ends_too(farm, own_cluster, tmp_path):
     farm.pace = 20.0
     own_cluster.start()
     farm.host("slow", own_cluster.address, (3,))
     for how, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)):
         farm.log.write_text("")
         client = farm.start(tmp_path / "runs", "--scheduler", own_cluster.address)
-        eventually(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
+        assert wait_until(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
         client.send_signal(how)
         _, said = client.communicate(timeout=60)
         assert client.returncode == code, said
-        eventually(lambda: not programs_of(farm.log), timeout_s=20)
+        assert wait_until(lambda: not programs_of(farm.log), 20)
         assert RunStore(tmp_path / "runs").ids() == []
 
 

@@ -8,14 +8,13 @@ import os
 import random
 import signal
 import subprocess
-import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from living import living, wait_until
 from variants import write_variants
 
 from profiler.cluster.connection import connect
@@ -63,18 +62,7 @@ class Gang:
 
     def left_behind(self) -> list[int]:
         """Processes that outlived the worker that had started them."""
-        return [process for process, session in sessions() if session in self.killed]
-
-
-def sessions() -> list[tuple[int, int]]:
-    """Every living process and its session; a worker leads one, and its readers are in it."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-                found += [(int(entry.name), int(session))] if state != "Z" else []
-    return found
+        return [one.pid for one in living() if one.session in self.killed]
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +70,7 @@ def gang(cluster):
     made = Gang(cluster)
     made.fill()
     with connect(cluster.address) as pool:
-        deadline = time.monotonic() + 60
-        while len(pool.available()) < WORKERS and time.monotonic() < deadline:
-            pool.wait(0.2)
+        assert wait_until(lambda: len(pool.available()) == WORKERS)
     return made
 
 
@@ -137,11 +123,11 @@ def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Co
     return seen
 
 
-def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path, eventually):
+def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path):
     seen = campaign(gang, folder, tmp_path, trials=1, seed=30)
     print(dict(seen))
 
-    eventually(lambda: not gang.left_behind())
+    assert wait_until(lambda: not gang.left_behind())
     assert seen["workers_lost"] >= 1, f"the kills met nobody at work: {seen}"
 
 

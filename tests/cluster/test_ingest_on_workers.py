@@ -5,10 +5,10 @@ import os
 import re
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from living import wait_until
 from variants import write_variants
 
 from profiler.cluster import worker_pool as pool_module
@@ -40,9 +40,7 @@ def pool(cluster):
     for name in ("one", "two"):
         cluster.worker(name)
     with connect(cluster.address) as connected:
-        deadline = time.monotonic() + 60
-        while len(connected.available()) < 2 and time.monotonic() < deadline:
-            connected.wait(0.2)
+        assert wait_until(lambda: len(connected.available()) == 2)
         yield connected
 
 
@@ -73,11 +71,11 @@ def leftovers(store: RunStore) -> set[str]:
     return set(os.listdir(store.root)) - {str(run_id) for run_id in store.ids()} - {".lock"}
 
 
-def workers_alone(cluster, count: int, eventually, **words: object) -> list[int]:
+def workers_alone(cluster, count: int, **words: object) -> list[int]:
     """Starts workers on a cluster of the test's own; their process ids."""
     processes = [cluster.worker(f"own{number}", **words) for number in range(count)]
     with connect(cluster.address) as pool:
-        eventually(lambda: len(pool.available()) == count)
+        assert wait_until(lambda: len(pool.available()) == count)
     return [process.pid for process in processes]
 
 
@@ -206,13 +204,13 @@ def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tm
 
 
 def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
-    own_cluster, folder, empty, reports, tmp_path, monkeypatch, eventually
+    own_cluster, folder, empty, reports, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(pool_module, "GRACE_S", 2.0)
     # private: no option shortens a batch, which lasts ten seconds
     monkeypatch.setattr(reading, "_MOST_S", 1.0)
     own_cluster.start()
-    stuck, _ = workers_alone(own_cluster, 2, eventually)
+    stuck, _ = workers_alone(own_cluster, 2)
     before = write_variants(reports / "range.ncu-rep", tmp_path, 6)  # after these, both have a reader
     lost = []
 
@@ -235,9 +233,7 @@ def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
     assert len(empty.ids()) == len(NAMES)
 
 
-def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
-    own_cluster, folder, empty, eventually
-):
+def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(own_cluster, folder, empty):
     """Each worker is killed for real as soon as it has this report in hand, and its nanny starts another."""
     (folder / "poison.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes() + b"\0")
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
@@ -249,7 +245,7 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
         own_cluster.worker(name, "--preload", "poison", nanny=True, environment=daemon)
 
     with connect(own_cluster.address) as pool:
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         outcomes = by_name(ingest(pool, empty, folder))
 
     assert {name for name, one in outcomes.items() if one.status == "stored"} == {
@@ -261,15 +257,13 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
     assert leftovers(empty) == set()
 
 
-def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
-    own_cluster, reports, tmp_path, empty, eventually
-):
+def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(own_cluster, reports, tmp_path, empty):
     (tmp_path / "many").mkdir()
     found = find_reports(
         [str(path) for path in write_variants(reports / "range.ncu-rep", tmp_path / "many", 24)]
     )
     own_cluster.start()
-    workers_alone(own_cluster, 2, eventually)
+    workers_alone(own_cluster, 2)
     outcomes = []
 
     def ingest_and_kill(pool: WorkerPool) -> None:
@@ -311,20 +305,20 @@ def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty):
     assert {one.status for one in outcomes} == {"stored"}
 
 
-def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empty, eventually):
+def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empty):
     """All it is given fails at once: it would be given all."""
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
     own_cluster.start()
     own_cluster.worker("homeless", "--preload", "homeless")
     with connect(own_cluster.address) as pool:
-        eventually(pool.available)
+        assert wait_until(pool.available)
         with pytest.raises(NoWorkerLeft, match="3 reports are left") as caught:
             ingest(pool, empty, folder)
         assert "homeless: " in caught.value.details[0]
         assert "/nowhere: cannot be written: No such file" in caught.value.details[0]
 
         own_cluster.worker("able")
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         outcomes = ingest(pool, empty, folder)
 
     assert {one.status for one in outcomes} == {"stored"}

@@ -15,6 +15,7 @@ import forked
 import pytest
 import slurm
 import work
+from living import wait_until
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
@@ -54,12 +55,12 @@ def nothing_left(variables):
     return check
 
 
-def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually, nothing_left):
+def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, nothing_left):
     """One of three has to wait; what the user says to sbatch overrules what we say."""
     said: list[str] = []
     options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
     with start_slurm_workers(options, 3, say=said.append) as pool:
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING", "RUNNING"]
         assert pool.coming()
         assert {(one.gpus, one.memory_bytes) for one in pool.available()} == {(1, 512 << 20)}
@@ -72,7 +73,7 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually, nothi
         facts = subprocess.run(["scontrol", "show", "job", job], stdout=PIPE, text=True, check=True).stdout
         assert "JobName=two words" in facts
         assert "CPUs/Task=2" in facts
-        eventually(lambda: any("1 of 3 jobs wait in Slurm's queue" in line for line in said))
+        assert wait_until(lambda: any("1 of 3 jobs wait in Slurm's queue" in line for line in said))
         assert default_log(job).exists()
     nothing_left()
     assert not default_log(job).exists()
@@ -100,20 +101,18 @@ def test_nobody_else_gets_in(tmp_path):
 # Jobs that end
 
 
-def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(
-    variables, eventually, nothing_left
-):
+def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(variables, nothing_left):
     said: list[str] = []
     with start_slurm_workers(GPU, 1, say=said.append) as pool:
         (worker,) = pool.available()
         (job,) = slurm.running_jobs(variables)
         os.kill(pool.call(worker, os.getppid, timeout_s=10), signal.SIGKILL)  # what the job's script runs
-        eventually(lambda: pool.available() not in ([], [worker]))
+        assert wait_until(lambda: pool.available() not in ([], [worker]))
         assert said[-1] == f"job {job} ended with exit code 137; another takes its place"
         assert pool.call(pool.available()[0], work.add, 1, 2, timeout_s=10, gpu=True) == 3
         (job,) = slurm.running_jobs(variables)
         slurm.cancel(job, variables)
-        eventually(lambda: f"job {job} was cancelled; its place stays empty" in said)
+        assert wait_until(lambda: f"job {job} was cancelled; its place stays empty" in said)
         time.sleep(3 * module.POLL_S)
         assert slurm.running_jobs(variables) == []
     nothing_left()
@@ -154,9 +153,9 @@ def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_le
     nothing_left()
 
 
-def test_workers_end_by_themselves_when_this_process_is_killed(variables, script, eventually):
+def test_workers_end_by_themselves_when_this_process_is_killed(variables, script):
     script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="6").kill()
-    eventually(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
+    assert wait_until(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
 
 
 # What cannot work
@@ -287,10 +286,10 @@ def here(tmp_path):
     return Here(tmp_path)
 
 
-def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here, eventually, nothing_left):
+def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here, nothing_left):
     """One of two jobs is cancelled in the middle: what it was doing is done by the other."""
     process = here.collect("--workers", "2", pace=0.5)
-    eventually(lambda: set(here.gpus) == {"GPU-02345678", "GPU-12345678"})
+    assert wait_until(lambda: set(here.gpus) == {"GPU-02345678", "GPU-12345678"})
     slurm.cancel(slurm.running_jobs(variables)[0], variables)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -299,9 +298,9 @@ def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here
     nothing_left()
 
 
-def test_ctrl_c_leaves_no_job(here, eventually, nothing_left):
+def test_ctrl_c_leaves_no_job(here, nothing_left):
     process = here.collect(pace=0.5)
-    eventually(lambda: here.gpus)
+    assert wait_until(lambda: here.gpus)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

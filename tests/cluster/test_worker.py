@@ -10,6 +10,7 @@ import forked
 import pytest
 from farm import PROF, Farm, worker_pids
 from listening import listening_addresses
+from living import wait_until
 
 from profiler.cluster.connection import connect
 
@@ -30,10 +31,10 @@ def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster, eventually):
+def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster):
     host = farm.host("two", cluster.address, (1, 2))
     with connect(cluster.address) as pool:
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         before = pool.available()
         assert {(worker.name, worker.gpus, worker.threads) for worker in before} == {
             ("two-gpu0", 1, 1),
@@ -46,13 +47,13 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
         )
 
         os.kill(worker_pids(host)[0], signal.SIGKILL)
-        eventually(lambda: len(pool.available()) == 2 and set(pool.available()) != set(before))
+        assert wait_until(lambda: len(pool.available()) == 2 and set(pool.available()) != set(before))
 
         pids = worker_pids(host)
         host.send_signal(signal.SIGTERM)
         assert host.wait(timeout=30) == 0
         assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-        eventually(lambda: not pool.available())
+        assert wait_until(lambda: not pool.available())
 
 
 @pytest.mark.parametrize(
@@ -60,11 +61,11 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
     [((), "127.0.0.1"), (("--host", "127.0.0.2"), "127.0.0.2"), (("--interface", "lo"), "127.0.0.1")],
 )
 def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_to(
-    farm, cluster, eventually, words, address
+    farm, cluster, words, address
 ):
     """The scheduler here is at 127.0.0.1; 127.0.0.2 is another address of the same interface."""
     host = farm.host("two", cluster.address, (1, 2), "--gpus", "0", *words)
-    eventually(lambda: worker_pids(host))
+    assert wait_until(lambda: worker_pids(host))
     listened = listening_addresses(host.pid, *worker_pids(host))
     host.send_signal(signal.SIGTERM)
     assert host.wait(timeout=30) == 0

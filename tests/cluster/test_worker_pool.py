@@ -13,6 +13,7 @@ import dask
 import pytest
 import work
 from listening import listening_addresses
+from living import wait_until
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
@@ -34,13 +35,13 @@ def worker_called(pool: WorkerPool, name: str) -> Worker:
 
 
 @pytest.fixture
-def hire(cluster, pool, eventually):
+def hire(cluster, pool):
     """Starts a worker and waits until it is there."""
     processes = []
 
     def start(name: str, *words: str, **options) -> Worker:
         processes.append(cluster.worker(name, *words, **options))
-        eventually(lambda: name in [worker.name for worker in pool.available()])
+        assert wait_until(lambda: name in [worker.name for worker in pool.available()])
         return worker_called(pool, name)
 
     yield start
@@ -53,9 +54,7 @@ def hire(cluster, pool, eventually):
 def steady(cluster, pool):
     """A worker that nobody kills."""
     cluster.worker("steady", gpus=1)
-    deadline = time.monotonic() + 60
-    while "steady" not in [worker.name for worker in pool.available()] and time.monotonic() < deadline:
-        pool.wait(0.2)
+    assert wait_until(lambda: "steady" in [worker.name for worker in pool.available()])
     return worker_called(pool, "steady")
 
 
@@ -159,21 +158,21 @@ def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(c
 
 
 @pytest.mark.parametrize("port", ["any", "its own"])
-def test_a_worker_that_its_nanny_starts_again_is_a_new_member(pool, hire, eventually, port):
+def test_a_worker_that_its_nanny_starts_again_is_a_new_member(pool, hire, port):
     name = f"reborn-{port.partition(' ')[0]}"
     own = ["--worker-port", str(free_port())] if port == "its own" else []
     worker = hire(name, *own, nanny=True)
     pid = pool.call(worker, work.pid, timeout_s=10)
     with pytest.raises(WorkerLost):
         pool.call(worker, work.sleep, 30, timeout_s=60, on_message=lambda _: os.kill(pid, signal.SIGKILL))
-    eventually(lambda: name in [one.name for one in pool.available() if one != worker])
+    assert wait_until(lambda: name in [one.name for one in pool.available() if one != worker])
     again = worker_called(pool, name)
     assert (again.address == worker.address) == (port == "its own")
     assert pool.call(again, work.add, 1, 2, timeout_s=10) == 3
 
 
 def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
-    cluster, hire, eventually, tmp_path, monkeypatch
+    cluster, hire, tmp_path, monkeypatch
 ):
     """Dask takes the process that has the same address for the one that died, and calls it again."""
     signed = tmp_path / "signed"
@@ -191,7 +190,7 @@ def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
             assert worker not in mine.available()
             with pytest.raises(WorkerLost):
                 mine.call(worker, work.add, 1, 2, timeout_s=10)
-        eventually(lambda: [one for one in mine.available() if one.name == "same-port"])
+        assert wait_until(lambda: [one for one in mine.available() if one.name == "same-port"])
         again = worker_called(mine, "same-port")
         assert again.address == worker.address
         assert mine.call(again, work.pid, timeout_s=10) != int(signed.read_text())  # one line, so one call
@@ -313,12 +312,12 @@ def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate():
             assert not asyncio.run(answers(address.replace("tls://", "tcp://"), Security()))
 
 
-def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, eventually):
+def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster):
     """Dask unpacks what is asked on the scheduler too."""
     own_cluster.start()
     own_cluster.worker("bare")
     with connect(own_cluster.address) as mine:
-        eventually(mine.available)
+        assert wait_until(mine.available)
         with pytest.raises(ClusterUnreachable, match="another environment") as caught:
             mine.call(mine.available()[0], work.add, 1, 1, timeout_s=10)
         assert "same prof" in caught.value.remedy

@@ -12,11 +12,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import forked
 import pytest
+from living import living, wait_until
 
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.commit import STAGING_FOLDER
@@ -98,27 +100,14 @@ class Place:
                 found[words[words.index("profile") - 1]] += 1
         return found
 
-    def processes(self) -> list[str]:
-        """All that live and stem from this test, by their command lines."""
-        mark, found = f"FAKE_NCU_LOG={self.log}\0".encode(), []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    if mark in (entry / "environ").read_bytes() and is_alive(entry):
-                        found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
-                except OSError:
-                    continue
-        return found
+    @property
+    def mark(self) -> str:
+        return f"FAKE_NCU_LOG={self.log}\0"
 
-    def left_behind(self, seconds: float = 10.0) -> list[str]:
-        deadline = time.monotonic() + seconds
-        while (left := self.processes()) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return left
-
-
-def is_alive(entry: Path) -> bool:
-    return (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    def left_behind(self) -> list[str]:
+        """All that live and stem from this test, by their command lines, after some time to end."""
+        wait_until(lambda: not living(self.mark), 10)
+        return [one.words[:200] for one in living(self.mark)]
 
 
 def whole_runs(runs: Path) -> list:
@@ -164,13 +153,10 @@ def place(tmp_path):
     made = Place(tmp_path)
     made.log.touch()
     yield made
-    for entry in Path("/proc").iterdir():  # a test that fails leaves no process behind either
-        if entry.name.isdecimal() and entry.name != str(os.getpid()):
-            try:
-                if f"FAKE_NCU_LOG={made.log}\0".encode() in (entry / "environ").read_bytes():
-                    os.kill(int(entry.name), signal.SIGKILL)
-            except OSError:
-                continue
+    for one in living(made.mark):  # a test that fails leaves no process behind either
+        if one.pid != os.getpid():
+            with suppress(OSError):
+                os.kill(one.pid, signal.SIGKILL)
 
 
 def end(process: subprocess.Popen[str], how: str) -> None:

@@ -1,11 +1,11 @@
 """One target on its way to a run: the progress that is reported, and the contents of the run."""
 
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from living import is_living, wait_until
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.presets import find_preset
@@ -15,14 +15,6 @@ from profiler.measure.tools.ncu import NcuOptions
 
 RECORDING = NcuOptions(find_preset("default"))
 WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version", "\udcff")
-
-
-def is_running(pid: int) -> bool:
-    """False also for a process that has ended and was not waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_the_steps_are_what_was_asked_for(collecting):
@@ -207,7 +199,4 @@ def test_the_whole_group_of_a_hung_ncu_is_gone(collecting):
     collecting.error(collecting.rung(1), timeout_s=3.0)
 
     pids = collecting.calls[0]["pids"]  # its own and its program's
-    deadline = time.monotonic() + 60
-    while any(map(is_running, pids)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not any(map(is_running, pids))
+    assert wait_until(lambda: not any(map(is_living, pids)))

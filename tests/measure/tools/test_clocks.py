@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from living import wait_until
 
 from profiler.measure.tools.clocks import sampled_clocks
 
@@ -19,17 +20,11 @@ def place_tool(monkeypatch: pytest.MonkeyPatch, folder: Path, prints: str) -> Pa
     return log
 
 
-def wait_for(samples: list, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(samples) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
 def test_samples_have_the_clock_the_power_and_the_moment(monkeypatch, tmp_path):
     log = place_tool(monkeypatch, tmp_path, 'echo "1980, 412.31"')
     began = time.time()
     with sampled_clocks({"CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2"}) as samples:
-        wait_for(samples, 3)
+        assert wait_until(lambda: len(samples) >= 3)
     assert len(samples) >= 3
     assert {(one.sm_mhz, one.power_w) for one in samples} == {(1980.0, 412.31)}
     assert all(began <= one.unix_s <= time.time() for one in samples)
@@ -39,7 +34,7 @@ def test_samples_have_the_clock_the_power_and_the_moment(monkeypatch, tmp_path):
 def test_reading_ends_with_the_program(monkeypatch, tmp_path):
     place_tool(monkeypatch, tmp_path, 'echo "1980, 412.31"')
     with sampled_clocks({}) as samples:
-        wait_for(samples, 1)
+        assert wait_until(lambda: len(samples) >= 1)
     known = len(samples)
     time.sleep(0.1)
     assert len(samples) == known

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from living import living, wait_until
 
 from profiler.errors import ToolNotFound
 from profiler.measure.tools.process import run
@@ -60,23 +61,11 @@ def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
 
 
 def alive(mark: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z" and f"LEASH_TEST={mark}\0".encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    return [one.pid for one in living(f"LEASH_TEST={mark}\0")]
 
 
-def gone(mark: str, seconds: float = 60.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while alive(mark) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not alive(mark)
+def gone(mark: str) -> bool:
+    return wait_until(lambda: not alive(mark))
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -87,9 +76,8 @@ def test_the_program_and_its_children_end_with_prof(tmp_path, sent):
     prof = start(str(tmp_path))
     assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
-    deadline = time.monotonic() + 60
-    while len(alive(str(tmp_path))) < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)  # in the moment of starting, a process shows no environment
+    # In the moment of starting, a process shows no environment.
+    wait_until(lambda: len(alive(str(tmp_path))) == 4)
     assert len(alive(str(tmp_path))) == 4, "prof, its guard, the program and what that started"
 
     prof.send_signal(sent)

@@ -5,9 +5,9 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
+from living import is_living, wait_until
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
 from profiler.measure.tools.process import Running, command_details, end_all, run
@@ -17,19 +17,8 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
 def _gone(pid: int) -> bool:
-    deadline = time.monotonic() + 60
-    while _alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not _alive(pid)
+    return wait_until(lambda: not is_living(pid))
 
 
 def test_a_finished_process_has_its_output_and_exit_code(tmp_path):
@@ -96,9 +85,7 @@ def test_a_program_that_nobody_waits_for_is_ended_once_with_all_that_it_started(
         f"open({str(started)!r}, 'w').write(f'{{child.pid}} ')\ntime.sleep(600)"
     )
     running = Running(python(code), leash=True)
-    deadline = time.monotonic() + 60
-    while (not started.exists() or not started.read_text().endswith(" ")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert wait_until(lambda: started.exists() and started.read_text().endswith(" "))
     assert not running.has_exited
     running.end()
     running.end()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import forked
 import pytest
+from living import living, wait_until
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
@@ -96,28 +97,9 @@ def whole_runs(runs: Path) -> list:
     return found
 
 
-def session_members(session: int) -> list[int]:
-    """The living processes of a session: prof and every process that it started."""
-    workers = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            state, _, _, its_session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(its_session) == session and state != "Z":
-            workers.append(int(entry.name))
-    return workers
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """The living processes of a prof's session: itself, and every process that it started."""
+    return [one.pid for one in living() if one.session == process.pid]
 
 
 def kill_campaign(
@@ -137,7 +119,7 @@ def kill_campaign(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL) if rng.random() < 0.5 else process.kill()
         process.wait()
-        assert wait_until(lambda p=process: not session_members(p.pid), 60), "a worker outlived prof"
+        assert wait_until(lambda p=process: not workers_of(p)), "a worker outlived prof"
         stored = len(whole_runs(runs))
         seen["left staging"] += (runs / STAGING_FOLDER).exists()
         seen["nothing stored" if stored == 0 else "some stored"] += 1
@@ -162,12 +144,12 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder, finish, tmp_path):
     """The parent alone is killed as soon as a worker has begun to write."""
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
-    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*/*.parquet")), 60)
+    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*/*.parquet")))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
     assert (runs / STAGING_FOLDER).exists()
-    assert wait_until(lambda: not session_members(process.pid), 60), "a worker outlived prof"
+    assert wait_until(lambda: not workers_of(process)), "a worker outlived prof"
     finish(folder, runs)
 
 
@@ -175,11 +157,11 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder, finish, tmp_path):
 def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent):
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
-    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")), 60)
+    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")))
     os.killpg(process.pid, sent)
 
     assert process.wait(timeout=60) != 0
-    assert wait_until(lambda: not session_members(process.pid), 60), "a worker outlived prof"
+    assert wait_until(lambda: not workers_of(process)), "a worker outlived prof"
     whole_runs(runs)
     finish(folder, runs)
 

@@ -9,10 +9,10 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from living import wait_until
 
 from profiler.errors import ReaderFailed
 from profiler.store.reports.containment import CALLS, CLONE3, filter_program
@@ -303,13 +303,10 @@ def test_readers_of_a_pool_are_contained_and_end_with_it(reports, tmp_path):
         assert isinstance(outcome(sandbox.submit(Request((report,), tmp_path / "run")), report), Manifest)
         (reader,) = (one for new in set(children(os.getpid())) - before for one in children(new))
         status = Path(f"/proc/{reader}/status").read_text()
-    deadline = time.monotonic() + 60
-    while Path(f"/proc/{reader}/stat").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
 
+    assert wait_until(lambda: not Path(f"/proc/{reader}/stat").exists())
     assert "NoNewPrivs:\t1" in status
     assert "Seccomp:\t2" in status
-    assert not Path(f"/proc/{reader}/stat").exists()
 
 
 def children(process: int) -> list[int]:
