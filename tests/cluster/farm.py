@@ -18,6 +18,7 @@ from typing import Any
 
 import forked
 from living import living
+from terminal import write_tool
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore
@@ -48,12 +49,6 @@ def gpu_uuid(number: int) -> str:
     return f"GPU-{number}2345678-9"
 
 
-def write_tool(folder: Path, name: str, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
-
-
 @dataclass
 class Farm:
     folder: Path
@@ -67,7 +62,7 @@ class Farm:
         (ladder / "ladder.toml").write_text(LADDER + "".join(map(RUNG.format, (1, 2))))
         for number in (1, 2):
             (ladder / f"{number}.cu").write_text(f"{PROGRAM}# {number}\n")
-        write_tool(self.client / "bin", "nvcc", NVCC)
+        write_tool(self.client / "bin" / "nvcc", NVCC)
         self.log.touch()
 
     @property
@@ -96,11 +91,11 @@ class Farm:
             f'echo "{model}, 9.0, 580.{number}, {gpu_uuid(number)}";; esac'
             for index, number in enumerate(gpus)
         ]
-        write_tool(place / "bin", "nvidia-smi", "\n".join(lines))
+        write_tool(place / "bin" / "nvidia-smi", "\n".join(lines))
         version = (
             f'test "$1" != --version || {{ echo "Version {ncu_version}"; exit; }}\n' if ncu_version else ""
         )
-        write_tool(place / "bin", "ncu", f'{version}exec {sys.executable} -S "{FAKE_NCU}" "$@"')
+        write_tool(place / "bin" / "ncu", f'{version}exec {sys.executable} -S "{FAKE_NCU}" "$@"')
         return place
 
     def host(

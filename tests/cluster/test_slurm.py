@@ -16,6 +16,7 @@ import pytest
 import slurm
 import work
 from living import wait_until
+from terminal import write_tool
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
@@ -274,15 +275,11 @@ class Here:
 
 @pytest.fixture
 def here(tmp_path):
-    for path, text in {
-        "kernels/scripts/ladder.toml": LADDER,
-        "bin/nvidia-smi": f"#!/bin/sh\n{NVIDIA_SMI}\n",
-        "bin/ncu": f'#!/bin/sh\nexec {sys.executable} -S "{NCU}" "$@"\n',
-        "log": "",
-    }.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-        (tmp_path / path).chmod(0o755)
+    (tmp_path / "kernels" / "scripts").mkdir(parents=True)
+    (tmp_path / "kernels" / "scripts" / "ladder.toml").write_text(LADDER)
+    (tmp_path / "log").touch()
+    write_tool(tmp_path / "bin" / "nvidia-smi", NVIDIA_SMI)
+    write_tool(tmp_path / "bin" / "ncu", f'exec {sys.executable} -S "{NCU}" "$@"')
     return Here(tmp_path)
 
 

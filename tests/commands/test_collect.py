@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import write_tool
 
 from profiler.store.runs.run_store import Run, RunStore
 
@@ -87,10 +88,7 @@ class Here:
         self.patch.setenv(name, value)
 
     def tool(self, name: str, text: str) -> None:
-        path = self.folder / "bin" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
+        write_tool(self.folder / "bin" / name, text)
 
     @property
     def log(self) -> Path:
@@ -123,9 +121,7 @@ def furnish(here: Here) -> Here:
                 rungs += f'source = "{number}.cu"\n'
                 (folder / f"{number}.cu").write_text(f"#!/bin/sh\n# {'broken' if number == 5 else number}\n")
         (folder / "ladder.toml").write_text(text + rungs)
-    program = here.folder / "kernels" / "scripts" / "program.py"
-    program.write_text(f"#!{sys.executable} -IS\n{PROGRAM}")
-    program.chmod(0o755)
+    write_tool(here.folder / "kernels" / "scripts" / "program.py", f"#!{sys.executable} -IS\n{PROGRAM}")
     here.tool("nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.1, GPU-0"')
     here.tool("ncu", f'exec {sys.executable} -S "{FAKE_NCU}" "$@"')
     here.tool("nvcc", NVCC)

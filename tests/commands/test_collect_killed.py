@@ -19,6 +19,7 @@ from pathlib import Path
 import forked
 import pytest
 from living import living, wait_until
+from terminal import write_tool
 
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.commit import STAGING_FOLDER
@@ -145,11 +146,8 @@ def place(tmp_path):
         'for n in 0 1; do case "$*" in *noheader|*--id=$n|*--id=GPU-$n*)\n'
         'echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678";; esac; done'
     )
-    tools = {"nvidia-smi": two, "ncu": f'exec {sys.executable} -S "{FAKE_NCU}" "$@"'}
-    (tmp_path / "bin").mkdir()
-    for name, body in tools.items():
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+    write_tool(tmp_path / "bin" / "nvidia-smi", two)
+    write_tool(tmp_path / "bin" / "ncu", f'exec {sys.executable} -S "{FAKE_NCU}" "$@"')
     made = Place(tmp_path)
     made.log.touch()
     yield made

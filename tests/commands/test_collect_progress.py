@@ -1,14 +1,12 @@
 """The progress of a collection: a bar on a terminal, lines that stay elsewhere, and the time that is left."""
 
-import os
-import pty
 import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import forked
 import pytest
+from terminal import on_a_terminal
 
 from profiler.commands.measuring import collect_progress
 from profiler.commands.measuring.collect_progress import CollectProgress
@@ -234,40 +232,15 @@ with CollectProgress(steps, 5, 1, 14, settings) as progress:
 """
 
 
-def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
-    """Returns what a person sees whose terminal is this process."""
-    ours, theirs = pty.openpty()
-    environment = {
-        **os.environ,
-        "TERM": "xterm",
-        "COLUMNS": "120",
-        "LINES": "24",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    process = forked.Popen(
-        [sys.executable, "-c", script, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment,
-    )
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # its last process has closed it
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(ours)
-    assert process.wait() == 0
-    return seen.decode()
+def shown(*arguments: str, script: str = TERMINAL) -> str:
+    """Returns what a person sees of the script, in a window of 120 columns and 24 lines."""
+    command = [sys.executable, "-c", script, *arguments]
+    root = str(Path(__file__).parents[2])
+    return on_a_terminal(command, TERM="xterm", COLUMNS="120", LINES="24", PYTHONPATH=root)
 
 
 def test_on_a_terminal_a_bar_moves_and_what_is_done_stays():
-    seen = on_a_terminal("loud")
+    seen = shown("loud")
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     place = "profiling kernel 6 [x] at m=1, process 1 of 2"
     for launch, at in ((1, 1), (1, 8), (2, 4)):
@@ -280,7 +253,7 @@ def test_on_a_terminal_a_bar_moves_and_what_is_done_stays():
 
 def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room():
     """24 lines high: 19 workers, how many more there are, the bar, and room for lines that stay."""
-    seen = on_a_terminal(script=BOARD)
+    seen = shown(script=BOARD)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     line = r"host\[00\]-gpu0   0:0\d  GPU-00345678  profiling kernel 0 at m=1, process 1 of 1, launch 1 of 5, pass 4 of 14"
     assert re.search(line, text)
@@ -293,7 +266,7 @@ def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room():
 
 
 def test_quiet_nothing_moves_there_either():
-    assert on_a_terminal("quiet") == ""
+    assert shown("quiet") == ""
 
 
 LONG_LINES = """
@@ -306,6 +279,6 @@ with Progress("reading", 2, VerbSettings()) as progress:
 
 
 def test_a_line_longer_than_the_window_is_left_to_the_terminal_and_can_be_copied_whole():
-    seen = on_a_terminal(script=LONG_LINES)
+    seen = shown(script=LONG_LINES)
     assert f"d74a258a8c7e  /a/path/{'x' * 90}.ncu-rep" in seen
     assert f"a note  {'y' * 130}" in seen

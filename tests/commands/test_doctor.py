@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from terminal import write_tool
 
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import ABILITIES, Readiness
@@ -32,9 +33,7 @@ def tools(tmp_path, monkeypatch):
 
     def make(**scripts: str) -> None:
         for name, body in scripts.items():
-            path = folder / name.replace("_", "-")
-            path.write_text(f"#!/bin/sh\n{body}\n")
-            path.chmod(0o755)
+            write_tool(folder / name.replace("_", "-"), body)
 
     return make
 

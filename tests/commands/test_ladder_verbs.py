@@ -12,6 +12,7 @@ from pathlib import Path
 
 import forked
 import pytest
+from terminal import write_tool
 
 from profiler.commands.shared.ladders import raise_failures
 from profiler.errors import BuildFailed, ProgramFailed, ShapeRefused
@@ -44,10 +45,7 @@ def here(tmp_path):
     folder.mkdir(parents=True)
     (folder / "ladder.toml").write_text(LADDER)
     (tmp_path / "runs").mkdir()
-    tool = tmp_path / "bin" / "nvidia-smi"
-    tool.parent.mkdir()
-    tool.write_text('#!/bin/sh\necho "NVIDIA H200, 9.0, 580.1, GPU-0"\n')
-    tool.chmod(0o755)
+    tool = write_tool(tmp_path / "bin" / "nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.1, GPU-0"')
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     environment |= {
         "PATH": f"{tool.parent}:{os.environ['PATH']}",
@@ -142,8 +140,7 @@ def compiled(here):
     """Three kernels to compile: one is in order, one is broken, one needs a library that is not there."""
     folder = here["cwd"] / "kernels" / "compiled"
     folder.mkdir()
-    (here["cwd"] / "bin" / "nvcc").write_text(NVCC)
-    (here["cwd"] / "bin" / "nvcc").chmod(0o755)
+    write_tool(here["cwd"] / "bin" / "nvcc", NVCC)
     text = 'title = "Compiled"\ncommand = ["{binary}"]\ncheck = ["{binary}"]\nflags = ["-ftz=true"]\n'
     for number, name in enumerate(("fine", "broken", "library"), start=1):
         text += f'[[kernel]]\nnumber = {number}\nname = "{name}"\nidea = "it"\nregex = "."\nsource = "{name}.cu"\n'

@@ -18,6 +18,7 @@ from typing import Any
 import forked
 import jsonschema
 import pytest
+from terminal import write_tool
 
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
@@ -142,11 +143,8 @@ def place(tmp_path, prof_here):
     (folder / "tile.cu").write_text(SOURCE)
     os.utime(folder / "tile.cu", (1, 1))
     (tmp_path / "runs").mkdir()
-    (tmp_path / "bin").mkdir()
-    tools = {"nvcc": NVCC, "nvidia-smi": '#!/bin/sh\necho "NVIDIA H200, 9.0, 580.1, GPU-0"\n'}
-    for name, body in tools.items():
-        (tmp_path / "bin" / name).write_text(body)
-        (tmp_path / "bin" / name).chmod(0o755)
+    write_tool(tmp_path / "bin" / "nvcc", NVCC)
+    write_tool(tmp_path / "bin" / "nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.1, GPU-0"')
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
@@ -322,9 +320,7 @@ def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(place, 
     monkeypatch.setattr(
         "profiler.commands.measuring.profile_extremes.LAUNCHES", 3
     )  # as many as were recorded
-    ncu = place.folder / "bin" / "ncu"
-    ncu.write_text(f'#!/bin/sh\nexec {sys.executable} -S "{FAKE_NCU}" "$@"\n')
-    ncu.chmod(0o755)
+    write_tool(place.folder / "bin" / "ncu", f'exec {sys.executable} -S "{FAKE_NCU}" "$@"')
     place.environment |= {
         "FAKE_NCU": "default",
         "FAKE_NCU_LOG": str(place.folder / "ncu"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from living import wait_until
+from terminal import write_tool
 
 from profiler.measure.tools.clocks import sampled_clocks
 
@@ -13,9 +14,7 @@ LOOP = 'echo "$@" > "{log}"; while :; do {prints}; sleep 0.01; done'
 
 def place_tool(monkeypatch: pytest.MonkeyPatch, folder: Path, prints: str) -> Path:
     log = folder / "log"
-    tool = folder / "nvidia-smi"
-    tool.write_text("#!/bin/sh\n" + LOOP.format(log=log, prints=prints))
-    tool.chmod(0o755)
+    write_tool(folder / "nvidia-smi", LOOP.format(log=log, prints=prints))
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     return log
 

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from terminal import write_tool
 
 from profiler.errors import GpuNotFound, ToolNotFound
 from profiler.measure.tools.toolchain import (
@@ -20,11 +21,7 @@ SAYS_VERSION = 'case "$*" in *--version*) echo "release 13.0, V13.0.88";; esac'
 
 
 def _nvcc(folder: Path, body: str = SAYS_VERSION) -> Path:
-    path = folder / "bin" / "nvcc"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o755)
-    return path
+    return write_tool(folder / "bin" / "nvcc", body)
 
 
 def _cublas(folder: Path, library: str, name: str = "libcublas.so.13") -> Path:
