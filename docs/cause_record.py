@@ -3,8 +3,6 @@
 The figures come from tests/data/causes/record.json, which tests/data/causes/track_record.py measures.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The claims about the GEMM ladder. Published figures are of an RTX A6000, although they are often quoted as an H100's."""
 
-from __future__ import annotations
-
 from claims import Claim, NotRecordedError, Recorded, Verdict, decide, factor
 
 from profiler.analyse.compare.attribution import STALLS

@@ -1,7 +1,5 @@
 """The claims about vectorised accesses (figures of an A100) and about lookups and RMSNorm (figures of an RTX 3050)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from claims import Claim, Recorded, Verdict, decide, factor, step

@@ -17,8 +17,6 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- errors -->            every exit code, and what to do about it
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

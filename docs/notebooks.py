@@ -7,8 +7,6 @@ What differs from one execution to the next (times, versions, paths) is not stor
 figures within a rounding error and pictures by their words, as other processors and fonts may differ in the rest.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import json

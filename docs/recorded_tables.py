@@ -1,7 +1,5 @@
 """The tables of the documentation, made from what `runs/` holds; each function returns one in Markdown."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re

@@ -1,7 +1,5 @@
 """Fixtures for the tests of every room: the shipped reports, stores of runs, and the real `prof`."""
 
-from __future__ import annotations
-
 import atexit
 import dataclasses
 import fcntl

@@ -1,7 +1,5 @@
 """A small ladder over rows whose published figures are known, and runs of it with made-up times."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

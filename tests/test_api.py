@@ -1,7 +1,5 @@
 """`import profiler`: what notebooks use, with the answers the commands print."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -519,12 +517,6 @@ def test_importing_the_package_imports_nothing_heavy():
         [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert found.stdout == "[]\n"
-
-
-def test_a_range_without_a_profiler_does_nothing():
-    with profiler.range("forward"):
-        done = True
-    assert done
 
 
 def test_the_package_of_the_same_name_does_not_hide_the_function():

@@ -1,7 +1,5 @@
 """The verdicts on what has been published: each follows from the runs, and its command shows what is behind it."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,10 +1,7 @@
 """The command line as a shell sees it: help, exit codes, streams, colour, pipes, interrupts."""
 
-from __future__ import annotations
-
 import json
 import os
-import pty
 import re
 import shlex
 import signal
@@ -15,6 +12,7 @@ from pathlib import Path
 
 import forked
 import pytest
+import terminal
 import typer
 
 import profiler
@@ -289,29 +287,8 @@ def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded)
 # Terminals, pipes and signals
 
 
-def on_a_terminal(*arguments, width=100, output=None, **environment):
-    """Returns what `prof` writes to a terminal of that width; `output` takes its standard output elsewhere."""
-    ours, theirs = pty.openpty()
-    os.set_inheritable(theirs, True)
-    subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
-    env = {**os.environ, "TERM": "xterm-256color", **environment}
-    env = {name: value for name, value in env.items() if value is not None}
-    with forked.Popen(
-        [*START, *map(str, arguments)], stdin=theirs, stdout=output or theirs, stderr=theirs, env=env
-    ) as child:
-        os.close(theirs)
-        written = b""
-        while True:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:
-                break
-            if not chunk:
-                break
-            written += chunk
-    os.close(ours)
-    assert child.returncode == 0
-    return written.decode().replace("\r\n", "\n")
+def on_a_terminal(*arguments, **options):
+    return terminal.on_a_terminal([*START, *arguments], **options)
 
 
 @pytest.mark.parametrize("arguments", [["compare", "5", "6"], ["query", "select 1"], ["list"]])
@@ -458,8 +435,8 @@ def imported_by(*arguments):
 
 def test_help_imports_nothing_heavy():
     heavy = {"pyarrow", "pandas", "numpy", "duckdb", "rich", "pebble", "msgspec", "scipy", "ncu_report"}
-    assert imported_by("--help") & heavy == set()
-    assert imported_by("compare", "--help") & heavy == set()
+    for verb in ((), ("compare",), ("sass",)):
+        assert imported_by(*verb, "--help") & heavy == set()
 
 
 def test_comparing_stored_runs_imports_only_what_reading_parquet_needs(recorded):

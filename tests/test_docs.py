@@ -1,7 +1,5 @@
 """The README and `docs/`: what they show is what the commands print, and every command in them is one that prof takes."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The rules of the house, walked rather than trusted."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 import re

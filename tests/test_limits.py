@@ -1,7 +1,5 @@
 """Each refusal of the machine is an error of its own: never a bug in prof, and never exit code 1, which means a regression."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A test whose tool is not installed is skipped with the reason, and counted in one line; in CI it fails."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ NEEDS_COMPILER = "tests/measure/rungs/test_build.py::test_the_real_compiler_buil
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> dict[str, str]:
+def bare(tmp_path):
     """The environment of a machine that has this Python and nothing else."""
     return {name: value for name, value in os.environ.items() if name != "CI"} | {"PATH": str(tmp_path)}
 
@@ -32,7 +30,7 @@ def run_pytest(environment: dict[str, str], *words: str) -> subprocess.Completed
     )
 
 
-def test_the_last_lines_say_what_was_skipped_for_want_of_which_package(bare) -> None:
+def test_the_last_lines_say_what_was_skipped_for_want_of_which_package(bare):
     done = run_tests(bare, "-n", "1")
 
     assert done.returncode == 0, done.stdout
@@ -42,7 +40,7 @@ def test_the_last_lines_say_what_was_skipped_for_want_of_which_package(bare) -> 
     assert sorted(counts.split(", ")) == ["1 (g++: apt-get install g++)", "1 (git: apt-get install git)"]
 
 
-def test_in_ci_a_test_that_lacks_a_tool_fails(bare) -> None:
+def test_in_ci_a_test_that_lacks_a_tool_fails(bare):
     done = run_tests({**bare, "CI": "true"})
 
     assert done.returncode == 1
@@ -51,21 +49,21 @@ def test_in_ci_a_test_that_lacks_a_tool_fails(bare) -> None:
     assert "skipped for want" not in done.stdout
 
 
-def test_a_path_that_does_not_exist_is_named_before_workers_start(bare) -> None:
+def test_a_path_that_does_not_exist_is_named_before_workers_start(bare):
     done = run_pytest(bare, "-n", "1", "tests/test_text.py", "tests/nowhere.py")
 
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.strip() == "ERROR: there is no tests/nowhere.py"
 
 
-def test_workers_that_find_no_test_say_so(bare) -> None:
+def test_workers_that_find_no_test_say_so(bare):
     done = run_pytest(bare, "-n", "1", "tests/test_text.py::test_of_nothing")
 
     assert done.returncode == 5
     assert "no test has this name or marker, so nothing was tested" in done.stdout
 
 
-def test_in_ci_a_session_without_one_passed_test_fails(bare, tmp_path: Path) -> None:
+def test_in_ci_a_session_without_one_passed_test_fails(bare, tmp_path):
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_sessionfinish\n")
     (tmp_path / "test_skipped.py").write_text("import pytest\ndef test_it(): pytest.skip('no')\n")
     found = f"pythonpath={ROOT / 'tests' / 'processes'}"  # as in the pyproject.toml that is not read here

@@ -1,7 +1,5 @@
 """The tables of the documentation, from made-up runs whose figures are known."""
 
-from __future__ import annotations
-
 import pytest
 import recorded_tables
 

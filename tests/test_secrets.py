@@ -4,10 +4,8 @@ One table: the rows are what a user may type or set, the columns where an error 
 repeat it, so that one run shows every hole.
 """
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -79,7 +77,7 @@ class Echo(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def echo() -> Iterator[str]:
+def echo():
     with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"
@@ -92,7 +90,7 @@ def spoken(text: str) -> set[str]:
 
 
 @pytest.fixture
-def examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def examined_once(monkeypatch):
     """What `prof doctor` examines of the machine alone starts processes, and finds the same whatever the place of runs is."""
 
     def once(check: Callable[..., object]) -> Callable[..., object]:

@@ -1,7 +1,5 @@
 """Text that is safe to print, and numbers that a person can read."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 

@@ -63,23 +63,15 @@ def pair_stores(
     for store in (baseline, candidate):
         _require_runs(store, how_to_check_reports(baseline.root, candidate.root))
     before, after = (_newest(store, gpu) for store in (baseline, candidate))
+    both, which = f"{baseline.root} and {candidate.root}", ""
     pairs, missing, new = _matched(before, after)
-    which = ""
     if kernel_name is not None:
-        runs = [*before.values(), *after.values()]
-        fitting = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
-        if not fitting:
-            near = nearest_words(
-                kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels]
-            )
-            raise KernelNotFound(
-                f"{baseline.root} and {candidate.root}: no kernel name matches '{kernel_name}'{near}"
-            )
+        fitting = _with_kernel([*before.values(), *after.values()], kernel_name, both)
         pairs, missing, new = _narrowed(pairs, missing, new, fitting)
         which = f" with a kernel that matches '{kernel_name}'"
     if not pairs:
         raise RunNotFound(
-            f"{baseline.root} and {candidate.root} hold no run of the same name and workload{which}",
+            f"{both} hold no run of the same name and workload{which}",
             remedy=f"Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there. {_RENAMED}",
         )
     pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
@@ -103,6 +95,15 @@ def _matched(before: Mapping[_Subject, Run], after: Mapping[_Subject, Run]) -> _
     missing = [run for work, run in older.items() if work not in newer]
     new = [run for work, run in newer.items() if work not in older]
     return pairs, missing, new
+
+
+def _with_kernel(runs: Sequence[Run], kernel_name: str, where: str) -> set[str]:
+    """Returns the ids of the runs with a kernel that matches; raises KernelNotFound if no run has one."""
+    fitting = {run.manifest.run_id for run in runs if matching_kernels(run, kernel_name)}
+    if not fitting:
+        near = nearest_words(kernel_name, [kernel.name for run in runs for kernel in run.manifest.kernels])
+        raise KernelNotFound(f"{where}: no kernel name matches '{kernel_name}'{near}")
+    return fitting
 
 
 def _narrowed(

@@ -55,29 +55,27 @@ def check(
     baseline.
     """
     pairing = _pair_up(baseline, candidate, settings, kernel_name)
-    pairs = pairing.pairs
     # A run that was left out may be the newest of its name, so nothing passes silently.
     left_out = chain.from_iterable(store.left_out.items() for store in pairing.stores)
-    checks = [_refused(name, "", "", name, error) for name, error in left_out]
+    checks = [_refused(name, "", "", name, error=error) for name, error in left_out]
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
     gone: list[str] = []
     first, *others = thresholds.limits
     limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
-    for pair in pairs:
-        title = title_of(pair[1])
+    for before, after in pairing.pairs:
+        title, lost, added = title_of(after), list[str](), list[str]()
         try:
-            checks += _check_kernels(title, pair, settings, (kernel_name, other_kernel), every, limits)
-            states_the_rest = every and other_kernel is None
-            lost, added = _unmatched(pair, kernel_name) if states_the_rest else ([], [])
+            kernels = (kernel_name, other_kernel)
+            checks += _check_kernels(title, (before, after), settings, kernels, every, limits)
+            if every and other_kernel is None:
+                lost, added = _unmatched((before, after), kernel_name)
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
-            if len(pairs) == 1 and not checks:
+            if len(pairing.pairs) == 1 and not checks:
                 raise
-            before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
-            # The others are still checked.
-            checks.append(_refused(title, _only_kernel(pair[1], kernel_name), before, after, error))
-            continue
-        gone += [f"{title_of(pair[0])}: {kernel}" for kernel in lost]
+            named = [run.manifest.run_id if run.stored else run.label for run in (before, after)]
+            checks.append(_refused(title, _only_kernel(after, kernel_name), *named, error=error))
+        gone += [f"{title_of(before)}: {kernel}" for kernel in lost]
         notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
     finding = derive_finding(checks, [*pairing.notes, *notes], gone, [*pairing.missing], [*pairing.new])
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
@@ -218,7 +216,7 @@ def _only_kernel(run: Run, kernel_name: str | None) -> str:
     return names[0] if len(names) == 1 else ""
 
 
-def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:
+def _refused(title: str, kernel: str, before: str, after: str, *, error: ProfError) -> PairCheck:
     reasons = [reason for reason in (error.message, error.remedy) if reason]
     # If two recordings were not measured alike, the remedy depends on the question, and the headline says it.
     remedy = "" if isinstance(error, NotComparable) else error.remedy

@@ -1,7 +1,5 @@
 """A regression is worse beyond noise and beyond the limit; a result that noise hides is unclear."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

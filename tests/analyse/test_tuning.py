@@ -1,7 +1,5 @@
 """A sweep finds which point wins and how surely, what each parameter is worth, and what became of the rest."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +44,7 @@ FINAL_A = repeats("final", [1000, 1002], [1001, 1003], [1000, 1001])
 FINAL_B = repeats("final", [1050, 1052], [1051, 1053], [1049, 1051])
 
 
-def test_the_last_stage_alone_decides_who_wins() -> None:
+def test_the_last_stage_alone_decides_who_wins():
     lucky = point(B, repeats("screen", [500.0]), repeats("full", [501.0]), FINAL_B)
     finding = derive_tuning(sweep_of(lucky, point(A, repeats("screen", [1200.0]), FINAL_A)))
     assert [one.settings for one in finding.points] == [A, B]
@@ -55,13 +53,13 @@ def test_the_last_stage_alone_decides_who_wins() -> None:
     assert finding.points[1].slower_pct == pytest.approx(100 * (1051 / 1001 - 1))
 
 
-def test_a_point_that_was_not_timed_again_never_wins_and_shows_what_it_was_timed_at() -> None:
+def test_a_point_that_was_not_timed_again_never_wins_and_shows_what_it_was_timed_at():
     finding = derive_tuning(sweep_of(point(A, FINAL_A), point(C, repeats("full", [900.0, 901.0]))))
     assert finding.best.settings == A
     assert (finding.points[1].stage, finding.points[1].slower_pct < 0) == ("full", True)
 
 
-def test_the_certainty_that_the_second_is_slower_is_computed_over_processes() -> None:
+def test_the_certainty_that_the_second_is_slower_is_computed_over_processes():
     finding = derive_tuning(sweep_of(point(A, FINAL_A), point(B, FINAL_B)), current=B)
     step = finding.runner_up
     assert step is not None
@@ -76,7 +74,7 @@ def test_the_certainty_that_the_second_is_slower_is_computed_over_processes() ->
     assert not unsure.is_sure
 
 
-def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_each_other() -> None:
+def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_each_other():
     """A few repeats of the best point were interrupted: by its mean, it would be the slower one."""
     interrupted = point(
         A, repeats("final", *([1000.0 + n, 1001.0, 1002.0, 3000.0, 3001.0] for n in range(3)))
@@ -87,7 +85,7 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
     assert step.slower_pct == pytest.approx(4.9, abs=0.1)
 
 
-def test_with_one_process_each_the_second_is_not_surely_slower() -> None:
+def test_with_one_process_each_the_second_is_not_surely_slower():
     one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
     step = derive_tuning(sweep_of(one, other)).runner_up
     assert step is not None
@@ -95,7 +93,7 @@ def test_with_one_process_each_the_second_is_not_surely_slower() -> None:
     assert step.slower_pct == pytest.approx(100 * (12.05 / 10.05 - 1))
 
 
-def test_equal_points_are_seldom_called_different() -> None:
+def test_equal_points_are_seldom_called_different():
     random_ = random.Random(8)
     sure = 0
     for _ in range(200):
@@ -112,7 +110,7 @@ def noisy_processes(random_: random.Random) -> list[list[float]]:
     return [[random_.gauss(centre, 2) for _ in range(5)] for centre in centres]
 
 
-def test_the_point_of_the_source_is_marked_and_compared_unless_it_is_the_best() -> None:
+def test_the_point_of_the_source_is_marked_and_compared_unless_it_is_the_best():
     sweep = sweep_of(point(A, FINAL_A), point(B, FINAL_B))
     best = derive_tuning(sweep, current=A)
     assert (best.best.is_current, best.current) == (True, None)
@@ -120,7 +118,7 @@ def test_the_point_of_the_source_is_marked_and_compared_unless_it_is_the_best() 
     assert [one.is_current for one in derive_tuning(sweep, current=B).points] == [False, True]
 
 
-def test_a_value_is_worth_what_its_best_point_is() -> None:
+def test_a_value_is_worth_what_its_best_point_is():
     sweep = sweep_of(
         briefly(2, 100.0), briefly(2, 140.0, unroll=2), briefly(4, 110.0), briefly(4, 120.0, unroll=2),
         briefly(8, 300.0),
@@ -134,7 +132,7 @@ def test_a_value_is_worth_what_its_best_point_is() -> None:
     assert (unroll.name, unroll.worth_pct) == ("UNROLL", pytest.approx(20))
 
 
-def test_an_incorrect_point_never_wins_and_the_reasons_are_counted() -> None:
+def test_an_incorrect_point_never_wins_and_the_reasons_are_counted():
     fast = SweptPoint(0, B, "wrong", "off by one", repeats=repeats("screen", [1.0]))
     excluded = [SweptPoint(0, {"TILE": tile}, "excluded", "spills") for tile in (16, 32, 64)]
     finding = derive_tuning(sweep_of(fast, point(A, FINAL_A), *excluded))
@@ -144,14 +142,14 @@ def test_an_incorrect_point_never_wins_and_the_reasons_are_counted() -> None:
     assert [value.value for value in finding.parameters[0].values] == [2]
 
 
-def test_many_reasons_are_grouped_by_their_status() -> None:
+def test_many_reasons_are_grouped_by_their_status():
     points = [SweptPoint(0, {"TILE": tile}, "failed", f"reason {tile}") for tile in range(8)]
     fates = derive_tuning(sweep_of(point(A, FINAL_A), *points)).fates
     assert sum(fate.points for fate in fates) == 8
     assert (fates[-1].reason, fates[-1].points) == ("for other reasons", 3)
 
 
-def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range() -> None:
+def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range():
     def fates(*reasons: str) -> list[tuple[str, int]]:
         points = [SweptPoint(0, {"TILE": place}, "excluded", reason) for place, reason in enumerate(reasons)]
         return [
@@ -167,7 +165,7 @@ def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range
     assert len(fates("error is 0.5", "error is 1.5", "block 3 failed", "block 4 failed")) == 4
 
 
-def test_the_reference_shows_what_the_machine_did_meanwhile() -> None:
+def test_the_reference_shows_what_the_machine_did_meanwhile():
     sweep = sweep_of(
         point(A, repeats("screen", [10.0], reference_ns=100.0)), point(B, repeats("screen", [20.0], reference_ns=102.0))
     )  # fmt: skip
@@ -178,7 +176,7 @@ def test_the_reference_shows_what_the_machine_did_meanwhile() -> None:
     assert (bare.reference_spread_pct, bare.best.reference_pct) == (None, None)
 
 
-def test_the_best_are_shown_and_all_are_counted() -> None:
+def test_the_best_are_shown_and_all_are_counted():
     sweep = sweep_of(*(briefly(tile, 100.0 + tile) for tile in range(30)))
     finding: TuningFinding = derive_tuning(sweep, most=3)
     assert [one.settings["TILE"] for one in finding.points] == [0, 1, 2]

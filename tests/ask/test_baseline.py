@@ -1,7 +1,5 @@
 """A recording is checked against the newest baseline of the same name and workload."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
@@ -110,11 +108,14 @@ def test_folders_with_nothing_in_common_are_an_error(made, made_elsewhere):
         pair_stores(made_elsewhere.store, made.store)
 
 
-def test_a_folder_is_no_baseline_of_its_own(made):
+def test_a_folder_is_no_baseline_of_its_own(made, tmp_path):
+    """A wrong PROF_RUNS would make every job green, for ever."""
     made.profile("k", 100.0)
-    with pytest.raises(RunNotFound, match="is both the baseline and the folder to check") as refused:
-        pair_stores(made.store, made.store)
-    assert "Give the new runs with --runs (or PROF_RUNS)" in refused.value.remedy
+    (tmp_path / "linked").symlink_to(made.store.root)
+    for baseline in (made.store, RunStore(tmp_path / "linked")):
+        with pytest.raises(RunNotFound, match="is both the baseline and the folder to check") as refused:
+            pair_stores(baseline, made.store)
+        assert "Give the new runs with --runs (or PROF_RUNS)" in refused.value.remedy
 
 
 def test_two_that_are_named_must_be_two_recordings(made):

@@ -1,7 +1,5 @@
 """Diagnoses and ladders that are kept: the same answers, faster, and none beyond what it was made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec

@@ -1,7 +1,5 @@
 """A ladder gathered for its charts: the stalls of every rung, and every step with its intervals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The JSON of the verbs that answer questions: 8 KB unless all is asked for, by one published schema."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

@@ -3,8 +3,6 @@
 Of two rungs of a ladder that computes, and of two of one that moves bytes, whose useful bytes its file declares.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

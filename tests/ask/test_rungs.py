@@ -1,7 +1,5 @@
 """Which runs a ladder is drawn from: one GPU and one workload, the newest of each rung."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs

@@ -4,13 +4,11 @@
 on loopback: what a network adds is not in them.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -36,7 +34,7 @@ ROUNDS = 6  # at most: the best time of each way counts, in turn
 
 
 @pytest.fixture(scope="module")
-def many(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
+def many(reports, tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
     found: list[Report] = []
     for kind in KINDS:
@@ -45,7 +43,7 @@ def many(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Report
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[WorkerPool]:
+def pool():
     """Two workers, both of which have read before."""
     environment = {"PYTHONPATH": str(Path(work.__file__).parent)}
     with start_local_workers({"first": environment, "second": environment}) as made:
@@ -70,9 +68,7 @@ def own_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(
-    pool, many, tmp_path, monkeypatch
-) -> None:
+def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(pool, many, tmp_path, monkeypatch):
     sandboxes = Sandbox(workers=2)
     monkeypatch.setattr("profiler.store.ingest.ingest.Sandbox", lambda *_, **__: Kept(sandboxes))
     megabytes = sum(map(size_bytes, many)) / 1e6
@@ -113,7 +109,7 @@ class Kept:
     def __exit__(self, *_: object) -> None: ...
 
 
-def test_a_call_there_and_back(pool) -> None:
+def test_a_call_there_and_back(pool):
     worker = pool.available()[0]
     times = []
     for _ in range(200):
@@ -124,7 +120,7 @@ def test_a_call_there_and_back(pool) -> None:
     assert statistics.median(times) < 0.1
 
 
-def test_calls_that_one_client_makes_at_the_same_time(pool) -> None:
+def test_calls_that_one_client_makes_at_the_same_time(pool):
     workers, made, end = pool.available(), [], time.monotonic() + 5
 
     def call(number: int) -> None:
@@ -143,7 +139,7 @@ def test_calls_that_one_client_makes_at_the_same_time(pool) -> None:
 
 
 @pytest.mark.parametrize("megabytes", [1, 32])
-def test_bytes_there_and_back(pool, megabytes: int) -> None:
+def test_bytes_there_and_back(pool, megabytes):
     worker, data = pool.available()[0], bytes(megabytes * 1_000_000)
     times, before = [], own_cpu_s()
     for _ in range(10):
@@ -158,7 +154,7 @@ def test_bytes_there_and_back(pool, megabytes: int) -> None:
 
 
 @pytest.mark.parametrize("runs", [0, 10_000, 100_000])
-def test_a_result_is_committed_within_a_second_beside_many_runs(many, tmp_path, runs: int) -> None:
+def test_a_result_is_committed_within_a_second_beside_many_runs(many, tmp_path, runs):
     """Times the way from bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
     store = RunStore(tmp_path / "source")
     assert {one.status for one in ingest_reports(many, store, IngestOptions())} == {"stored"}

@@ -1,7 +1,5 @@
 """How long the recorded ladder takes to draw, beside starting Python with Arrow."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -5,8 +5,6 @@ machine does can only make a run slower. What is fast enough is not measured aga
 `pytest -m benchmark -s` prints the figures.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -210,7 +208,7 @@ def test_comparing_two_runs_takes_at_most_four_times_import_pyarrow():
 
 
 @pytest.fixture(scope="module")
-def ten_thousand_runs(tmp_path_factory) -> Path:
+def ten_thousand_runs(tmp_path_factory):
     """The shipped runs of one ladder on one GPU, as a hundred kernels a hundred times each; tables are hard links.
 
     Those of another GPU, which cannot be compared with them, are in a pack.

@@ -1,7 +1,5 @@
 """A real Chromium for the page, and the pages that it opens: each written once, for all tests."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """An answer in a cell of a notebook: Jupyter's own style stands around it, and must not move what it says."""
 
-from __future__ import annotations
-
 import pytest
 
 import profiler

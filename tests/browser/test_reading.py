@@ -1,7 +1,5 @@
 """Reading the page: on a phone, a projector and paper, in light and dark, without JavaScript, whatever names it holds."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

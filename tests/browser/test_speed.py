@@ -3,8 +3,6 @@
 What is fast enough is not measured again.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

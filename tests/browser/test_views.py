@@ -1,11 +1,9 @@
 """Finding one's way on the page: links, addresses, Back, keys, search and sorting."""
 
-from __future__ import annotations
-
 import re
-import time
 
 import pytest
+from living import wait_until
 from playwright.sync_api import expect
 
 from profiler.catalog.causes import BY_NAME as CAUSES
@@ -25,17 +23,9 @@ def shown(page):
     )
 
 
-def wait_until(holds, seconds=30.0):
-    """Asked from here: the page's policy lets nobody evaluate text in it, so Playwright cannot wait inside."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def visit(page, anchor, expected=""):
     page.goto(f"{page.url.partition('#')[0]}#{anchor}")
-    wait_until(lambda: shown(page) == [expected or anchor])
+    assert wait_until(lambda: shown(page) == [expected or anchor])
 
 
 def columns(page, caption, place):
@@ -142,7 +132,7 @@ def go(page, *way):
     """Each key, and the view that is shown then."""
     for key, expected in way:
         page.keyboard.press(key)
-        wait_until(lambda expected=expected: shown(page) == [expected])
+        assert wait_until(lambda expected=expected: shown(page) == [expected])
 
 
 def test_arrows_and_letters_go_to_the_neighbour_of_the_same_kind(look_at):
@@ -164,7 +154,7 @@ def test_an_arrow_scrolls_a_wide_table_that_has_the_focus(look_at):
     table = page.locator(".current .scroll").first
     table.focus()
     page.keyboard.press("ArrowRight")
-    wait_until(lambda: table.evaluate("one => one.scrollLeft") > 0)
+    assert wait_until(lambda: table.evaluate("one => one.scrollLeft") > 0)
     assert shown(page) == ["6"]
 
 
@@ -200,7 +190,7 @@ def test_only_tables_that_scroll_are_stops_of_the_tab_key(look_at):
     )
     assert all(stop == scrolls for stop, scrolls in stops)
     page.set_viewport_size({"width": 375, "height": 900})
-    wait_until(lambda: page.locator(".current .scroll[tabindex='0']").count() > 5)
+    assert wait_until(lambda: page.locator(".current .scroll[tabindex='0']").count() > 5)
 
 
 # Search
@@ -237,7 +227,7 @@ def test_enter_goes_to_the_next_view_that_has_such_a_row(look_at):
     page.get_by_role("searchbox").fill("stall_mio_throttle")
     assert page.locator("nav output").inner_text().endswith("Enter: another view")
     page.keyboard.press("Enter")
-    wait_until(lambda: shown(page) != ["ladder"])
+    assert wait_until(lambda: shown(page) != ["ladder"])
     expect(page.locator(".current tr:visible", has_text="stall_mio_throttle").first).to_be_attached()
 
 
@@ -246,7 +236,7 @@ def test_a_search_goes_along_to_the_next_view(look_at):
     page.get_by_role("searchbox").fill("mio_throttle")
     assert columns(page, "Counters: metric", 1).all_inner_texts() == ["stall_mio_throttle"]
     page.get_by_role("link", name="6 to 9").click()
-    wait_until(lambda: shown(page) == ["6-9"])
+    assert wait_until(lambda: shown(page) == ["6-9"])
     rows = page.locator(".current table[data-searchable] tbody tr:visible").all_inner_texts()
     assert rows
     assert all("mio_throttle" in row for row in rows)

@@ -1,9 +1,6 @@
 """`prof.accepted.jsonl`: what is written to it stays readable, and nothing else is written to."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
@@ -34,7 +31,7 @@ def test_half_a_line_accepts_nothing(tmp_path, more):
 
 
 @pytest.mark.parametrize("target", ["there", "nothing"])
-def test_a_link_is_not_followed(tmp_path: Path, target):
+def test_a_link_is_not_followed(tmp_path, target):
     """A stranger's repository may hold one that leads to a file of the user, where a name of a kernel would be obeyed."""
     (tmp_path / "there").write_text("precious")
     path = tmp_path / "prof.accepted.jsonl"

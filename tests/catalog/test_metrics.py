@@ -1,7 +1,5 @@
 """The catalogue of metrics keeps its promises, to the reader and against real reports."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

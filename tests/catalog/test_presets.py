@@ -1,7 +1,5 @@
 """Presets are data: what each asks ncu for, and that it covers what a comparison reads."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -29,12 +27,12 @@ NEEDED_BY_ATTRIBUTION = (
 every_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 
 
-def test_the_names() -> None:
+def test_the_names():
     assert [preset.name for preset in PRESETS] == ["default", "four-way", "memory", "source", "full"]
 
 
 @every_preset
-def test_each_can_name_a_run_says_what_it_is_for_and_what_it_costs(preset: Preset) -> None:
+def test_each_can_name_a_run_says_what_it_is_for_and_what_it_costs(preset):
     assert re.fullmatch(r"[a-z0-9-]+", preset.name)
     assert preset.doc.endswith(".")
     assert preset.passes is not None
@@ -45,7 +43,7 @@ def test_each_can_name_a_run_says_what_it_is_for_and_what_it_costs(preset: Prese
 
 
 @pytest.mark.parametrize("name", ["default", "four-way"])
-def test_the_passes_are_those_that_ncu_counted(name: str) -> None:
+def test_the_passes_are_those_that_ncu_counted(name):
     """On the GPU that `MEASURED_ON` names, where the transcripts come from."""
     call = json.loads((TRANSCRIPTS / f"{name}.json").read_text())
     said = "".join(text for _, _, text in call["events"])
@@ -64,7 +62,7 @@ def requests_of(presets: Iterable[Preset]) -> dict[str, str]:
     }
 
 
-def test_a_preset_asks_for_what_it_always_asked_for() -> None:
+def test_a_preset_asks_for_what_it_always_asked_for():
     """Another hash makes every run of that preset stale, and its passes need to be counted again on a GPU."""
     assert requests_of(PRESETS) == {
         "default": "8de16f8d7bdd3a39",
@@ -76,8 +74,8 @@ def test_a_preset_asks_for_what_it_always_asked_for() -> None:
 
 
 def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     new = Metric("l2_new_pct", ("lts__new.sum",), "%", "memory", "A metric that somebody adds.")
     monkeypatch.setattr(metrics, "CATALOGUE", (new, *CATALOGUE))
     monkeypatch.setattr(metrics, "BY_NAME", {new.name: new, **BY_NAME})
@@ -97,13 +95,13 @@ def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(
 
 
 @every_preset
-def test_each_metric_asked_for_is_in_the_catalogue_by_its_newest_name(preset: Preset) -> None:
+def test_each_metric_asked_for_is_in_the_catalogue_by_its_newest_name(preset):
     newest = {metric.ncu[0] for metric in CATALOGUE if metric.ncu}
     assert [name for name in preset.metrics if name not in newest] == []
 
 
 @pytest.mark.parametrize("name", ["default", "source", "full"])
-def test_nothing_that_a_verdict_or_an_explanation_needs_is_missing(name: str) -> None:
+def test_nothing_that_a_verdict_or_an_explanation_needs_is_missing(name):
     needed = {*HEADLINE, *MEMORY_HEADLINE, *NEEDED_BY_ATTRIBUTION}
     for fingerprint in FINGERPRINTS:
         needed |= set(dict(fingerprint.expected))
@@ -111,11 +109,11 @@ def test_nothing_that_a_verdict_or_an_explanation_needs_is_missing(name: str) ->
     assert [one for one in needed if BY_NAME[one].ncu and BY_NAME[one].ncu[0] not in asked] == []
 
 
-def test_the_default_has_the_executed_instructions_that_derived_metrics_come_from() -> None:
+def test_the_default_has_the_executed_instructions_that_derived_metrics_come_from():
     assert {"MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats"} <= set(find_preset("default").sections)  # fmt: skip
 
 
-def test_four_way_is_the_confirmation_and_the_duration() -> None:
+def test_four_way_is_the_confirmation_and_the_duration():
     (fingerprint,) = [one for one in FINGERPRINTS if one.name == "four-way"]
     metrics = find_preset("four-way").metrics
     needed = {BY_NAME[name].ncu[0] for name in (*dict(fingerprint.expected), "duration_ns")}
@@ -124,7 +122,7 @@ def test_four_way_is_the_confirmation_and_the_duration() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "memory", "source", "full"])
-def test_the_five_figures_of_memory_are_collected(name: str) -> None:
+def test_the_five_figures_of_memory_are_collected(name):
     """As Nsight Compute 2025.3 calls what its section MemoryWorkloadAnalysis prints."""
     elapsed = "avg.pct_of_peak_sustained_elapsed"
     assert {
@@ -136,7 +134,7 @@ def test_the_five_figures_of_memory_are_collected(name: str) -> None:
     } <= set(find_preset(name).metrics)
 
 
-def test_the_headline_is_in_every_preset_but_memory() -> None:
+def test_the_headline_is_in_every_preset_but_memory():
     """`prof collect` prints it."""
     wanted = {BY_NAME[name].ncu[0] for name in HEADLINE if BY_NAME[name].ncu}
     for preset in PRESETS:
@@ -146,13 +144,13 @@ def test_the_headline_is_in_every_preset_but_memory() -> None:
 # Adding to one
 
 
-def test_without_anything_more_it_is_the_preset_itself() -> None:
+def test_without_anything_more_it_is_the_preset_itself():
     preset = find_preset("default")
     assert preset.with_more([], [], None) is preset
     assert preset.with_more(["WarpStateStats"], [], None) is preset
 
 
-def test_metrics_added_by_hand_are_required_and_make_the_number_of_passes_unknown() -> None:
+def test_metrics_added_by_hand_are_required_and_make_the_number_of_passes_unknown():
     more = find_preset("four-way").with_more(["SourceCounters"], ["dram_bytes_read", "lts__x.sum"], "basic")
     assert more.name == "four-way"
     assert more.passes is None
@@ -162,7 +160,7 @@ def test_metrics_added_by_hand_are_required_and_make_the_number_of_passes_unknow
     assert more.metrics == (*find_preset("four-way").metrics, *more.required)
 
 
-def test_a_metric_that_the_preset_has_is_required_once_it_is_asked_for() -> None:
+def test_a_metric_that_the_preset_has_is_required_once_it_is_asked_for():
     more = find_preset("four-way").with_more([], ["duration_ns"], None)
     assert more.required == ("gpu__time_duration.sum",)
     assert more.metrics == find_preset("four-way").metrics
@@ -171,27 +169,27 @@ def test_a_metric_that_the_preset_has_is_required_once_it_is_asked_for() -> None
 @pytest.mark.parametrize(
     "words", [["a__x.sum,b__y.sum"], ["a__x.sum", "b__y.sum"], [" a__x.sum , b__y.sum,", "a__x.sum"]]
 )
-def test_metrics_may_come_with_commas_as_ncu_takes_them(words: list[str]) -> None:
+def test_metrics_may_come_with_commas_as_ncu_takes_them(words):
     assert find_preset("memory").with_more([], words, None).required == ("a__x.sum", "b__y.sum")
 
 
-def test_sections_are_asked_for_once() -> None:
+def test_sections_are_asked_for_once():
     preset = find_preset("default")
     more = preset.with_more(["A", "WarpStateStats", "A"], [], None)
     assert more.sections == (*preset.sections, "A")
 
 
-def test_an_older_name_of_ncus_is_asked_for_as_it_is() -> None:
+def test_an_older_name_of_ncus_is_asked_for_as_it_is():
     metric = next(metric for metric in CATALOGUE if len(metric.ncu) > 1)
     assert find_preset("memory").with_more([], [metric.ncu[1]], None).required == (metric.ncu[1],)
 
 
-def test_a_name_that_is_neither_ours_nor_ncus_is_refused_before_anything_runs() -> None:
+def test_a_name_that_is_neither_ours_nor_ncus_is_refused_before_anything_runs():
     with pytest.raises(MetricNotFound):
         find_preset("default").with_more([], ["durration_ns"], None)
 
 
-def test_a_metric_that_is_derived_says_where_from() -> None:
+def test_a_metric_that_is_derived_says_where_from():
     derived = next(metric.name for metric in CATALOGUE if not metric.ncu)
     with pytest.raises(MetricNotFound, match="--section InstructionStats"):
         find_preset("four-way").with_more([], [derived], None)
@@ -201,14 +199,14 @@ def test_a_metric_that_is_derived_says_where_from() -> None:
 
 
 @every_preset
-def test_each_is_found_by_its_name(preset: Preset) -> None:
+def test_each_is_found_by_its_name(preset):
     assert find_preset(preset.name) is preset
 
 
 @pytest.mark.parametrize(
     ("name", "hint"), [("fourway", "nearest: four-way"), ("sources", "nearest: source"), ("xyz", "default, four-way")]
 )  # fmt: skip
-def test_a_missing_preset_is_an_error_that_lists_those_there_are(name: str, hint: str) -> None:
+def test_a_missing_preset_is_an_error_that_lists_those_there_are(name, hint):
     with pytest.raises(PresetNotFound, match=hint) as caught:
         find_preset(name)
     assert caught.value.exit_code == 61

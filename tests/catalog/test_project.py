@@ -1,7 +1,5 @@
 """Limits of `prof check`: where they are found, what they mean, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.catalog.project import DEFAULT_SLOWER_PCT, find_thresholds

@@ -1,14 +1,12 @@
 """A real Dask on loopback: a scheduler, and workers in processes of their own, which tests may kill."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,16 +119,3 @@ def two_clusters(tmp_path: Path) -> Iterator[tuple[Cluster, Cluster]]:
     yield made
     for cluster in made:
         cluster.stop()
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], object]], None]:
-    """Waits until it is true."""
-
-    def wait(condition: Callable[[], object], timeout_s: float = _START_S) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert time.monotonic() < deadline, "it did not become true in time"
-            time.sleep(0.05)
-
-    return wait

@@ -3,8 +3,6 @@
 Every GPU has a driver version of its own: a run records it, and so it tells where the run was measured.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -19,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import forked
+from living import living
+from terminal import write_tool
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore
@@ -49,12 +49,6 @@ def gpu_uuid(number: int) -> str:
     return f"GPU-{number}2345678-9"
 
 
-def write_tool(folder: Path, name: str, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
-
-
 @dataclass
 class Farm:
     folder: Path
@@ -68,7 +62,7 @@ class Farm:
         (ladder / "ladder.toml").write_text(LADDER + "".join(map(RUNG.format, (1, 2))))
         for number in (1, 2):
             (ladder / f"{number}.cu").write_text(f"{PROGRAM}# {number}\n")
-        write_tool(self.client / "bin", "nvcc", NVCC)
+        write_tool(self.client / "bin" / "nvcc", NVCC)
         self.log.touch()
 
     @property
@@ -97,11 +91,11 @@ class Farm:
             f'echo "{model}, 9.0, 580.{number}, {gpu_uuid(number)}";; esac'
             for index, number in enumerate(gpus)
         ]
-        write_tool(place / "bin", "nvidia-smi", "\n".join(lines))
+        write_tool(place / "bin" / "nvidia-smi", "\n".join(lines))
         version = (
             f'test "$1" != --version || {{ echo "Version {ncu_version}"; exit; }}\n' if ncu_version else ""
         )
-        write_tool(place / "bin", "ncu", f'{version}exec {sys.executable} -S "{FAKE_NCU}" "$@"')
+        write_tool(place / "bin" / "ncu", f'{version}exec {sys.executable} -S "{FAKE_NCU}" "$@"')
         return place
 
     def host(
@@ -168,27 +162,13 @@ class Farm:
 
 def worker_pids(host: subprocess.Popen[bytes]) -> list[int]:
     """The processes in which a host's workers measure: not the one that starts them again."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if parent == host.pid and forked.is_spawned(int(entry.name)):
-                    found.append(int(entry.name))
-    return sorted(found)
+    return sorted(one.pid for one in living() if one.parent == host.pid and forked.is_spawned(one.pid))
 
 
 def programs_of(log: Path) -> list[int]:
     """Returns the processes that live of an ncu with this log and of all that it started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                words = (entry / "cmdline").read_bytes()
-                ours = f"FAKE_NCU_LOG={log}\0".encode() in (entry / "environ").read_bytes()
-                if ours and (b"fake_ncu" in words or words.startswith(b"sleep\0")):
-                    found.append(int(entry.name))
-    return found
+    ours = living(f"FAKE_NCU_LOG={log}\0")
+    return [one.pid for one in ours if "fake_ncu" in one.words or one.words.startswith("sleep ")]
 
 
 def end_all_of(log: Path) -> None:

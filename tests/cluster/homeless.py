@@ -1,7 +1,5 @@
 """For `dask worker --preload`: a worker whose temporary folder is gone, so that it can read no report."""
 
-from __future__ import annotations
-
 import tempfile
 
 tempfile.tempdir = "/nowhere"

@@ -1,7 +1,5 @@
 """Which addresses a process listens on, as the kernel knows them."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import socket

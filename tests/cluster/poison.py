@@ -1,7 +1,5 @@
 """For `dask worker --preload`: a worker that is killed when it has a certain report in hand, as by a lack of memory."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -5,8 +5,6 @@ The GPUs are two device files that every machine has: Slurm hands them out and s
 nobody opens them.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil
@@ -18,6 +16,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from living import living, wait_until
 
 _DAEMONS = ("munged", "slurmctld", "slurmd")
 _PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"  # a user's PATH may lack them
@@ -139,9 +139,7 @@ def _stop(daemons: list[subprocess.Popen[bytes]], variables: dict[str, str]) -> 
     """The jobs by their own Slurm, so that it has seen them end; then whatever still belongs to it."""
     if len(daemons) == len(_DAEMONS):
         _ask(f"scancel --user {getpass.getuser()}", variables)
-        deadline = time.monotonic() + _STOP_S
-        while queue(variables) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_until(lambda: not queue(variables), _STOP_S)
     for daemon in reversed(daemons):
         daemon.terminate()
     for daemon in daemons:
@@ -156,10 +154,5 @@ def _stop(daemons: list[subprocess.Popen[bytes]], variables: dict[str, str]) -> 
 
 def _belonging(variables: dict[str, str]) -> list[int]:
     """Everything that Slurm started has its variables in its environment."""
-    (mark,) = [f"{name}={value}".encode() for name, value in variables.items()]
-    found = []
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if mark in place.read_bytes().split(b"\0"):
-                found.append(int(place.parent.name))
-    return [process for process in found if process != os.getpid()]
+    (mark,) = [f"{name}={value}\0" for name, value in variables.items()]
+    return [one.pid for one in living(mark) if one.pid != os.getpid()]

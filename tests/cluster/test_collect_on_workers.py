@@ -1,13 +1,10 @@
 """`prof collect` on a cluster: hosts that share no folder with the client, and with each other only what a test wants."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -15,27 +12,26 @@ from threading import Thread
 
 import pytest
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
+from living import wait_until
 
 from profiler.store.runs.run_store import RunStore
 
-Eventually = Callable[[Callable[[], object]], None]
-
 
 @pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+def farm(tmp_path_factory):
     made = Farm(tmp_path_factory.mktemp("farm"))
     yield made
     made.stop()
 
 
 @pytest.fixture(scope="module")
-def hosts(farm: Farm, cluster) -> dict[str, object]:
+def hosts(farm, cluster):
     """Two hosts with a GPU each, which nobody kills."""
     return {name: farm.host(name, cluster.address, (number,)) for number, name in enumerate(("h0", "h1"))}
 
 
 @pytest.fixture
-def collect(farm: Farm, prof_here, reader_without_code, monkeypatch, tmp_path: Path):
+def collect(farm, prof_here, reader_without_code, monkeypatch, tmp_path):
     """`collect("--scheduler", address)`: the command in this process, with one reader for all tests and little patience."""
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
@@ -51,9 +47,7 @@ def collect(farm: Farm, prof_here, reader_without_code, monkeypatch, tmp_path: P
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(
-    farm: Farm, hosts, cluster, collect, tmp_path: Path
-) -> None:
+def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(farm, hosts, cluster, collect, tmp_path):
     done = collect("--scheduler", cluster.address)
 
     assert done.returncode == 0, done.stderr
@@ -80,7 +74,7 @@ def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(
 
 
 @pytest.fixture
-def prof_on(farm: Farm, hosts, cluster, prof_here, reader_without_code, monkeypatch, tmp_path: Path):
+def prof_on(farm, hosts, cluster, prof_here, reader_without_code, monkeypatch, tmp_path):
     """`prof_on("--kernel", 1)`: collects that on the two hosts, each once and without timings."""
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
@@ -98,7 +92,7 @@ def prof_on(farm: Farm, hosts, cluster, prof_here, reader_without_code, monkeypa
     signal.signal(signal.SIGTERM, before)
 
 
-def test_an_error_on_a_worker_names_it_and_the_client_s_paths(farm: Farm, prof_on) -> None:
+def test_an_error_on_a_worker_names_it_and_the_client_s_paths(farm, prof_on):
     folder = farm.client / "kernels" / "compiled"
     (folder / "3.cu").write_text("#!/bin/sh\necho the loss is NaN >&2; exit 9\n")
     (folder / "wrong.toml").write_text(LADDER + RUNG.format(3))
@@ -112,13 +106,13 @@ def test_an_error_on_a_worker_names_it_and_the_client_s_paths(farm: Farm, prof_o
     assert re.search(r"^    on worker h[01]-gpu0$", done.stderr, re.MULTILINE)
 
 
-def test_a_program_of_the_user_runs_where_the_worker_stands(farm: Farm, prof_on) -> None:
+def test_a_program_of_the_user_runs_where_the_worker_stands(farm, prof_on):
     done = prof_on("--name", "mine", "--", "./mine")
     assert done.returncode == 0, done.stderr
     assert Path(farm.calls[0]["folder"]) in (farm.folder / "h0", farm.folder / "h1")
 
 
-def test_files_that_a_ladder_names_travel_to_the_worker_and_others_must_be_there(farm: Farm, prof_on) -> None:
+def test_files_that_a_ladder_names_travel_to_the_worker_and_others_must_be_there(farm, prof_on):
     folder = farm.client / "kernels" / "scripts"
     folder.mkdir()
     (folder / "rung.py").write_text("import common")
@@ -148,7 +142,7 @@ def metadata_of(folder: Path, version: str) -> Path:
 
 
 @pytest.fixture
-def lend(farm: Farm, hosts, cluster):
+def lend(farm, hosts, cluster):
     """A further host for as long as a test needs it."""
     started = []
 
@@ -167,7 +161,7 @@ def end(host) -> None:
     host.wait()
 
 
-def test_a_worker_with_another_prof_is_refused(farm: Farm, lend, prof_on, tmp_path: Path) -> None:
+def test_a_worker_with_another_prof_is_refused(farm, lend, prof_on, tmp_path):
     lend("older", 5, PYTHONPATH=str(metadata_of(tmp_path / "packages", "0.0.1")))
     done = prof_on("--ladder", "compiled", "--all", "--launches", 2)
     assert done.returncode == 98
@@ -176,7 +170,7 @@ def test_a_worker_with_another_prof_is_refused(farm: Farm, lend, prof_on, tmp_pa
     assert farm.calls == []
 
 
-def test_workers_with_another_gpu_or_ncu_than_most_are_left_out_and_named(farm: Farm, lend, prof_on) -> None:
+def test_workers_with_another_gpu_or_ncu_than_most_are_left_out_and_named(farm, lend, prof_on):
     farm.furnish_host("other-gpu", (6,), model="NVIDIA L4")
     farm.furnish_host("other-ncu", (7,), ncu_version="2024.1.0.0")
     for name, gpu in (("other-gpu", 6), ("other-ncu", 7)):
@@ -190,9 +184,7 @@ def test_workers_with_another_gpu_or_ncu_than_most_are_left_out_and_named(farm: 
     assert {call["environment"]["CUDA_VISIBLE_DEVICES"] for call in farm.calls} <= {gpu_uuid(0), gpu_uuid(1)}
 
 
-def test_without_a_gpu_to_offer_it_says_what_to_start(
-    farm: Farm, prof_here, tmp_path: Path, own_cluster, monkeypatch
-) -> None:
+def test_without_a_gpu_to_offer_it_says_what_to_start(farm, prof_here, tmp_path, own_cluster, monkeypatch):
     own_cluster.start()
     # The real wait is a minute, and no option changes it.
     monkeypatch.setattr("profiler.measure.devices.on_cluster.FIRST_ANSWER_S", 1.0)
@@ -205,9 +197,7 @@ def test_without_a_gpu_to_offer_it_says_what_to_start(
 # When something dies, hangs, or comes late
 
 
-def test_a_worker_that_dies_when_it_is_first_asked_is_asked_again(
-    farm: Farm, own_cluster, collect, tmp_path: Path
-) -> None:
+def test_a_worker_that_dies_when_it_is_first_asked_is_asked_again(farm, own_cluster, collect, tmp_path):
     own_cluster.start()
     farm.host("fragile", own_cluster.address, (3,))
     tool = farm.folder / "fragile" / "bin" / "nvidia-smi"
@@ -223,14 +213,14 @@ def test_a_worker_that_dies_when_it_is_first_asked_is_asked_again(
 
 
 @pytest.fixture(autouse=True)
-def quick(farm: Farm) -> Iterator[None]:
+def quick(farm):
     """A test that wants a slow ncu says so before it starts a host."""
     yield
     farm.pace = 0.0
 
 
 @pytest.mark.campaign  # the suite has one that joins an ingest late
-def test_a_worker_that_joins_late_takes_its_part(farm: Farm, own_cluster, tmp_path: Path) -> None:
+def test_a_worker_that_joins_late_takes_its_part(farm, own_cluster, tmp_path):
     farm.pace = 0.3
     own_cluster.start()
     farm.host("early", own_cluster.address, (3,))
@@ -246,8 +236,8 @@ def test_a_worker_that_joins_late_takes_its_part(farm: Farm, own_cluster, tmp_pa
 
 @pytest.mark.campaign  # the suite has one that hangs in a call, and one in an ingest
 def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewhere(
-    farm: Farm, own_cluster, collect, eventually: Eventually, monkeypatch, tmp_path: Path
-) -> None:
+    farm, own_cluster, collect, monkeypatch, tmp_path
+):
     farm.pace = 0.3
     monkeypatch.setattr("profiler.cluster.worker_pool.GRACE_S", 1.0)
     own_cluster.start()
@@ -256,7 +246,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     farm.log.write_text("")  # what the hosts tried when they started
 
     def hang() -> None:
-        eventually(lambda: any(gpu_uuid(3) in str(call) for call in farm.calls))
+        assert wait_until(lambda: any(gpu_uuid(3) in str(call) for call in farm.calls))
         for pid in worker_pids(first):
             os.kill(pid, signal.SIGSTOP)
 
@@ -271,9 +261,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     assert {run.manifest.provenance.driver_version for run in runs} == {"580.4"}
 
 
-def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(
-    farm: Farm, own_cluster, eventually: Eventually, tmp_path: Path
-) -> None:
+def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_cluster, tmp_path):
     """Nothing goes on at the workers either."""
     farm.pace = 0.3
     runs = tmp_path / "runs"
@@ -281,7 +269,7 @@ def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(
     host = farm.host("before", own_cluster.address, (3,))
     farm.log.write_text("")
     client = farm.start(runs, "--scheduler", own_cluster.address)
-    eventually(lambda: len(farm.calls) >= 3)
+    assert wait_until(lambda: len(farm.calls) >= 3)
     own_cluster.scheduler.kill()
     _, said = client.communicate(timeout=60)
 
@@ -289,7 +277,7 @@ def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(
     assert "the Dask scheduler is gone" in said
     assert "Traceback" not in said
     assert host.wait(timeout=30) == 106
-    eventually(lambda: not programs_of(farm.log))
+    assert wait_until(lambda: not programs_of(farm.log))
     kept = len(list(runs.glob(".pending/*/process-*.ncu-rep")))
     assert kept >= 2
 
@@ -303,7 +291,7 @@ def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(
     assert len(farm.calls) == 8 - kept
 
 
-def test_two_clusters_never_run_two_ncu_on_one_gpu_at_once(farm: Farm, two_clusters, tmp_path: Path) -> None:
+def test_two_clusters_never_run_two_ncu_on_one_gpu_at_once(farm, two_clusters, tmp_path):
     farm.pace = 0.2
     (farm.folder / "tmp").mkdir()
     clients = []
@@ -322,20 +310,18 @@ def test_two_clusters_never_run_two_ncu_on_one_gpu_at_once(farm: Farm, two_clust
     assert min(later - earlier for earlier, later in pairwise(began)) >= farm.ncu_seconds
 
 
-def test_however_a_client_ends_what_it_asked_for_ends_too(
-    farm: Farm, own_cluster, eventually: Eventually, tmp_path: Path
-) -> None:
+def test_however_a_client_ends_what_it_asked_for_ends_too(farm, own_cluster, tmp_path):
     farm.pace = 20.0
     own_cluster.start()
     farm.host("slow", own_cluster.address, (3,))
     for how, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)):
         farm.log.write_text("")
         client = farm.start(tmp_path / "runs", "--scheduler", own_cluster.address)
-        eventually(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
+        assert wait_until(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
         client.send_signal(how)
         _, said = client.communicate(timeout=60)
         assert client.returncode == code, said
-        eventually(lambda: not programs_of(farm.log), timeout_s=20)
+        assert wait_until(lambda: not programs_of(farm.log), 20)
         assert RunStore(tmp_path / "runs").ids() == []
 
 
@@ -343,7 +329,7 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory, needs) -> dict[str, Path]:
+def certificates(tmp_path_factory, needs):
     """Makes certificates of one authority, as `docs/cluster.md` does; `stranger` is signed by another."""
     needs("openssl")
     folder = tmp_path_factory.mktemp("tls")
@@ -368,8 +354,8 @@ def tls(certificates: dict[str, Path], name: str) -> list[str]:
 
 
 def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
-    farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
-) -> None:
+    farm, own_cluster, collect, certificates, monkeypatch, tmp_path
+):
     files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
     words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
     own_cluster.start("--protocol", "tls", *words)

@@ -4,17 +4,13 @@ The client, the scheduler and the hosts live through all of it. What is killed i
 starts again, or a host with all that runs there, which comes back as one that was never there before: with other GPUs.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -52,7 +48,7 @@ class Field:
 
 
 @pytest.fixture
-def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Field]:
+def field(tmp_path_factory, own_cluster):
     farm = Farm(tmp_path_factory.mktemp("farm"), pace=0.15)
     own_cluster.start()
     yield Field(farm, own_cluster.address)
@@ -60,7 +56,7 @@ def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Fie
 
 
 @pytest.fixture
-def trial(field: Field, prof_here, reader_without_code, monkeypatch, tmp_path: Path):
+def trial(field, prof_here, reader_without_code, monkeypatch, tmp_path):
     """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
     monkeypatch.setattr(
         "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
@@ -103,7 +99,7 @@ def trial(field: Field, prof_here, reader_without_code, monkeypatch, tmp_path: P
     signal.signal(signal.SIGTERM, before)
 
 
-def test_workers_killed_at_random_moments(field: Field, trial) -> None:
+def test_workers_killed_at_random_moments(field, trial):
     """Kills until a kill has met a measurement, which the first one usually does."""
     rng = random.Random(17)
     seen: Counter[str] = Counter()
@@ -116,7 +112,7 @@ def test_workers_killed_at_random_moments(field: Field, trial) -> None:
 
 
 @pytest.mark.campaign
-def test_workers_killed_a_hundred_times(field: Field, trial) -> None:
+def test_workers_killed_a_hundred_times(field, trial):
     rng = random.Random(88)
     seen: Counter[str] = Counter()
     for number in range(110):

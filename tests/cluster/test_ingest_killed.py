@@ -4,20 +4,17 @@ Real workers of a real scheduler are killed with SIGKILL at seeded random times 
 in their place. One scheduler serves all trials.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import subprocess
-import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from living import living, wait_until
 from variants import write_variants
 
 from profiler.cluster.connection import connect
@@ -32,7 +29,7 @@ WORKERS = 3
 
 
 @pytest.fixture(scope="module")
-def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(reports, tmp_path_factory):
     """Different reports: one cut after each of its first launches, and small ones, so that they travel together."""
     folder = tmp_path_factory.mktemp("reports")
     write_variants(reports / "range.ncu-rep", folder, 8)
@@ -65,28 +62,15 @@ class Gang:
 
     def left_behind(self) -> list[int]:
         """Processes that outlived the worker that had started them."""
-        return [process for process, session in sessions() if session in self.killed]
-
-
-def sessions() -> list[tuple[int, int]]:
-    """Every living process and its session; a worker leads one, and its readers are in it."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-                found += [(int(entry.name), int(session))] if state != "Z" else []
-    return found
+        return [one.pid for one in living() if one.session in self.killed]
 
 
 @pytest.fixture(scope="module")
-def gang(cluster) -> Gang:
+def gang(cluster):
     made = Gang(cluster)
     made.fill()
     with connect(cluster.address) as pool:
-        deadline = time.monotonic() + 60
-        while len(pool.available()) < WORKERS and time.monotonic() < deadline:
-            pool.wait(0.2)
+        assert wait_until(lambda: len(pool.available()) == WORKERS)
     return made
 
 
@@ -139,16 +123,16 @@ def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Co
     return seen
 
 
-def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path, eventually) -> None:
+def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path):
     seen = campaign(gang, folder, tmp_path, trials=1, seed=30)
     print(dict(seen))
 
-    eventually(lambda: not gang.left_behind())
+    assert wait_until(lambda: not gang.left_behind())
     assert seen["workers_lost"] >= 1, f"the kills met nobody at work: {seen}"
 
 
 @pytest.mark.campaign
-def test_killed_over_a_hundred_and_twenty_ingests(gang, folder, tmp_path) -> None:
+def test_killed_over_a_hundred_and_twenty_ingests(gang, folder, tmp_path):
     seen = campaign(gang, folder, tmp_path, trials=120, seed=31)
     print(dict(seen))
 

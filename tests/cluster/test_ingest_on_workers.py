@@ -1,17 +1,14 @@
 """`prof ingest` on a cluster: what one machine makes of the same reports, whatever becomes of the workers."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from living import wait_until
 from variants import write_variants
 
 from profiler.cluster import worker_pool as pool_module
@@ -38,19 +35,17 @@ NAMES = ("graph", "range", "hostile")
 
 
 @pytest.fixture(scope="module")
-def pool(cluster) -> Iterator[WorkerPool]:
+def pool(cluster):
     """Two workers that nobody kills."""
     for name in ("one", "two"):
         cluster.worker(name)
     with connect(cluster.address) as connected:
-        deadline = time.monotonic() + 60
-        while len(connected.available()) < 2 and time.monotonic() < deadline:
-            connected.wait(0.2)
+        assert wait_until(lambda: len(connected.available()) == 2)
         yield connected
 
 
 @pytest.fixture
-def folder(reports: Path, tmp_path: Path) -> Path:
+def folder(reports, tmp_path):
     folder = tmp_path / "reports"
     folder.mkdir()
     for name in NAMES:
@@ -59,7 +54,7 @@ def folder(reports: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> RunStore:
+def empty(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
@@ -76,18 +71,18 @@ def leftovers(store: RunStore) -> set[str]:
     return set(os.listdir(store.root)) - {str(run_id) for run_id in store.ids()} - {".lock"}
 
 
-def workers_alone(cluster, count: int, eventually, **words: object) -> list[int]:
+def workers_alone(cluster, count: int, **words: object) -> list[int]:
     """Starts workers on a cluster of the test's own; their process ids."""
     processes = [cluster.worker(f"own{number}", **words) for number in range(count)]
     with connect(cluster.address) as pool:
-        eventually(lambda: len(pool.available()) == count)
+        assert wait_until(lambda: len(pool.available()) == count)
     return [process.pid for process in processes]
 
 
 # The same as on one machine
 
 
-def test_runs_are_those_that_one_machine_makes(pool, folder, empty, tmp_path) -> None:
+def test_runs_are_those_that_one_machine_makes(pool, folder, empty, tmp_path):
     here = RunStore(tmp_path / "here")
     list(ingest_reports(find_reports([str(folder)]), here, IngestOptions()))
 
@@ -103,7 +98,7 @@ def test_runs_are_those_that_one_machine_makes(pool, folder, empty, tmp_path) ->
     assert leftovers(empty) == set()
 
 
-def test_reports_that_are_stored_are_known_without_a_worker(pool, folder, empty, monkeypatch) -> None:
+def test_reports_that_are_stored_are_known_without_a_worker(pool, folder, empty, monkeypatch):
     first = ingest(pool, empty, folder)
     monkeypatch.setattr(WorkerPool, "call", lambda *_, **__: pytest.fail("a worker was asked"))
 
@@ -113,7 +108,7 @@ def test_reports_that_are_stored_are_known_without_a_worker(pool, folder, empty,
     assert {one.run_id for one in second} == {one.run_id for one in first}
 
 
-def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(pool, folder, empty) -> None:
+def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(pool, folder, empty):
     url = f"file://{folder}"
 
     first, second = ingest(pool, empty, url), ingest(pool, empty, url)
@@ -124,7 +119,7 @@ def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(pool, folder, 
     assert sorted(run_id.name for run_id in empty.ids()) == sorted(NAMES)
 
 
-def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(pool, folder, empty) -> None:
+def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(pool, folder, empty):
     ingest(pool, empty, folder / "graph.ncu-rep", f"file://{folder}/range.ncu-rep", copy=False)
 
     references = {run_id.name: empty.open(run_id).manifest.reports[0].reference for run_id in empty.ids()}
@@ -134,7 +129,7 @@ def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(pool,
     }
 
 
-def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(pool, folder, empty, tmp_path) -> None:
+def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(pool, folder, empty, tmp_path):
     whole = (folder / "range.ncu-rep").read_bytes()
     (folder / "cut.ncu-rep").write_bytes(whole[:20_000])
     (folder / "dangling.ncu-rep").symlink_to("gone")
@@ -159,7 +154,7 @@ def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(pool, folder,
     assert leftovers(empty) == set()
 
 
-def test_a_worker_that_cannot_fetch_says_which_worker_it_is(pool, folder, empty) -> None:
+def test_a_worker_that_cannot_fetch_says_which_worker_it_is(pool, folder, empty):
     found = find_reports([f"file://{folder}/graph.ncu-rep"])
     (folder / "graph.ncu-rep").write_bytes(b"shorter than it was when it was listed")
 
@@ -171,7 +166,7 @@ def test_a_worker_that_cannot_fetch_says_which_worker_it_is(pool, folder, empty)
     )
 
 
-def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, empty) -> None:
+def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, empty):
     write_variants(reports / "range.ncu-rep", tmp_path, 30)
     seen: dict[str, list[int]] = {}
 
@@ -188,7 +183,7 @@ def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, 
     assert max(map(max, seen.values())) > 1
 
 
-def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tmp_path, prof_here) -> None:
+def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tmp_path, prof_here):
     (folder / "cut.ncu-rep").write_bytes((folder / "range.ncu-rep").read_bytes()[:999])
     words = ("--runs", tmp_path / "runs", "ingest", folder, "--scheduler", cluster.address)
 
@@ -209,13 +204,13 @@ def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tm
 
 
 def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
-    own_cluster, folder, empty, reports, tmp_path, monkeypatch, eventually
-) -> None:
+    own_cluster, folder, empty, reports, tmp_path, monkeypatch
+):
     monkeypatch.setattr(pool_module, "GRACE_S", 2.0)
     # private: no option shortens a batch, which lasts ten seconds
     monkeypatch.setattr(reading, "_MOST_S", 1.0)
     own_cluster.start()
-    stuck, _ = workers_alone(own_cluster, 2, eventually)
+    stuck, _ = workers_alone(own_cluster, 2)
     before = write_variants(reports / "range.ncu-rep", tmp_path, 6)  # after these, both have a reader
     lost = []
 
@@ -238,9 +233,7 @@ def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
     assert len(empty.ids()) == len(NAMES)
 
 
-def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
-    own_cluster, folder, empty, eventually
-) -> None:
+def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(own_cluster, folder, empty):
     """Each worker is killed for real as soon as it has this report in hand, and its nanny starts another."""
     (folder / "poison.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes() + b"\0")
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
@@ -252,7 +245,7 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
         own_cluster.worker(name, "--preload", "poison", nanny=True, environment=daemon)
 
     with connect(own_cluster.address) as pool:
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         outcomes = by_name(ingest(pool, empty, folder))
 
     assert {name for name, one in outcomes.items() if one.status == "stored"} == {
@@ -264,15 +257,13 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
     assert leftovers(empty) == set()
 
 
-def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
-    own_cluster, reports, tmp_path, empty, eventually
-) -> None:
+def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(own_cluster, reports, tmp_path, empty):
     (tmp_path / "many").mkdir()
     found = find_reports(
         [str(path) for path in write_variants(reports / "range.ncu-rep", tmp_path / "many", 24)]
     )
     own_cluster.start()
-    workers_alone(own_cluster, 2, eventually)
+    workers_alone(own_cluster, 2)
     outcomes = []
 
     def ingest_and_kill(pool: WorkerPool) -> None:
@@ -295,7 +286,7 @@ def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
     assert leftovers(empty) == set()
 
 
-def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty, monkeypatch) -> None:
+def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty, monkeypatch):
     monkeypatch.setattr("profiler.store.ingest.on_workers.ALONE_S", 0.5)
     own_cluster.start()
 
@@ -303,7 +294,7 @@ def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty
         list(ingest_on_workers(find_reports([str(folder)]), empty, IngestOptions(), pool))
 
 
-def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty) -> None:
+def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty):
     own_cluster.start()
     starter = threading.Timer(0.5, own_cluster.worker, ("late",))
     starter.start()
@@ -314,26 +305,26 @@ def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty) -> None
     assert {one.status for one in outcomes} == {"stored"}
 
 
-def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empty, eventually) -> None:
+def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empty):
     """All it is given fails at once: it would be given all."""
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
     own_cluster.start()
     own_cluster.worker("homeless", "--preload", "homeless")
     with connect(own_cluster.address) as pool:
-        eventually(pool.available)
+        assert wait_until(pool.available)
         with pytest.raises(NoWorkerLeft, match="3 reports are left") as caught:
             ingest(pool, empty, folder)
         assert "homeless: " in caught.value.details[0]
         assert "/nowhere: cannot be written: No such file" in caught.value.details[0]
 
         own_cluster.worker("able")
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         outcomes = ingest(pool, empty, folder)
 
     assert {one.status for one in outcomes} == {"stored"}
 
 
-def test_a_worker_with_another_prof_is_not_used(pool, folder, empty, monkeypatch) -> None:
+def test_a_worker_with_another_prof_is_not_used(pool, folder, empty, monkeypatch):
     """Its runs would differ from those of the others, and nobody would see why."""
     monkeypatch.setattr(on_workers, "prof_version", lambda: "9.9")
 

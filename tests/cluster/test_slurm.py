@@ -1,14 +1,11 @@
 """Workers as jobs of a real Slurm: one node, two GPUs, on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +15,8 @@ import forked
 import pytest
 import slurm
 import work
+from living import wait_until
+from terminal import write_tool
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
@@ -26,11 +25,10 @@ from profiler.errors import ClusterUnreachable, SlurmFailed
 from profiler.store.runs.run_store import RunStore
 
 GPU = "--partition gpu --gres gpu:1"
-Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def variables(tmp_path_factory: pytest.TempPathFactory, needs) -> Iterator[dict[str, str]]:
+def variables(tmp_path_factory, needs):
     needs("slurm")
     with slurm.running_slurm() as found, pytest.MonkeyPatch.context() as patch:
         ours = {
@@ -44,12 +42,12 @@ def variables(tmp_path_factory: pytest.TempPathFactory, needs) -> Iterator[dict[
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def patience(monkeypatch):
     monkeypatch.setattr(module, "POLL_S", 0.3)
 
 
 @pytest.fixture
-def nothing_left(variables: dict[str, str]) -> Callable[[], None]:
+def nothing_left(variables):
     """Slurm still clears away what was cancelled, but nothing runs and nothing waits."""
 
     def check() -> None:
@@ -58,12 +56,12 @@ def nothing_left(variables: dict[str, str]) -> Callable[[], None]:
     return check
 
 
-def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Eventually, nothing_left) -> None:
+def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, nothing_left):
     """One of three has to wait; what the user says to sbatch overrules what we say."""
     said: list[str] = []
     options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
     with start_slurm_workers(options, 3, say=said.append) as pool:
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING", "RUNNING"]
         assert pool.coming()
         assert {(one.gpus, one.memory_bytes) for one in pool.available()} == {(1, 512 << 20)}
@@ -76,13 +74,13 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Event
         facts = subprocess.run(["scontrol", "show", "job", job], stdout=PIPE, text=True, check=True).stdout
         assert "JobName=two words" in facts
         assert "CPUs/Task=2" in facts
-        eventually(lambda: any("1 of 3 jobs wait in Slurm's queue" in line for line in said))
+        assert wait_until(lambda: any("1 of 3 jobs wait in Slurm's queue" in line for line in said))
         assert default_log(job).exists()
     nothing_left()
     assert not default_log(job).exists()
 
 
-def test_nobody_else_gets_in(tmp_path: Path) -> None:
+def test_nobody_else_gets_in(tmp_path):
     """On a cluster everybody reaches the port. Whoever reads reports needs no GPU."""
     from distributed.security import Security
 
@@ -104,27 +102,25 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
 # Jobs that end
 
 
-def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(
-    variables, eventually: Eventually, nothing_left
-) -> None:
+def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(variables, nothing_left):
     said: list[str] = []
     with start_slurm_workers(GPU, 1, say=said.append) as pool:
         (worker,) = pool.available()
         (job,) = slurm.running_jobs(variables)
         os.kill(pool.call(worker, os.getppid, timeout_s=10), signal.SIGKILL)  # what the job's script runs
-        eventually(lambda: pool.available() not in ([], [worker]))
+        assert wait_until(lambda: pool.available() not in ([], [worker]))
         assert said[-1] == f"job {job} ended with exit code 137; another takes its place"
         assert pool.call(pool.available()[0], work.add, 1, 2, timeout_s=10, gpu=True) == 3
         (job,) = slurm.running_jobs(variables)
         slurm.cancel(job, variables)
-        eventually(lambda: f"job {job} was cancelled; its place stays empty" in said)
+        assert wait_until(lambda: f"job {job} was cancelled; its place stays empty" in said)
         time.sleep(3 * module.POLL_S)
         assert slurm.running_jobs(variables) == []
     nothing_left()
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def script(tmp_path):
     """`script(2)`: a process with two jobs, of which one can run at a time."""
     path = tmp_path / "script.py"
     path.write_text(
@@ -150,7 +146,7 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         yield start
 
 
-def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_left) -> None:
+def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_left):
     process = script(2)
     assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING"]
     process.terminate()
@@ -158,11 +154,9 @@ def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_le
     nothing_left()
 
 
-def test_workers_end_by_themselves_when_this_process_is_killed(
-    variables, script, eventually: Eventually
-) -> None:
+def test_workers_end_by_themselves_when_this_process_is_killed(variables, script):
     script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="6").kill()
-    eventually(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
+    assert wait_until(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
 
 
 # What cannot work
@@ -174,7 +168,7 @@ def refused(options: str) -> SlurmFailed:
     return caught.value
 
 
-def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left) -> None:
+def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left):
     error = refused("--partition nowhere")
     assert error.message == "Slurm refuses the jobs"
     assert any("invalid partition specified: nowhere" in line for line in error.details)
@@ -182,27 +176,23 @@ def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left) -> None:
     nothing_left()
 
 
-def test_a_wrong_setup_of_slurm_is_reported_in_slurms_own_words(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_wrong_setup_of_slurm_is_reported_in_slurms_own_words(monkeypatch, tmp_path):
     """Then squeue knows nothing either."""
     (tmp_path / "slurm.conf").write_text("Nonsense=1\n")
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
     assert any("unrecognized key: Nonsense" in line for line in refused(GPU).details)
 
 
-def test_an_open_quote_is_one_line() -> None:
+def test_an_open_quote_is_one_line():
     assert "No closing quotation" in refused("--comment 'x").message
 
 
-def test_without_sbatch_it_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sbatch_it_says_where_to_go(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert "login node" in refused(GPU).remedy
 
 
-def test_jobs_that_end_at_once_show_the_end_of_their_log(
-    monkeypatch: pytest.MonkeyPatch, nothing_left
-) -> None:
+def test_jobs_that_end_at_once_show_the_end_of_their_log(monkeypatch, nothing_left):
     monkeypatch.setenv("PROF_CLUSTER_PYTHON", "/nowhere/python")
     error = refused(GPU)
     assert "ended with exit code 127" in error.message
@@ -211,7 +201,7 @@ def test_jobs_that_end_at_once_show_the_end_of_their_log(
     nothing_left()
 
 
-def test_jobs_that_only_wait_are_given_up(monkeypatch: pytest.MonkeyPatch, nothing_left) -> None:
+def test_jobs_that_only_wait_are_given_up(monkeypatch, nothing_left):
     monkeypatch.setattr(module, "WAIT_S", 2.0)
     error = refused(f"{GPU} --begin now+1hour")
     assert error.message.startswith("Slurm started no job within 2 s: 2 of 2 jobs wait")
@@ -219,7 +209,7 @@ def test_jobs_that_only_wait_are_given_up(monkeypatch: pytest.MonkeyPatch, nothi
     nothing_left()
 
 
-def test_an_interface_that_is_not_here_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interface_that_is_not_here_is_one_line(monkeypatch):
     monkeypatch.setenv("PROF_CLUSTER_INTERFACE", "none0")
     error = refused(GPU)
     assert "none0" in error.message
@@ -284,25 +274,19 @@ class Here:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Here:
-    for path, text in {
-        "kernels/scripts/ladder.toml": LADDER,
-        "bin/nvidia-smi": f"#!/bin/sh\n{NVIDIA_SMI}\n",
-        "bin/ncu": f'#!/bin/sh\nexec {sys.executable} -S "{NCU}" "$@"\n',
-        "log": "",
-    }.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-        (tmp_path / path).chmod(0o755)
+def here(tmp_path):
+    (tmp_path / "kernels" / "scripts").mkdir(parents=True)
+    (tmp_path / "kernels" / "scripts" / "ladder.toml").write_text(LADDER)
+    (tmp_path / "log").touch()
+    write_tool(tmp_path / "bin" / "nvidia-smi", NVIDIA_SMI)
+    write_tool(tmp_path / "bin" / "ncu", f'exec {sys.executable} -S "{NCU}" "$@"')
     return Here(tmp_path)
 
 
-def test_a_ladder_is_collected_from_submission_to_committed_runs(
-    variables, here: Here, eventually: Eventually, nothing_left
-) -> None:
+def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here, nothing_left):
     """One of two jobs is cancelled in the middle: what it was doing is done by the other."""
     process = here.collect("--workers", "2", pace=0.5)
-    eventually(lambda: set(here.gpus) == {"GPU-02345678", "GPU-12345678"})
+    assert wait_until(lambda: set(here.gpus) == {"GPU-02345678", "GPU-12345678"})
     slurm.cancel(slurm.running_jobs(variables)[0], variables)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -311,9 +295,9 @@ def test_a_ladder_is_collected_from_submission_to_committed_runs(
     nothing_left()
 
 
-def test_ctrl_c_leaves_no_job(here: Here, eventually: Eventually, nothing_left) -> None:
+def test_ctrl_c_leaves_no_job(here, nothing_left):
     process = here.collect(pace=0.5)
-    eventually(lambda: here.gpus)
+    assert wait_until(lambda: here.gpus)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

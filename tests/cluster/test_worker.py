@@ -1,24 +1,22 @@
 """`prof worker`: a host's GPUs for as long as it runs, and one line for whatever stands in the way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import forked
 import pytest
 from farm import PROF, Farm, worker_pids
 from listening import listening_addresses
+from living import wait_until
 
 from profiler.cluster.connection import connect
 
 
 @pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+def farm(tmp_path_factory):
     made = Farm(tmp_path_factory.mktemp("farm"))
     made.furnish_host("two", (1, 2))
     yield made
@@ -33,12 +31,10 @@ def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(
-    farm: Farm, cluster, eventually
-) -> None:
+def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster):
     host = farm.host("two", cluster.address, (1, 2))
     with connect(cluster.address) as pool:
-        eventually(lambda: len(pool.available()) == 2)
+        assert wait_until(lambda: len(pool.available()) == 2)
         before = pool.available()
         assert {(worker.name, worker.gpus, worker.threads) for worker in before} == {
             ("two-gpu0", 1, 1),
@@ -51,13 +47,13 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
         )
 
         os.kill(worker_pids(host)[0], signal.SIGKILL)
-        eventually(lambda: len(pool.available()) == 2 and set(pool.available()) != set(before))
+        assert wait_until(lambda: len(pool.available()) == 2 and set(pool.available()) != set(before))
 
         pids = worker_pids(host)
         host.send_signal(signal.SIGTERM)
         assert host.wait(timeout=30) == 0
         assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-        eventually(lambda: not pool.available())
+        assert wait_until(lambda: not pool.available())
 
 
 @pytest.mark.parametrize(
@@ -65,18 +61,18 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
     [((), "127.0.0.1"), (("--host", "127.0.0.2"), "127.0.0.2"), (("--interface", "lo"), "127.0.0.1")],
 )
 def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_to(
-    farm: Farm, cluster, eventually, words: tuple[str, ...], address: str
-) -> None:
+    farm, cluster, words, address
+):
     """The scheduler here is at 127.0.0.1; 127.0.0.2 is another address of the same interface."""
     host = farm.host("two", cluster.address, (1, 2), "--gpus", "0", *words)
-    eventually(lambda: worker_pids(host))
+    assert wait_until(lambda: worker_pids(host))
     listened = listening_addresses(host.pid, *worker_pids(host))
     host.send_signal(signal.SIGTERM)
     assert host.wait(timeout=30) == 0
     assert listened == {address, "127.0.0.1"}  # what Dask serves over HTTP stays on loopback
 
 
-def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None:
+def test_an_interface_that_there_is_not_is_one_line(farm, cluster):
     done = refused(farm, cluster.address, "--interface", "nothing0")
     assert done.returncode == 105
     assert done.stderr.startswith("prof: --interface nothing0: ")
@@ -92,9 +88,7 @@ def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
 )
-def test_a_worker_that_cannot_start_says_why_in_one_line(
-    farm: Farm, words: list[str], code: int, said: str
-) -> None:
+def test_a_worker_that_cannot_start_says_why_in_one_line(farm, words, code, said):
     done = refused(farm, *words)
     assert done.returncode == code
     assert said in done.stderr.splitlines()[0]

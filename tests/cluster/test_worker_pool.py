@@ -1,14 +1,11 @@
 """Calls on workers in processes of their own, which die, hang and come back."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +13,7 @@ import dask
 import pytest
 import work
 from listening import listening_addresses
+from living import wait_until
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
@@ -23,11 +21,10 @@ from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
 
 WORK = {"PYTHONPATH": str(Path(__file__).parent)}
-Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module")
-def pool(cluster) -> Iterator[WorkerPool]:
+def pool(cluster):
     with connect(cluster.address) as connected:
         yield connected
 
@@ -38,13 +35,13 @@ def worker_called(pool: WorkerPool, name: str) -> Worker:
 
 
 @pytest.fixture
-def hire(cluster, pool: WorkerPool, eventually: Eventually):
+def hire(cluster, pool):
     """Starts a worker and waits until it is there."""
     processes = []
 
     def start(name: str, *words: str, **options) -> Worker:
         processes.append(cluster.worker(name, *words, **options))
-        eventually(lambda: name in [worker.name for worker in pool.available()])
+        assert wait_until(lambda: name in [worker.name for worker in pool.available()])
         return worker_called(pool, name)
 
     yield start
@@ -54,12 +51,10 @@ def hire(cluster, pool: WorkerPool, eventually: Eventually):
 
 
 @pytest.fixture(scope="module")
-def steady(cluster, pool: WorkerPool) -> Worker:
+def steady(cluster, pool):
     """A worker that nobody kills."""
     cluster.worker("steady", gpus=1)
-    deadline = time.monotonic() + 60
-    while "steady" not in [worker.name for worker in pool.available()] and time.monotonic() < deadline:
-        pool.wait(0.2)
+    assert wait_until(lambda: "steady" in [worker.name for worker in pool.available()])
     return worker_called(pool, "steady")
 
 
@@ -68,17 +63,17 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_a_member_says_who_it_is(steady: Worker) -> None:
+def test_a_member_says_who_it_is(steady):
     assert (steady.name, steady.gpus, steady.threads, steady.memory_bytes) == ("steady", 1, 1, 0)
     assert steady.host == "127.0.0.1"
 
 
-def test_a_call_is_made_in_the_worker_s_process(pool: WorkerPool, steady: Worker) -> None:
+def test_a_call_is_made_in_the_worker_s_process(pool, steady):
     assert pool.call(steady, work.add, 2, 3, timeout_s=10) == 5
     assert pool.call(steady, work.pid, timeout_s=10) != os.getpid()
 
 
-def test_the_same_call_twice_is_made_twice(pool: WorkerPool, steady: Worker) -> None:
+def test_the_same_call_twice_is_made_twice(pool, steady):
     """Dask would answer from what it knows."""
     heard: list[str] = []
     for _ in range(2):
@@ -86,7 +81,7 @@ def test_the_same_call_twice_is_made_twice(pool: WorkerPool, steady: Worker) -> 
     assert heard == ["once", "once"]
 
 
-def test_messages_of_a_call_arrive_in_order_before_the_answer(pool: WorkerPool, steady: Worker) -> None:
+def test_messages_of_a_call_arrive_in_order_before_the_answer(pool, steady):
     heard: list[str] = []
     words = [str(number) for number in range(50)]
     assert pool.call(steady, work.say, *words, timeout_s=10, on_message=heard.append) == 50
@@ -94,23 +89,23 @@ def test_messages_of_a_call_arrive_in_order_before_the_answer(pool: WorkerPool, 
     assert heard
 
 
-def test_megabytes_go_there_and_back(pool: WorkerPool, steady: Worker) -> None:
+def test_megabytes_go_there_and_back(pool, steady):
     data = os.urandom(20 << 20)
     assert pool.call(steady, work.echo, data, timeout_s=30) == data
 
 
-def test_an_error_of_ours_arrives_as_it_was_raised(pool: WorkerPool, steady: Worker) -> None:
+def test_an_error_of_ours_arrives_as_it_was_raised(pool, steady):
     with pytest.raises(ReportDamaged) as caught:
         pool.call(steady, work.complain, timeout_s=10)
     assert (str(caught.value), caught.value.remedy) == ("x.ncu-rep: cut short\n  at byte 7", "Copy it again.")
 
 
-def test_any_other_error_is_a_bug_and_names_the_worker(pool: WorkerPool, steady: Worker) -> None:
+def test_any_other_error_is_a_bug_and_names_the_worker(pool, steady):
     with pytest.raises(InternalError, match="on worker steady: ZeroDivisionError"):
         pool.call(steady, work.divide, 0, timeout_s=10)
 
 
-def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, pool: WorkerPool, hire) -> None:
+def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, pool, hire):
     """Two clients on one worker that has threads enough for both."""
     worker = hire("shared", threads=2, gpus=1)
     with connect(cluster.address) as other:
@@ -138,7 +133,7 @@ def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, pool: WorkerPool,
 
 
 @pytest.mark.parametrize("how", ["killed", "exits"])
-def test_a_worker_that_dies_takes_its_call_with_it(pool: WorkerPool, hire, how: str) -> None:
+def test_a_worker_that_dies_takes_its_call_with_it(pool, hire, how):
     worker = hire(f"mortal-{how}")
     if how == "exits":
         with pytest.raises(WorkerLost, match="mortal-exits"):
@@ -152,9 +147,7 @@ def test_a_worker_that_dies_takes_its_call_with_it(pool: WorkerPool, hire, how: 
         pool.call(worker, work.add, 1, 1, timeout_s=5)
 
 
-def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(
-    cluster, steady: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(cluster, steady, monkeypatch):
     """Dask's client keeps a list of workers for itself, and empties it every two seconds; here all the time."""
     monkeypatch.setattr(module, "POLL_S", 0.001)
     with (
@@ -165,24 +158,22 @@ def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(
 
 
 @pytest.mark.parametrize("port", ["any", "its own"])
-def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
-    pool: WorkerPool, hire, eventually: Eventually, port: str
-) -> None:
+def test_a_worker_that_its_nanny_starts_again_is_a_new_member(pool, hire, port):
     name = f"reborn-{port.partition(' ')[0]}"
     own = ["--worker-port", str(free_port())] if port == "its own" else []
     worker = hire(name, *own, nanny=True)
     pid = pool.call(worker, work.pid, timeout_s=10)
     with pytest.raises(WorkerLost):
         pool.call(worker, work.sleep, 30, timeout_s=60, on_message=lambda _: os.kill(pid, signal.SIGKILL))
-    eventually(lambda: name in [one.name for one in pool.available() if one != worker])
+    assert wait_until(lambda: name in [one.name for one in pool.available() if one != worker])
     again = worker_called(pool, name)
     assert (again.address == worker.address) == (port == "its own")
     assert pool.call(again, work.add, 1, 2, timeout_s=10) == 3
 
 
 def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
-    cluster, hire, eventually: Eventually, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cluster, hire, tmp_path, monkeypatch
+):
     """Dask takes the process that has the same address for the one that died, and calls it again."""
     signed = tmp_path / "signed"
     dead = hire("same-port", "--worker-port", str(free_port()), nanny=True)
@@ -199,13 +190,13 @@ def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
             assert worker not in mine.available()
             with pytest.raises(WorkerLost):
                 mine.call(worker, work.add, 1, 2, timeout_s=10)
-        eventually(lambda: [one for one in mine.available() if one.name == "same-port"])
+        assert wait_until(lambda: [one for one in mine.available() if one.name == "same-port"])
         again = worker_called(mine, "same-port")
         assert again.address == worker.address
         assert mine.call(again, work.pid, timeout_s=10) != int(signed.read_text())  # one line, so one call
 
 
-def test_a_worker_that_hangs_is_left_alone(pool: WorkerPool, hire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_hangs_is_left_alone(pool, hire, monkeypatch):
     monkeypatch.setattr(module, "GRACE_S", 0.5)
     worker = hire("stuck")
     pid = pool.call(worker, work.pid, timeout_s=10)
@@ -217,9 +208,7 @@ def test_a_worker_that_hangs_is_left_alone(pool: WorkerPool, hire, monkeypatch: 
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_worker_that_is_silent_before_it_begins_is_left_alone(
-    pool: WorkerPool, hire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_is_silent_before_it_begins_is_left_alone(pool, hire, monkeypatch):
     monkeypatch.setattr(module, "GRACE_S", 1.0)
     worker = hire("silent")
     pid = pool.call(worker, work.pid, timeout_s=10)
@@ -231,7 +220,7 @@ def test_a_worker_that_is_silent_before_it_begins_is_left_alone(
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_call_is_given_up_at_once_although_its_worker_hangs(pool: WorkerPool, hire) -> None:
+def test_a_call_is_given_up_at_once_although_its_worker_hangs(pool, hire):
     worker = hire("deaf")
     pid = pool.call(worker, work.pid, timeout_s=10)
 
@@ -251,9 +240,7 @@ def test_a_call_is_given_up_at_once_although_its_worker_hangs(pool: WorkerPool, 
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(
-    pool: WorkerPool, steady: Worker, hire
-) -> None:
+def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(pool, steady, hire):
     """Dask fetches together what is ready at the same moment."""
     other, count = hire("given-up"), 24 << 20
 
@@ -278,9 +265,7 @@ def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(
             thread.join()
 
 
-def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(
-    pool: WorkerPool, steady: Worker
-) -> None:
+def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(pool, steady):
     class Interrupt(Exception):
         pass
 
@@ -294,7 +279,7 @@ def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(
     assert time.monotonic() - started < 10
 
 
-def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
+def test_a_pool_of_this_host_has_one_worker_per_environment():
     with start_local_workers({"one": {"WHO": "one", **WORK}, "two": {"WHO": "two", **WORK}}) as local:
         workers = local.available()
         assert [(worker.gpus, worker.threads) for worker in workers] == [(1, 1), (1, 1)]
@@ -302,7 +287,7 @@ def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
         assert seen == {"one", "two"}
 
 
-def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate() -> None:
+def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate():
     from distributed.comm import connect as dial
     from distributed.security import Security
 
@@ -327,29 +312,29 @@ def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate() -> None:
             assert not asyncio.run(answers(address.replace("tls://", "tcp://"), Security()))
 
 
-def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, eventually: Eventually) -> None:
+def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster):
     """Dask unpacks what is asked on the scheduler too."""
     own_cluster.start()
     own_cluster.worker("bare")
     with connect(own_cluster.address) as mine:
-        eventually(mine.available)
+        assert wait_until(mine.available)
         with pytest.raises(ClusterUnreachable, match="another environment") as caught:
             mine.call(mine.available()[0], work.add, 1, 1, timeout_s=10)
         assert "same prof" in caught.value.remedy
 
 
-def test_no_scheduler_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_there_is_one_line(monkeypatch):
     monkeypatch.setattr(connection, "CONNECT_S", 1.0)
     with pytest.raises(ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers there"):
         connect("tcp://127.0.0.1:9")
 
 
-def test_an_address_that_is_none_is_one_line() -> None:
+def test_an_address_that_is_none_is_one_line():
     with pytest.raises(ClusterUnreachable):
         connect("nonsense://x")
 
 
-def test_a_scheduler_that_dies_ends_every_call(cluster, steady: Worker) -> None:
+def test_a_scheduler_that_dies_ends_every_call(cluster, steady):
     """The last test here: it takes the cluster away."""
     with connect(cluster.address) as mine:
         (there,) = [worker for worker in mine.available() if worker.name == "steady"]

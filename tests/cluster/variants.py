@@ -1,7 +1,5 @@
 """Any number of different reports: the shipped ones, each with another name of the processor in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PROCESSOR = b"Xeon(R) Processor"  # as long as what replaces it: nothing else in the file moves

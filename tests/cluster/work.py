@@ -1,7 +1,5 @@
 """Functions that workers are given: they have this module because its folder is in their PYTHONPATH."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures that the tests of several verbs share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs answer the same from wherever one asks: their ladder is looked for beside them too."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,14 +1,10 @@
 """A ladder file that is not valid stops only what needs it; other answers come with one line of caution."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 
 @pytest.fixture
-def beside_broken_ladder(tmp_path: Path) -> Path:
+def beside_broken_ladder(tmp_path):
     file = tmp_path / "kernels" / "gemm" / "ladder.toml"
     file.parent.mkdir(parents=True)
     file.write_text('name = "gemm"\n[[kernel]\n')

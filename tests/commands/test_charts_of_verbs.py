@@ -1,7 +1,5 @@
 """`--chart` of `prof ladder` and `prof show`: a picture beside the answer, on light or dark paper."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`prof check --sass` compares the machine code of files, reports and runs, without a GPU."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ The real command is ended at seeded random times: by SIGKILL, alone or with its 
 SIGTERM. The ncu that it runs replays a recorded call, and starts a program that would sleep for a day.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -14,12 +12,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import forked
 import pytest
+from living import living, wait_until
+from terminal import write_tool
 
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.commit import STAGING_FOLDER
@@ -101,27 +101,14 @@ class Place:
                 found[words[words.index("profile") - 1]] += 1
         return found
 
-    def processes(self) -> list[str]:
-        """All that live and stem from this test, by their command lines."""
-        mark, found = f"FAKE_NCU_LOG={self.log}\0".encode(), []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    if mark in (entry / "environ").read_bytes() and is_alive(entry):
-                        found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
-                except OSError:
-                    continue
-        return found
+    @property
+    def mark(self) -> str:
+        return f"FAKE_NCU_LOG={self.log}\0"
 
-    def left_behind(self, seconds: float = 10.0) -> list[str]:
-        deadline = time.monotonic() + seconds
-        while (left := self.processes()) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return left
-
-
-def is_alive(entry: Path) -> bool:
-    return (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    def left_behind(self) -> list[str]:
+        """All that live and stem from this test, by their command lines, after some time to end."""
+        wait_until(lambda: not living(self.mark), 10)
+        return [one.words[:200] for one in living(self.mark)]
 
 
 def whole_runs(runs: Path) -> list:
@@ -151,7 +138,7 @@ def kept(runs: Path) -> Counter[str]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def place(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "kernels" / "scripts").mkdir(parents=True)
     (tmp_path / "kernels" / "scripts" / "ladder.toml").write_text(LADDER)
@@ -159,21 +146,15 @@ def place(tmp_path: Path) -> Iterator[Place]:
         'for n in 0 1; do case "$*" in *noheader|*--id=$n|*--id=GPU-$n*)\n'
         'echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678";; esac; done'
     )
-    tools = {"nvidia-smi": two, "ncu": f'exec {sys.executable} -S "{FAKE_NCU}" "$@"'}
-    (tmp_path / "bin").mkdir()
-    for name, body in tools.items():
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+    write_tool(tmp_path / "bin" / "nvidia-smi", two)
+    write_tool(tmp_path / "bin" / "ncu", f'exec {sys.executable} -S "{FAKE_NCU}" "$@"')
     made = Place(tmp_path)
     made.log.touch()
     yield made
-    for entry in Path("/proc").iterdir():  # a test that fails leaves no process behind either
-        if entry.name.isdecimal() and entry.name != str(os.getpid()):
-            try:
-                if f"FAKE_NCU_LOG={made.log}\0".encode() in (entry / "environ").read_bytes():
-                    os.kill(int(entry.name), signal.SIGKILL)
-            except OSError:
-                continue
+    for one in living(made.mark):  # a test that fails leaves no process behind either
+        if one.pid != os.getpid():
+            with suppress(OSError):
+                os.kill(one.pid, signal.SIGKILL)
 
 
 def end(process: subprocess.Popen[str], how: str) -> None:
@@ -220,14 +201,14 @@ def end_at_random(place: Place, kills: int, seed: int, seconds: float) -> Counte
     return seen
 
 
-def test_ended_at_random_moments_it_goes_on_where_it_stopped(place: Place) -> None:
+def test_ended_at_random_moments_it_goes_on_where_it_stopped(place):
     seen = end_at_random(place, kills=3, seed=3, seconds=1.5)
     assert seen["ended before"] < 3, f"the kills came too late: {dict(seen)}"
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("gpus", [1, 2])
-def test_ended_a_hundred_times(place: Place, gpus: int) -> None:
+def test_ended_a_hundred_times(place, gpus):
     place.gpus, place.pace = gpus, 0.5
     seconds = place.finish(place.folder / "timing")
     seen = end_at_random(place, kills=100, seed=10 + gpus, seconds=0.8 * seconds)
@@ -239,9 +220,7 @@ def test_ended_a_hundred_times(place: Place, gpus: int) -> None:
 
 
 @pytest.mark.parametrize(("how", "code"), [("interrupt", 130), ("terminate", 143)])
-def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_temporary_file(
-    place: Place, how: str, code: int
-) -> None:
+def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_temporary_file(place, how, code):
     place.pace = 20.0
     runs = place.folder / "runs"
     process = place.start_until_ncu_runs(runs)
@@ -256,7 +235,7 @@ def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_tempora
     assert whole_runs(runs) == []
 
 
-def test_two_at_once_do_not_collect_the_very_same(place: Place) -> None:
+def test_two_at_once_do_not_collect_the_very_same(place):
     place.pace = 20.0
     runs = place.folder / "runs"
     first = place.start_until_ncu_runs(runs)

@@ -1,16 +1,12 @@
 """The progress of a collection: a bar on a terminal, lines that stay elsewhere, and the time that is left."""
 
-from __future__ import annotations
-
-import os
-import pty
 import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import forked
 import pytest
+from terminal import on_a_terminal
 
 from profiler.commands.measuring import collect_progress
 from profiler.commands.measuring.collect_progress import CollectProgress
@@ -65,7 +61,7 @@ def told(monkeypatch):
 # What is left
 
 
-def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
+def test_nothing_is_known_until_each_kind_of_step_was_seen(told):
     progress, clock, take = told
     assert progress.remaining_s(clock.now) is None
     take(CollectStep(FIVE, "verify"), 2)
@@ -78,7 +74,7 @@ def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
     assert progress.remaining_s(clock.now) == 10 + 3 + 5 + 10 + 10
 
 
-def test_each_kernel_takes_as_long_as_it_took_the_last_time(told) -> None:
+def test_each_kernel_takes_as_long_as_it_took_the_last_time(told):
     progress, clock, take = told
     for label, seconds in ((FIVE, 1.0), (SIX, 100.0)):
         take(CollectStep(label, "verify"), 1)
@@ -93,7 +89,7 @@ def test_each_kernel_takes_as_long_as_it_took_the_last_time(told) -> None:
     assert progress.remaining_s(clock.now) == 0
 
 
-def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
+def test_a_step_under_way_counts_down_and_never_below_nothing(told):
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)
@@ -108,7 +104,7 @@ def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
     assert seen == [20, 16, 12, 10]
 
 
-def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
+def test_a_kernel_that_failed_is_not_waited_for(told):
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)
@@ -119,7 +115,7 @@ def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
     assert progress.remaining_s(clock.now) == 1 + 10
 
 
-def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(told) -> None:
+def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(told):
     """It ends at once, without a line."""
     progress, clock, take = told
     for step in steps(FIVE):
@@ -131,11 +127,11 @@ def test_steps_kept_by_an_earlier_call_do_not_count_for_the_estimate_of_time(tol
     ("seconds", "text"),
     [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (247, "4:07"), (3599.9, "1:00:00"), (3847, "1:04:07")],
 )
-def test_time_as_a_clock_shows_it(seconds: float, text: str) -> None:
+def test_time_as_a_clock_shows_it(seconds, text):
     assert clock(seconds) == text
 
 
-def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told) -> None:
+def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told):
     progress, clock, take = told
     for label in (FIVE, SIX):
         take(CollectStep(label, "verify"), 1)
@@ -150,7 +146,7 @@ def test_the_estimate_counts_the_steps_of_a_lost_worker_again(told) -> None:
 # Without a terminal
 
 
-def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
+def test_elsewhere_lines_stay_and_nothing_moves(told, capsys):
     progress, _, take = told
     with progress:
         take(CollectStep(FIVE, "verify"), 1, "verified    kernel 5")
@@ -162,7 +158,7 @@ def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
     assert err.splitlines() == ["verified    kernel 5", "profiled    kernel 5\\x1b[31m"]
 
 
-def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
+def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys):
     progress, _, _ = told
     fleet = progress.fleet_observer()
     fleet.observer("h0-gpu0", GPU).end(CollectStep(FIVE, "verify"), "verified    kernel 5", None)
@@ -173,7 +169,7 @@ def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
     ]
 
 
-def test_quiet_prints_failures_alone(capsys) -> None:
+def test_quiet_prints_failures_alone(capsys):
     progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, replace(SETTINGS, quiet=True))
     progress.observer().end(CollectStep(FIVE, "verify"), "verified", None)
     progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed", details=["  ./mine"]))
@@ -181,7 +177,7 @@ def test_quiet_prints_failures_alone(capsys) -> None:
     assert lines[:2] == ["failed      it failed", "  ./mine"]
 
 
-def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
+def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys):
     progress = CollectProgress(steps(SIX), 5, 2, 14, SETTINGS)
     progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed"))
     assert capsys.readouterr().err == ""
@@ -236,40 +232,15 @@ with CollectProgress(steps, 5, 1, 14, settings) as progress:
 """
 
 
-def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
-    """Returns what a person sees whose terminal is this process."""
-    ours, theirs = pty.openpty()
-    environment = {
-        **os.environ,
-        "TERM": "xterm",
-        "COLUMNS": "120",
-        "LINES": "24",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    process = forked.Popen(
-        [sys.executable, "-c", script, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment,
-    )
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # its last process has closed it
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(ours)
-    assert process.wait() == 0
-    return seen.decode()
+def shown(*arguments: str, script: str = TERMINAL) -> str:
+    """Returns what a person sees of the script, in a window of 120 columns and 24 lines."""
+    command = [sys.executable, "-c", script, *arguments]
+    root = str(Path(__file__).parents[2])
+    return on_a_terminal(command, TERM="xterm", COLUMNS="120", LINES="24", PYTHONPATH=root)
 
 
-def test_on_a_terminal_a_bar_moves_and_what_is_done_stays() -> None:
-    seen = on_a_terminal("loud")
+def test_on_a_terminal_a_bar_moves_and_what_is_done_stays():
+    seen = shown("loud")
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     place = "profiling kernel 6 [x] at m=1, process 1 of 2"
     for launch, at in ((1, 1), (1, 8), (2, 4)):
@@ -280,9 +251,9 @@ def test_on_a_terminal_a_bar_moves_and_what_is_done_stays() -> None:
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
-def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
+def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room():
     """24 lines high: 19 workers, how many more there are, the bar, and room for lines that stay."""
-    seen = on_a_terminal(script=BOARD)
+    seen = shown(script=BOARD)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     line = r"host\[00\]-gpu0   0:0\d  GPU-00345678  profiling kernel 0 at m=1, process 1 of 1, launch 1 of 5, pass 4 of 14"
     assert re.search(line, text)
@@ -294,8 +265,8 @@ def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
-def test_quiet_nothing_moves_there_either() -> None:
-    assert on_a_terminal("quiet") == ""
+def test_quiet_nothing_moves_there_either():
+    assert shown("quiet") == ""
 
 
 LONG_LINES = """
@@ -307,7 +278,7 @@ with Progress("reading", 2, VerbSettings()) as progress:
 """
 
 
-def test_a_line_longer_than_the_window_is_left_to_the_terminal_and_can_be_copied_whole() -> None:
-    seen = on_a_terminal(script=LONG_LINES)
+def test_a_line_longer_than_the_window_is_left_to_the_terminal_and_can_be_copied_whole():
+    seen = shown(script=LONG_LINES)
     assert f"d74a258a8c7e  /a/path/{'x' * 90}.ncu-rep" in seen
     assert f"a note  {'y' * 130}" in seen

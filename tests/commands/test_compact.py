@@ -1,7 +1,5 @@
 """`prof compact` as one types it; what it does to the runs is in `tests/store/test_compact.py`."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
@@ -18,7 +16,7 @@ FEW = 9  # runs; the fewest that are packed are eight
 
 
 @pytest.fixture
-def root(make_run, tmp_path) -> Path:
+def root(make_run, tmp_path):
     """Nine small runs, each of eight files."""
     root = tmp_path / "runs"
     for number in range(FEW):

@@ -1,7 +1,5 @@
 """`prof compare --chart`: one picture of a pair, in the form that its suffix says."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,13 +1,11 @@
 """`prof doctor` prints what works, for people and for programs, and its exit code says so too."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
-from pathlib import Path
 
 import pytest
+from terminal import write_tool
 
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import ABILITIES, Readiness
@@ -21,7 +19,7 @@ REFUSED = (
 
 
 @pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def tools(tmp_path, monkeypatch):
     """`tools(ncu="exit 1")`: a machine on which these scripts are all that is installed."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -35,14 +33,12 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def make(**scripts: str) -> None:
         for name, body in scripts.items():
-            path = folder / name.replace("_", "-")
-            path.write_text(f"#!/bin/sh\n{body}\n")
-            path.chmod(0o755)
+            write_tool(folder / name.replace("_", "-"), body)
 
     return make
 
 
-def test_without_a_gpu_it_is_useful_and_no_failure(prof_recorded, tools) -> None:
+def test_without_a_gpu_it_is_useful_and_no_failure(prof_recorded, tools):
     tools()
 
     shown = prof_recorded("doctor")
@@ -62,9 +58,7 @@ def test_without_a_gpu_it_is_useful_and_no_failure(prof_recorded, tools) -> None
     ]
 
 
-def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failure(
-    prof_here, tools, tmp_path: Path
-) -> None:
+def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failure(prof_here, tools, tmp_path):
     tools()
 
     shown = prof_here("--runs", tmp_path / "rusn", "doctor")
@@ -75,7 +69,7 @@ def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failur
     assert line.endswith("check --runs, or PROF_RUNS if that is set.")
 
 
-def test_refused_counters_are_a_failure(prof_here, tools, tmp_path: Path) -> None:
+def test_refused_counters_are_a_failure(prof_here, tools, tmp_path):
     tools(
         nvidia_smi='echo "NVIDIA H200, 9.0, 580.159.04, GPU-0"',
         ncu=f'case "$*" in --version) echo "Version 2025.3.1.0";; *) echo "{REFUSED}"; exit 1;; esac',
@@ -89,7 +83,7 @@ def test_refused_counters_are_a_failure(prof_here, tools, tmp_path: Path) -> Non
     assert shown.stderr.splitlines()[0] == "prof: not as it should be: counters"
 
 
-def test_programs_get_a_row_per_check_and_per_ability(prof_here, tools, tmp_path: Path) -> None:
+def test_programs_get_a_row_per_check_and_per_ability(prof_here, tools, tmp_path):
     tools()
     (tmp_path / "runs").touch()  # no folder
 
@@ -114,7 +108,7 @@ def test_programs_get_a_row_per_check_and_per_ability(prof_here, tools, tmp_path
     assert [row["check"] for row in rows_of_csv] == [row["check"] for row in rows]
 
 
-def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: Path, hostile_names) -> None:
+def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path, hostile_names):
     tools()
     for key, name in enumerate(hostile_names[:8]):
         folder = tmp_path / "runs" / ".pending" / str(key)
@@ -129,6 +123,6 @@ def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: 
     assert line.isprintable()
 
 
-def test_a_verdict_names_all_that_stands_in_its_way() -> None:
+def test_a_verdict_names_all_that_stands_in_its_way():
     document = doctor_document([], [Readiness("measuring", "failed", ("counters", "ncu lock"))])
     assert document_text(document, Window()).endswith("measuring  not ready: counters, ncu lock")

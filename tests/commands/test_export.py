@@ -1,17 +1,12 @@
 """prof export: what Nsight Compute wrote comes back byte for byte."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 
 from profiler.store.reports.identity import pack_report
-from profiler.store.runs.run_store import RunStore
 
 
-def test_each_process_of_a_collected_run_gives_its_report_back(
-    prof_recorded, recorded: RunStore, tmp_path: Path
-) -> None:
+def test_each_process_of_a_collected_run_gives_its_report_back(prof_recorded, recorded, tmp_path):
     done = prof_recorded("export", "6", "-o", tmp_path)
 
     assert done.returncode == 0
@@ -23,7 +18,7 @@ def test_each_process_of_a_collected_run_gives_its_report_back(
     ]
 
 
-def test_exported_reports_can_be_read_again(prof_here, prof_recorded, tmp_path: Path) -> None:
+def test_exported_reports_can_be_read_again(prof_here, prof_recorded, tmp_path):
     prof_recorded("export", "6", "-o", tmp_path)
 
     done = prof_here(
@@ -33,13 +28,13 @@ def test_exported_reports_can_be_read_again(prof_here, prof_recorded, tmp_path: 
     assert done.returncode == 0, done.stderr
 
 
-def test_a_single_report_has_the_name_of_its_run(prof_recorded, tmp_path: Path) -> None:
+def test_a_single_report_has_the_name_of_its_run(prof_recorded, tmp_path):
     done = prof_recorded("export", "textbook-5", "-o", tmp_path / "new")
 
     assert done.stdout.splitlines() == [str(tmp_path / "new" / "textbook-5.ncu-rep")]
 
 
-def test_a_file_that_is_there_stays_unless_it_is_forced_away(prof_recorded, tmp_path: Path) -> None:
+def test_a_file_that_is_there_stays_unless_it_is_forced_away(prof_recorded, tmp_path):
     precious = tmp_path / "textbook-5.ncu-rep"
     precious.write_text("precious")
 
@@ -53,11 +48,11 @@ def test_a_file_that_is_there_stays_unless_it_is_forced_away(prof_recorded, tmp_
     assert [path.name for path in tmp_path.iterdir()] == [precious.name]
 
 
-def test_timings_alone_have_no_report(prof_recorded, tmp_path: Path) -> None:
+def test_timings_alone_have_no_report(prof_recorded, tmp_path):
     assert prof_recorded("export", "gemm-6-timed", "-o", tmp_path).returncode == 25
 
 
-def test_a_folder_that_cannot_be_written_is_reported(prof_recorded, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(prof_recorded, tmp_path):
     (tmp_path / "file").touch()
 
     done = prof_recorded("export", "textbook-5", "-o", tmp_path / "file" / "below")
@@ -67,8 +62,8 @@ def test_a_folder_that_cannot_be_written_is_reported(prof_recorded, tmp_path: Pa
 
 
 def test_a_report_that_was_left_in_its_place_comes_out_unpacked_whatever_its_name(
-    prof_here, reports: Path, tmp_path: Path
-) -> None:
+    prof_here, reports, tmp_path
+):
     report, runs = tmp_path / "graph.ncu-rep", tmp_path / "runs"
     pack_report(reports / "graph.ncu-rep", report)
     assert prof_here("--runs", runs, "ingest", "--reference", report).returncode == 0

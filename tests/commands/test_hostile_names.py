@@ -1,7 +1,5 @@
 """Whatever a report's names hold, no output acts on the terminal or in CI, and none loses its shape."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

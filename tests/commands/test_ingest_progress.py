@@ -1,7 +1,5 @@
 """The lines of the workers while they read reports."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -17,11 +15,11 @@ def member(name: str) -> Worker:
 
 
 @pytest.fixture
-def workers() -> IngestProgress:
+def workers():
     return IngestProgress(100, VerbSettings())
 
 
-def test_each_worker_has_a_line_with_what_it_does(workers: IngestProgress) -> None:
+def test_each_worker_has_a_line_with_what_it_does(workers):
     for name in ("a", "bcd"):
         workers.began(member(name), 12, 3_310_000)
     workers.said(member("a"), "report 3 of 12")
@@ -34,9 +32,7 @@ def test_each_worker_has_a_line_with_what_it_does(workers: IngestProgress) -> No
     ]
 
 
-def test_a_lost_worker_is_reported_once_by_its_name_and_loses_its_line(
-    workers: IngestProgress, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lost_worker_is_reported_once_by_its_name_and_loses_its_line(workers, capsys):
     for name in ("a", "b"):
         workers.began(member(name), 1, 0)
 
@@ -50,9 +46,7 @@ def test_a_lost_worker_is_reported_once_by_its_name_and_loses_its_line(
     ]
 
 
-def test_when_the_window_has_too_few_rows_those_at_work_for_the_longest_stay(
-    workers: IngestProgress, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_the_window_has_too_few_rows_those_at_work_for_the_longest_stay(workers, monkeypatch):
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 10)))
     for number in range(30, 0, -1):
         workers.began(member(f"{number:02}"), 1, 0)
@@ -64,7 +58,7 @@ def test_when_the_window_has_too_few_rows_those_at_work_for_the_longest_stay(
     assert lines[-1] == "and 25 more workers"
 
 
-def test_a_worker_s_name_cannot_control_the_terminal(workers: IngestProgress) -> None:
+def test_a_worker_s_name_cannot_control_the_terminal(workers):
     workers.began(member("\x1b[31mred"), 1, 0)
 
     assert "\x1b" not in workers.worker_lines()[0]

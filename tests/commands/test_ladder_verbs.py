@@ -1,7 +1,5 @@
 """`prof build`, `verify`, `time` and `list` as one types them, with a GPU that is a script."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -11,10 +9,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import forked
 import pytest
+from terminal import write_tool
 
 from profiler.commands.shared.ladders import raise_failures
 from profiler.errors import BuildFailed, ProgramFailed, ShapeRefused
@@ -41,16 +39,13 @@ regex = "."
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> dict[str, Any]:
+def here(tmp_path):
     """Returns where to run: a folder with a ladder `scripts`, a `runs` folder, and a GPU on the PATH."""
     folder = tmp_path / "kernels" / "scripts"
     folder.mkdir(parents=True)
     (folder / "ladder.toml").write_text(LADDER)
     (tmp_path / "runs").mkdir()
-    tool = tmp_path / "bin" / "nvidia-smi"
-    tool.parent.mkdir()
-    tool.write_text('#!/bin/sh\necho "NVIDIA H200, 9.0, 580.1, GPU-0"\n')
-    tool.chmod(0o755)
+    tool = write_tool(tmp_path / "bin" / "nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.1, GPU-0"')
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     environment |= {
         "PATH": f"{tool.parent}:{os.environ['PATH']}",
@@ -59,7 +54,7 @@ def here(tmp_path: Path) -> dict[str, Any]:
     return {"cwd": tmp_path, "env": environment}
 
 
-def test_verify_distinguishes_right_from_wrong(prof_here, here) -> None:
+def test_verify_distinguishes_right_from_wrong(prof_here, here):
     done = prof_here("verify", "--ladder", "scripts", "--format", "json", **here)
     assert done.returncode == 60, done.stderr
     rows = json.loads(done.stdout)
@@ -76,7 +71,7 @@ def test_verify_distinguishes_right_from_wrong(prof_here, here) -> None:
     assert "size=128" in right.stdout
 
 
-def test_kernels_verified_before_ctrl_c_are_shown(here) -> None:
+def test_kernels_verified_before_ctrl_c_are_shown(here):
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     path.write_text(
         LADDER.replace(
@@ -97,7 +92,7 @@ def test_kernels_verified_before_ctrl_c_are_shown(here) -> None:
     assert "only 1 of 2 were verified" in told
 
 
-def test_kernels_verified_before_the_gpu_went_away_are_shown(prof_here, here) -> None:
+def test_kernels_verified_before_the_gpu_went_away_are_shown(prof_here, here):
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     gone = "sys.exit('no CUDA-capable device is detected' if sys.argv[1] == '2' else 0)"
     path.write_text(LADDER.replace("sys.exit(4 * (sys.argv[1] == '2'))", gone))
@@ -108,7 +103,7 @@ def test_kernels_verified_before_the_gpu_went_away_are_shown(prof_here, here) ->
 
 
 @pytest.fixture
-def choosy(here) -> dict[str, Any]:
+def choosy(here):
     """Kernel 1 takes every size, kernel 2 refuses 1000."""
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     check = "import sys; sys.exit(3 * (sys.argv[1:] == ['2', '1000']))"
@@ -129,9 +124,7 @@ def choosy(here) -> dict[str, Any]:
         (["--kernel", "2", "--size", "1000", "--size", "1000"], 59),
     ],
 )
-def test_a_shape_refused_is_a_failure_only_where_nothing_was_verified(
-    prof_here, choosy, arguments: list[str], code: int
-) -> None:
+def test_a_shape_refused_is_a_failure_only_where_nothing_was_verified(prof_here, choosy, arguments, code):
     done = prof_here("verify", "--ladder", "scripts", *arguments, "--format", "json", **choosy)
     assert done.returncode == code, done.stderr
     assert "refused" in [row["verdict"] for row in json.loads(done.stdout)]
@@ -143,12 +136,11 @@ NVCC = (Path(__file__).parents[1] / "measure" / "fake_nvcc.sh").read_text()
 
 
 @pytest.fixture
-def compiled(here) -> dict[str, Any]:
+def compiled(here):
     """Three kernels to compile: one is in order, one is broken, one needs a library that is not there."""
     folder = here["cwd"] / "kernels" / "compiled"
     folder.mkdir()
-    (here["cwd"] / "bin" / "nvcc").write_text(NVCC)
-    (here["cwd"] / "bin" / "nvcc").chmod(0o755)
+    write_tool(here["cwd"] / "bin" / "nvcc", NVCC)
     text = 'title = "Compiled"\ncommand = ["{binary}"]\ncheck = ["{binary}"]\nflags = ["-ftz=true"]\n'
     for number, name in enumerate(("fine", "broken", "library"), start=1):
         text += f'[[kernel]]\nnumber = {number}\nname = "{name}"\nidea = "it"\nregex = "."\nsource = "{name}.cu"\n'
@@ -158,7 +150,7 @@ def compiled(here) -> dict[str, Any]:
     return here
 
 
-def test_kernels_that_could_not_be_built_are_labelled_failed_or_unavailable(prof_here, compiled) -> None:
+def test_kernels_that_could_not_be_built_are_labelled_failed_or_unavailable(prof_here, compiled):
     done = prof_here("build", "--ladder", "compiled", **compiled)
     assert done.returncode == 53, done.stderr
     told = done.stderr.splitlines()
@@ -169,7 +161,7 @@ def test_kernels_that_could_not_be_built_are_labelled_failed_or_unavailable(prof
     assert sum("kernel 1 (fine)" in line and "fast math" in line for line in told) == 1
 
 
-def test_a_rung_whose_expression_matches_none_of_its_kernels_is_reported(prof_here, compiled) -> None:
+def test_a_rung_whose_expression_matches_none_of_its_kernels_is_reported(prof_here, compiled):
     """The compiler says how many registers `scale` has; nobody asked for it."""
     said = [
         "Compiling entry function 'scale' for 'sm_90'",
@@ -188,14 +180,14 @@ def test_a_rung_whose_expression_matches_none_of_its_kernels_is_reported(prof_he
     assert "kernel 1 (fine): no registers: 'offset' matches no kernel that was compiled: scale" in done.stderr
 
 
-def test_fast_math_is_said_again_of_what_did_not_change(prof_here, compiled) -> None:
+def test_fast_math_is_said_again_of_what_did_not_change(prof_here, compiled):
     for status in ("built", "unchanged"):
         done = prof_here("build", "--ladder", "compiled", "--kernel", "1", **compiled)
         assert done.returncode == 0, done.stderr
         assert re.search(rf"^{status} +kernel 1 \(fine\).*, with fast math", done.stderr, re.MULTILINE)
 
 
-def test_a_missing_library_fails_who_asked_for_its_kernel(prof_here, compiled) -> None:
+def test_a_missing_library_fails_who_asked_for_its_kernel(prof_here, compiled):
     (compiled["cwd"] / "kernels" / "compiled" / "broken.cu").write_text("#!/bin/sh\n")
     os.utime(compiled["cwd"] / "kernels" / "compiled" / "broken.cu", (1, 1))
     for verb in ("build", "verify"):
@@ -206,7 +198,7 @@ def test_a_missing_library_fails_who_asked_for_its_kernel(prof_here, compiled) -
         )
 
 
-def test_a_size_that_is_given_twice_is_measured_once(prof_here, here) -> None:
+def test_a_size_that_is_given_twice_is_measured_once(prof_here, here):
     """Written as one number or by its parameter; `--repeats` says how often."""
     for verb in ("verify", "time"):
         command = [verb, "--ladder", "scripts", "--kernel", "1", "--size", "23", "--size", "23"]
@@ -215,7 +207,7 @@ def test_a_size_that_is_given_twice_is_measured_once(prof_here, here) -> None:
         assert len(json.loads(done.stdout)) == 1
 
 
-def test_failures_of_several_kinds_are_counted_together() -> None:
+def test_failures_of_several_kinds_are_counted_together():
     errors = [ShapeRefused("a", remedy="Mine."), ShapeRefused("b"), BuildFailed("c")]
     with pytest.raises(ShapeRefused) as same:
         raise_failures(errors[:2], 3, "failed")
@@ -226,7 +218,7 @@ def test_failures_of_several_kinds_are_counted_together() -> None:
         raise_failures(errors[2:], 1, "failed")
 
 
-def test_time_stores_and_list_shows(prof_here, here) -> None:
+def test_time_stores_and_list_shows(prof_here, here):
     done = prof_here("time", "--ladder", "scripts", "--size", "23", "--format", "json", **here)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
@@ -246,7 +238,7 @@ def test_time_stores_and_list_shows(prof_here, here) -> None:
     ]  # fmt: skip
 
 
-def test_stored_timings_are_shown_as_a_sheet(prof_here, here) -> None:
+def test_stored_timings_are_shown_as_a_sheet(prof_here, here):
     timed = prof_here("time", "--ladder", "scripts", "--processes", "3", "--format", "json", **here)
     row = json.loads(timed.stdout)[0]
     assert row["gflops"] == 100 / 1100
@@ -277,7 +269,7 @@ def test_stored_timings_are_shown_as_a_sheet(prof_here, here) -> None:
             assert fact in page, format
 
 
-def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here) -> None:
+def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here):
     prof_here("time", "--ladder", "scripts", "--kernel", "1", **here)
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     for text in (LADDER.replace("number = 1", "number = 7"), LADDER.replace("size", "width"), None):
@@ -289,7 +281,7 @@ def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here) -> No
     assert "GFLOP/s" not in prof_here("show", "scripts-1-timed", **here).stdout
 
 
-def test_the_list_of_a_name_distinguishes_timings_by_their_workload(prof_here, here) -> None:
+def test_the_list_of_a_name_distinguishes_timings_by_their_workload(prof_here, here):
     prof_here("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
     rows = json.loads(prof_here("list", "scripts-1-timed", "--format", "json", **here).stdout)["runs"]
     # Two runs of one second are listed in the order of their hashes.
@@ -302,7 +294,7 @@ def test_the_list_of_a_name_distinguishes_timings_by_their_workload(prof_here, h
 
 @pytest.mark.parametrize("format", ["table", "json", "csv", "markdown"])
 @pytest.mark.parametrize("before", [True, False])
-def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format: str, before: bool) -> None:
+def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format, before):
     option, verb = ["--ladder", "typo"], ["list", "--format", format]
     done = prof_here(*(option + verb if before else verb + option), **here)
     assert done.returncode == 44
@@ -310,7 +302,7 @@ def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format:
     assert bool(done.stdout) == (format == "json")
 
 
-def test_a_question_that_needs_a_profile_is_refused_when_only_times_are_stored(prof_here, here) -> None:
+def test_a_question_that_needs_a_profile_is_refused_when_only_times_are_stored(prof_here, here):
     prof_here("time", "--ladder", "scripts", **here)
     assert "unprofiled" in prof_here("show", "1", "--ladder", "scripts", **here).stdout
     assert (
@@ -343,9 +335,7 @@ def test_a_question_that_needs_a_profile_is_refused_when_only_times_are_stored(p
         (["verify", "--seed", "-1"], 2, "seed"),
     ],
 )
-def test_bad_input_is_one_line_and_a_remedy(
-    prof_here, here, arguments: list[str], code: int, message: str
-) -> None:
+def test_bad_input_is_one_line_and_a_remedy(prof_here, here, arguments, code, message):
     done = prof_here(*arguments, "--ladder", "scripts", **here)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
@@ -356,7 +346,7 @@ def test_bad_input_is_one_line_and_a_remedy(
 
 
 @pytest.mark.parametrize("verb", ["verify", "time"])
-def test_without_a_gpu(prof_here, here, verb: str) -> None:
+def test_without_a_gpu(prof_here, here, verb):
     (here["cwd"] / "bin" / "nvidia-smi").write_text("#!/bin/sh\necho 'No devices were found'\nexit 6\n")
     done = prof_here(verb, "--ladder", "scripts", **here)
     assert done.returncode == 52
@@ -364,48 +354,21 @@ def test_without_a_gpu(prof_here, here, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["build", "verify", "time"])
-def test_no_such_ladder(prof_here, here, verb: str) -> None:
+def test_no_such_ladder(prof_here, here, verb):
     done = prof_here(verb, "--ladder", "nope", **here)
     assert done.returncode == 44
     assert "there is scripts" in done.stderr
 
 
-def test_a_ladder_by_its_path(prof_here, here, tmp_path_factory) -> None:
+def test_a_ladder_by_its_path(prof_here, here, tmp_path_factory):
     elsewhere = {**here, "cwd": tmp_path_factory.mktemp("elsewhere")}
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     done = prof_here("verify", "--ladder", path, "--kernel", "1", **elsewhere)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_bad_ladder_is_refused_with_its_line(prof_here, here) -> None:
-    path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
-    path.write_text(LADDER.replace("number = 2", "number = 1"))
-    done = prof_here("verify", "--ladder", "scripts", **here)
-    assert done.returncode == 45
-    assert "number 1 is taken by 'right' already" in done.stderr
-    assert f"{path.relative_to(here['cwd'])}:" in done.stderr or f"{path}:" in done.stderr
-
-
-@pytest.mark.parametrize("verb", ["build", "verify", "time", "show", "list"])
-def test_the_summary_of_a_verb_is_not_cut_in_the_help(prof_here, verb: str) -> None:
-    (line,) = re.findall(rf"^  {verb} +(.+)$", prof_here("--help").stdout, re.MULTILINE)
-    assert line.endswith(".")
-    assert "..." not in line
-    assert len(line) <= 60
-
-
-def test_build_has_nothing_to_do_for_scripts(prof_here, here) -> None:
+def test_build_has_nothing_to_do_for_scripts(prof_here, here):
     done = prof_here("build", "--ladder", "scripts", **here)
     assert done.returncode == 0
     assert done.stdout == ""
     assert "nothing to compile" in done.stderr
-
-
-def test_it_runs_as_a_module(here) -> None:
-    import subprocess
-
-    done = subprocess.run(
-        [sys.executable, "-m", "profiler", "--help"], capture_output=True, text=True, check=False, **here
-    )
-    assert done.returncode == 0
-    assert "verify" in done.stdout

@@ -1,7 +1,5 @@
 """`prof list` shows what is there, also when part of it is damaged."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """`prof mcp`, asked by a real MCP client over standard input and output."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -25,6 +23,7 @@ import forked
 import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
+from living import living
 
 from profiler.ask.named.reach import Reach
 from profiler.cli import VERBS
@@ -798,7 +797,11 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
         server.stdout.readline()
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         patience = time.monotonic() + 60
-        while not (readers := list(filter(forked.is_spawned, started_by(server.pid)))):
+        while not (
+            readers := list(
+                filter(forked.is_spawned, [one.pid for one in living() if one.parent == server.pid])
+            )
+        ):
             assert server.poll() is None
             assert time.monotonic() < patience, "no process reads the report"
             time.sleep(0.001)
@@ -811,14 +814,6 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
             for pid in readers:
                 os.kill(pid, signal.SIGKILL)
         assert server.stderr.read() == b""
-
-
-def started_by(pid):
-    return [
-        int(child)
-        for path in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in path.read_text().split()
-    ]
 
 
 def test_an_interrupt_ends_it_although_it_waits_for_input(recorded):

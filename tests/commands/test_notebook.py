@@ -1,7 +1,5 @@
 """`prof notebook`: the shipped ones listed and opened, and one written that runs from a clean kernel."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

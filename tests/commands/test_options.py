@@ -1,7 +1,5 @@
 """A folder of runs that was named and is not there is misspelt; one that nobody named is empty."""
 
-from __future__ import annotations
-
 import os
 import sys
 

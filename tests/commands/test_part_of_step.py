@@ -1,7 +1,5 @@
 """A program that runs several kernels a step, of which one is profiled: said by every verb that shows both times."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

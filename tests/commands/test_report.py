@@ -1,7 +1,5 @@
 """`prof report`: which recordings become a page, where it goes, and what is said of it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from datetime import UTC, datetime
@@ -284,12 +282,6 @@ def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_
     result, page = report(runs=store)
     assert result.stderr.endswith(": 2 kernels, 1 comparison\n")
     assert "four-way: confirmed" in page
-
-
-def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
-    result, page = report(runs=tmp_path / "none")
-    assert result.returncode == 21
-    assert page == ""
 
 
 # What goes wrong

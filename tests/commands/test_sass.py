@@ -1,20 +1,15 @@
 """`prof sass`: every source and format, windows of every width, and the reveal."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
-import time
 
 import forked
 import jsonschema
 import pytest
+from terminal import Terminal
 
 START = [sys.executable, "-c", "from profiler.cli import main; main()"]
 STORY = ["A operand: 8 LDS -> 2 LDS.128 per k-step", "B operand: 2 LDS.128 per k-step, unchanged"]
@@ -165,50 +160,6 @@ def test_names_out_of_reports_act_on_nothing(prof_here, make_run, hostile_names,
 # On a terminal
 
 
-class Terminal:
-    """`prof` on a terminal of its own: what it has written so far, and keys to press."""
-
-    def __init__(self, *arguments, width=100, **environment):
-        self._ours, theirs = pty.openpty()
-        subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
-        env = {**os.environ, "TERM": "xterm-256color", **environment}
-        self.child = forked.Popen(
-            [sys.executable, "-c", _ON_ITS_TERMINAL, *map(str, arguments)],
-            stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True,
-        )  # fmt: skip
-        os.close(theirs)
-        self._bytes = b""
-
-    @property
-    def written(self):
-        return self._bytes.decode(errors="ignore").replace("\r\n", "\n")
-
-    def read_until(self, words, seconds=30):
-        deadline = time.monotonic() + seconds
-        while words not in self.written and time.monotonic() < deadline:
-            if not select.select([self._ours], [], [], 0.1)[0]:
-                continue
-            try:
-                chunk = os.read(self._ours, 65536)
-            except OSError:
-                break
-            self._bytes += chunk
-        return self.written
-
-    def press(self, keys):
-        os.write(self._ours, keys)
-
-    def end(self):
-        """Its exit code, once it has ended by itself."""
-        try:
-            self.read_until("\0")
-            return self.child.wait(timeout=60)
-        finally:
-            self.child.kill()
-            self.child.wait()
-            os.close(self._ours)
-
-
 _ON_ITS_TERMINAL = """
 import fcntl, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -217,9 +168,14 @@ main()
 """
 
 
+def sass_on_a_terminal(recorded, *more, **options):
+    command = [sys.executable, "-c", _ON_ITS_TERMINAL, "--runs", recorded.root, "sass", "5", "6", *more]
+    return Terminal(command, **options)
+
+
 @pytest.mark.parametrize("key", [b" ", b"\x1b[C"], ids=["space", "arrow"])
 def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded, key):
-    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal", NO_COLOR="1")
+    terminal = sass_on_a_terminal(recorded, "--reveal", NO_COLOR="1")
     first = terminal.read_until("any key shows gemm 6")
     assert "A operand: 8 LDS per k-step" in first
     assert "LDS.128 per k-step\n  ████ ████" in first
@@ -233,7 +189,7 @@ def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded,
 
 
 def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
-    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal")
+    terminal = sass_on_a_terminal(recorded, "--reveal")
     terminal.read_until("any key shows")
     terminal.press(b"\x03")
     assert terminal.end() == 130
@@ -254,7 +210,7 @@ def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given)
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_the_page_fits_the_window(recorded, width):
-    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", width=width, NO_COLOR="1")
+    terminal = sass_on_a_terminal(recorded, width=width, NO_COLOR="1")
     assert terminal.end() == 0
     code = terminal.written[terminal.written.index("unchanged") :]
     assert max(map(len, code.splitlines())) <= width
@@ -263,20 +219,11 @@ def test_the_page_fits_the_window(recorded, width):
 
 
 def test_widths_are_coloured_on_a_terminal_unless_forbidden(recorded):
-    coloured, plain = (
-        Terminal("--runs", recorded.root, "sass", "5", "6", **environment)
-        for environment in ({}, {"NO_COLOR": "1"})
-    )
+    coloured, plain = (sass_on_a_terminal(recorded, **environment) for environment in ({}, {"NO_COLOR": "1"}))
     assert (coloured.end(), plain.end()) == (0, 0)
     assert "\x1b[1;33mLDS\x1b[0m" in coloured.written
     assert "\x1b[1;32mLDS.128\x1b[0m" in coloured.written
     assert "\x1b" not in plain.written
-
-
-def test_its_help_imports_nothing_heavy():
-    command = [sys.executable, "-X", "importtime", *START[1:], "sass", "--help"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert not any(f" {name}\n" in result.stderr for name in ("pyarrow", "rich", "msgspec", "numpy"))
 
 
 # Files of machine code

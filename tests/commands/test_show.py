@@ -1,7 +1,5 @@
 """`prof show`, `prof list` and `prof metrics`: what is there, in every format."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

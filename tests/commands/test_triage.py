@@ -1,7 +1,5 @@
 """`prof show` of several recordings: all their kernels together, the one that takes most of the time first."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

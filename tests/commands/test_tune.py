@@ -3,8 +3,6 @@
 The compiler copies the source below its macros, which makes it a shell script that knows its point.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -13,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from typing import Any
 import forked
 import jsonschema
 import pytest
+from terminal import write_tool
 
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
@@ -138,18 +136,15 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, prof_here) -> Iterator[Place]:
+def place(tmp_path, prof_here):
     folder = tmp_path / "kernels" / "made"
     folder.mkdir(parents=True)
     (folder / "ladder.toml").write_text(LADDER)
     (folder / "tile.cu").write_text(SOURCE)
     os.utime(folder / "tile.cu", (1, 1))
     (tmp_path / "runs").mkdir()
-    (tmp_path / "bin").mkdir()
-    tools = {"nvcc": NVCC, "nvidia-smi": '#!/bin/sh\necho "NVIDIA H200, 9.0, 580.1, GPU-0"\n'}
-    for name, body in tools.items():
-        (tmp_path / "bin" / name).write_text(body)
-        (tmp_path / "bin" / name).chmod(0o755)
+    write_tool(tmp_path / "bin" / "nvcc", NVCC)
+    write_tool(tmp_path / "bin" / "nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.1, GPU-0"')
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
@@ -170,7 +165,7 @@ def finding_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_from_a_declaration_to_the_best_point_and_what_became_of_the_others(place: Place) -> None:
+def test_from_a_declaration_to_the_best_point_and_what_became_of_the_others(place):
     done = place.tune("--format", "json")
     finding = finding_of(done)
     assert finding["points"][0]["settings"] == {"TILE_SIDE": 4, "TILE_LOOPS": 1}
@@ -195,7 +190,7 @@ def test_from_a_declaration_to_the_best_point_and_what_became_of_the_others(plac
     assert sorted(path.name for path in place.sweeps.root.iterdir()) == [".lock", stored.manifest.run_id]
 
 
-def test_the_same_is_not_measured_again_and_its_best_is_written_on_request(place: Place) -> None:
+def test_the_same_is_not_measured_again_and_its_best_is_written_on_request(place):
     first = finding_of(place.tune("--format", "json"))
     timed = place.timed()
     place.source.chmod(0o640)
@@ -214,7 +209,7 @@ def test_the_same_is_not_measured_again_and_its_best_is_written_on_request(place
     assert place.timed() == timed
 
 
-def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place: Place) -> None:
+def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place):
     measured = finding_of(place.tune("--format", "json"))
     for tool in ("nvcc", "nvidia-smi"):
         (place.folder / "bin" / tool).unlink()
@@ -234,7 +229,7 @@ def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place: Place) -
     assert "--stored measures nothing: leave out --seed, --force" in show("--force", "--seed", 3).stderr
 
 
-def test_a_source_that_changed_is_measured_again(place: Place) -> None:
+def test_a_source_that_changed_is_measured_again(place):
     finding_of(place.tune("--format", "json"))
     timed = place.timed()
     place.source.write_text(SOURCE + "# another\n")
@@ -243,7 +238,7 @@ def test_a_source_that_changed_is_measured_again(place: Place) -> None:
     assert place.timed() == timed + timed
 
 
-def test_a_limit_tries_the_sources_own_point_and_some_others(place: Place) -> None:
+def test_a_limit_tries_the_sources_own_point_and_some_others(place):
     done = place.tune("--limit", "4", "-o", place.folder / "chart.svg")
     assert done.returncode == 0, done.stderr
     assert "12 within the constraints, of which 4 were tried" in done.stdout
@@ -252,7 +247,7 @@ def test_a_limit_tries_the_sources_own_point_and_some_others(place: Place) -> No
     assert (place.folder / "chart.svg").read_bytes().startswith(b"<svg")
 
 
-def test_obstacles_are_reported_before_anything_is_compiled(place: Place) -> None:
+def test_obstacles_are_reported_before_anything_is_compiled(place):
     plain = place.run("--ladder", "made", "tune", "--kernel", "6", cwd=place.folder, env=place.environment)
     assert plain.returncode == 45
     assert "kernel 6 (plain) declares no sweep; those that do: 7" in plain.stderr
@@ -271,7 +266,7 @@ def test_obstacles_are_reported_before_anything_is_compiled(place: Place) -> Non
     assert list(place.sweeps.root.glob("*")) == []
 
 
-def test_no_sweep_is_stored_when_no_point_works(place: Place) -> None:
+def test_no_sweep_is_stored_when_no_point_works(place):
     place.source.write_text(SOURCE.replace("check*) exit 0", "check*) exit 4"))
     os.utime(place.source, (1, 1))
     done = place.tune()
@@ -282,7 +277,7 @@ def test_no_sweep_is_stored_when_no_point_works(place: Place) -> None:
     assert list(place.sweeps.root.glob(".pending/*")) == []
 
 
-def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place: Place) -> None:
+def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place):
     """A call that is killed loses at most the measurement under way."""
     rng, lost = random.Random(5), 0
     for number in range(4):
@@ -309,7 +304,7 @@ def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place: Plac
     assert [point["settings"] for point in afresh["points"]] == [point["settings"] for point in resumed["points"]]  # fmt: skip
 
 
-def test_interrupted_it_keeps_what_is_there_and_says_so(place: Place) -> None:
+def test_interrupted_it_keeps_what_is_there_and_says_so(place):
     process = place.start(pace=0.2)
     while not place.kept() and process.poll() is None:
         time.sleep(0.01)
@@ -321,15 +316,11 @@ def test_interrupted_it_keeps_what_is_there_and_says_so(place: Place) -> None:
     assert place.kept() >= 1
 
 
-def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(place, monkeypatch):
     monkeypatch.setattr(
         "profiler.commands.measuring.profile_extremes.LAUNCHES", 3
     )  # as many as were recorded
-    ncu = place.folder / "bin" / "ncu"
-    ncu.write_text(f'#!/bin/sh\nexec {sys.executable} -S "{FAKE_NCU}" "$@"\n')
-    ncu.chmod(0o755)
+    write_tool(place.folder / "bin" / "ncu", f'exec {sys.executable} -S "{FAKE_NCU}" "$@"')
     place.environment |= {
         "FAKE_NCU": "default",
         "FAKE_NCU_LOG": str(place.folder / "ncu"),

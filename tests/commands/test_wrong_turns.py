@@ -1,7 +1,5 @@
 """Wrong turns that people take, each with the command that they meant."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

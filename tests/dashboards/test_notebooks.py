@@ -1,7 +1,5 @@
 """The notebooks show what the library finds in `runs/` today, and what they assert can fail."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

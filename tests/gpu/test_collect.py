@@ -1,7 +1,5 @@
 """`prof collect` with the real thing: a GPU, nvcc and ncu. Run them with `pytest -m gpu tests/gpu/test_collect.py`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -9,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,13 +32,11 @@ int main() {
 }
 """
 
-Collect = Callable[..., "subprocess.CompletedProcess[str]"]
-
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """The ladder `gemm`, a zoo of launches and a hog of memory, in a folder of their own."""
     folder = tmp_path_factory.mktemp("gpu")
     shutil.copytree(ROOT / "kernels", folder / "kernels")
@@ -54,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def collect(place: Path) -> Collect:
+def collect(place):
     """`collect("--kernel", 5)`: the command in a process of its own, in that folder."""
 
     def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -67,7 +62,7 @@ def collect(place: Path) -> Collect:
 
 
 @pytest.fixture
-def failed(collect: Collect, place: Path):
+def failed(collect, place):
     """`failed(...)`: the same for a call that fails; it commits nothing."""
 
     def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -81,7 +76,7 @@ def failed(collect: Collect, place: Path):
 
 
 @pytest.fixture(scope="module")
-def pair(collect: Collect, place: Path) -> list[Run]:
+def pair(collect, place):
     """Kernels 5 and 6, verified, timed and profiled in two processes each."""
     done = collect(*PAIR)
     assert done.returncode == 0, done.stderr
@@ -119,7 +114,7 @@ def gone(mark: str, seconds: float = 10.0) -> bool:
 # Rungs
 
 
-def test_a_pair_of_rungs_is_verified_timed_and_profiled(pair: list[Run]) -> None:
+def test_a_pair_of_rungs_is_verified_timed_and_profiled(pair):
     for run, number in zip(pair, (5, 6), strict=True):
         run.verify()
         manifest = run.manifest
@@ -145,7 +140,7 @@ def test_a_pair_of_rungs_is_verified_timed_and_profiled(pair: list[Run]) -> None
         assert all(1e8 < value < 1e10 for value in frequencies)
 
 
-def test_their_reports_name_nobodys_home(pair: list[Run]) -> None:
+def test_their_reports_name_nobodys_home(pair):
     for run in pair:
         for report in run.manifest.reports:
             assert find_home_directories(run.report_path(report), own=Path.home()) == []
@@ -153,7 +148,7 @@ def test_their_reports_name_nobodys_home(pair: list[Run]) -> None:
         assert Path(run.manifest.program).parent.name.startswith("prof-")
 
 
-def test_a_kernel_that_is_collected_already_is_skipped(pair: list[Run], collect: Collect) -> None:
+def test_a_kernel_that_is_collected_already_is_skipped(pair, collect):
     done = collect(*PAIR, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert [(row["status"], row["run_id"]) for row in json.loads(done.stdout)] == [
@@ -162,7 +157,7 @@ def test_a_kernel_that_is_collected_already_is_skipped(pair: list[Run], collect:
     assert "profiled" not in done.stderr
 
 
-def test_a_dry_run_prints_what_ncu_takes(pair: list[Run], collect: Collect, place: Path) -> None:
+def test_a_dry_run_prints_what_ncu_takes(pair, collect, place):
     done = collect("--kernel", "6", "--size", "512", "--launches", 1, "--processes", 1, "--repeats", 0,
                    "--no-verify", "--preset", "four-way", "--dry-run")  # fmt: skip
     _, line = done.stdout.splitlines()
@@ -171,7 +166,7 @@ def test_a_dry_run_prints_what_ncu_takes(pair: list[Run], collect: Collect, plac
     assert (place / "gemm-6.ncu-rep").exists()
 
 
-def test_killed_in_the_middle_it_leaves_nothing_running_and_goes_on(place: Path, pair: list[Run]) -> None:
+def test_killed_in_the_middle_it_leaves_nothing_running_and_goes_on(place, pair):
     words = [*PROF, "--runs", "killed", "collect", *PAIR, "--no-verify", "--repeats", "0"]
     mark = f"PROF_GPU_TEST={place}"
     process = subprocess.Popen(
@@ -195,7 +190,7 @@ def test_killed_in_the_middle_it_leaves_nothing_running_and_goes_on(place: Path,
 # Any program
 
 
-def test_ranges(collect: Collect, place: Path) -> None:
+def test_ranges(collect, place):
     done = collect("--name", "ranges", "--replay-mode", "range", *QUICK, "--", "./zoo", "range")
     assert done.returncode == 0, done.stderr
     run = named(place, "ranges-four-way")
@@ -203,14 +198,14 @@ def test_ranges(collect: Collect, place: Path) -> None:
     assert run.table("launches").column("workload").to_pylist() == ["range", "range"]
 
 
-def test_graphs_as_a_whole(collect: Collect, place: Path) -> None:
+def test_graphs_as_a_whole(collect, place):
     done = collect("--name", "graphs", "--graph-profiling", "graph", *QUICK, "--", "./zoo", "graph")
     assert done.returncode == 0, done.stderr
     launches = named(place, "graphs-four-way").table("launches")
     assert launches.column("workload").to_pylist() == ["graph", "graph"]
 
 
-def test_chosen_by_name_and_after_some_launches(collect: Collect, place: Path) -> None:
+def test_chosen_by_name_and_after_some_launches(collect, place):
     done = collect("--name", "chosen", "--kernel-regex", "scale|offset", "--launch-skip", 1, "--launches", 3,
                    *QUICK, "--", "./zoo", "several")  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -221,44 +216,44 @@ def test_chosen_by_name_and_after_some_launches(collect: Collect, place: Path) -
 # What goes wrong
 
 
-def test_an_unknown_metric(failed) -> None:
+def test_an_unknown_metric(failed):
     done = failed("--name", "bad", *QUICK, "--metric", "no__such_metric.sum", "--", "./zoo", "several")
     assert done.returncode == 49
     assert "recorded nothing for no__such_metric.sum" in done.stderr
 
 
-def test_an_unknown_section(failed) -> None:
+def test_an_unknown_section(failed):
     done = failed("--name", "bad", *QUICK, "--section", "NoSuchSection", "--", "./zoo", "several")
     assert done.returncode == 68
     assert "NoSuchSection" in done.stderr
 
 
-def test_no_kernel_that_fits(failed) -> None:
+def test_no_kernel_that_fits(failed):
     done = failed("--name", "bad", *QUICK, "--kernel-regex", "softmax", "--", "./zoo", "several")
     assert done.returncode == 65
     assert "      scale(float *, float)" in done.stderr
 
 
-def test_fewer_launches_than_asked_for(failed) -> None:
+def test_fewer_launches_than_asked_for(failed):
     done = failed("--name", "bad", *QUICK, "--launches", 50, "--", "./zoo", "several")
     assert done.returncode == 66
     assert "7 of 50 launches" in done.stderr
 
 
-def test_a_program_that_fails_after_its_launches(failed) -> None:
+def test_a_program_that_fails_after_its_launches(failed):
     program = ("sh", "-c", "./zoo several; echo the loss is NaN >&2; exit 7")
     done = failed("--name", "bad", *QUICK, "--", *program)
     assert done.returncode == 55
     assert "    the loss is NaN" in done.stderr
 
 
-def test_out_of_device_memory(failed) -> None:
+def test_out_of_device_memory(failed):
     done = failed("--name", "bad", *QUICK, "--", "./hog")
     assert done.returncode == 58
     assert "cudaMalloc: out of memory" in done.stderr
 
 
-def test_a_program_that_hangs(failed, place: Path) -> None:
+def test_a_program_that_hangs(failed, place):
     done = failed("--name", "bad", *QUICK, "--timeout", 8, "--", "sh", "-c", "./zoo several; sleep 98761")
     assert done.returncode == 56
     assert "within 8 s" in done.stderr

@@ -3,12 +3,9 @@
 `pytest -m gpu tests/gpu/test_gemm_verification.py`; `planted.cu` says what is planted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,11 +42,9 @@ DONE, WRONG = 0, 4
 
 pytestmark = pytest.mark.gpu
 
-Planted = Callable[..., subprocess.CompletedProcess[str]]
-
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+def planted(tmp_path_factory):
     """`planted("bf16", "row", "check", size=1024)`: a program's answer; from launch `since` on, the error is there."""
     folder = tmp_path_factory.mktemp("planted")
     source = os.path.relpath(ROOT / "tests/gpu/planted.cu", folder)
@@ -80,7 +75,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 
 @pytest.mark.parametrize("size", [1024, 8192])
 @pytest.mark.parametrize("name", [*TYPES, LAYER])
-def test_each_planted_error_is_caught(planted: Planted, name: str, size: int) -> None:
+def test_each_planted_error_is_caught(planted, name, size):
     errors = ("none", "element", "product", "row", "tile")
     if (name, size) == ("fp8", 8192):
         # Its sums may be off by 2, which is more than the largest product, 1.
@@ -96,7 +91,7 @@ def test_each_planted_error_is_caught(planted: Planted, name: str, size: int) ->
 
 
 @pytest.mark.parametrize("name", [*TYPES, LAYER])
-def test_an_error_in_the_last_timed_launch_is_caught(planted: Planted, name: str) -> None:
+def test_an_error_in_the_last_timed_launch_is_caught(planted, name):
     words = ("--warmup", "2", "--repeats", "3")
     assert (
         planted(name, "element", "time", *words, since=6).returncode == DONE
@@ -105,7 +100,7 @@ def test_an_error_in_the_last_timed_launch_is_caught(planted: Planted, name: str
     assert (done.returncode, "after the last timed launch" in done.stderr) == (WRONG, True)
 
 
-def test_one_launch_of_many_with_other_bits_is_caught(planted: Planted) -> None:
+def test_one_launch_of_many_with_other_bits_is_caught(planted):
     assert planted("fp32", "none", "repeat", "--launches", "20").returncode == DONE
     done = planted("fp32", "element", "repeat", "--launches", "20", since=20)
     assert (done.returncode, json.loads(done.stdout)["different_bytes"] > 0) == (WRONG, True)
@@ -113,7 +108,7 @@ def test_one_launch_of_many_with_other_bits_is_caught(planted: Planted) -> None:
 
 @pytest.mark.parametrize("number", [14, 20])
 @pytest.mark.parametrize("shape", [(4096, 4096, 4096), (3000, 2000, 1500), (128, 128, 65536)])
-def test_a_thousand_launches_leave_the_same_bits(number: int, shape: tuple[int, int, int]) -> None:
+def test_a_thousand_launches_leave_the_same_bits(number, shape):
     """The blocks of these rungs hand partial sums to each other by flags in memory."""
     assert run_rung(number, shape, "repeat", "--launches", "1000")["different_bytes"] == 0
 
@@ -122,9 +117,7 @@ def test_a_thousand_launches_leave_the_same_bits(number: int, shape: tuple[int, 
     ("number", "shape"),
     [(12, (4081, 4100, 72)), (23, (4081, 4100, 72)), (21, (5120, 5120, 64)), (22, (5120, 5120, 64))],
 )
-def test_tiles_of_an_odd_number_of_boxes_are_right_where_k_is_short(
-    number: int, shape: tuple[int, int, int]
-) -> None:
+def test_tiles_of_an_odd_number_of_boxes_are_right_where_k_is_short(number, shape):
     """Boxes of C take turns at two places: the last of a tile and the first of the next go through the same one."""
     run_rung(number, shape, "check")
     assert run_rung(number, shape, "repeat", "--launches", "300")["different_bytes"] == 0

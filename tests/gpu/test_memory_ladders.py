@@ -3,15 +3,13 @@
 `pytest -m gpu tests/gpu/test_memory_ladders.py`; half an hour, 35 s a ladder and test.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,6 @@ REJECTED = (
     "half_arithmetic",
 )  # its sums in half precision are wrong, and verification must say so
 
-Binaries = Callable[[str], dict[str, Path]]
 Finished = subprocess.CompletedProcess[str]
 
 pytestmark = pytest.mark.gpu
@@ -53,7 +50,7 @@ each_ladder = pytest.mark.parametrize("name", memory_ladders())
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """A folder of its own to build in."""
     folder = tmp_path_factory.mktemp("memory")
     shutil.copytree(ROOT / "kernels", folder / "kernels")
@@ -61,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def binaries(place: Path) -> Binaries:
+def binaries(place):
     """`binaries("copy")`: the compiled rungs of a ladder, by their names, without the one that is to be rejected."""
     toolchain, arch = find_toolchain(), find_gpu().arch
 
@@ -109,18 +106,18 @@ def verify(place: Path, ladder: Ladder, names: Collection[str]) -> Finished:
 
 
 @each_ladder
-def test_every_rung_is_right(place: Path, binaries: Binaries, name: str) -> None:
+def test_every_rung_is_right(place, binaries, name):
     done = verify(place, ladder_in(place, name), binaries(name))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_sum_in_half_precision_is_rejected(place: Path) -> None:
+def test_a_sum_in_half_precision_is_rejected(place):
     ladder, rung = REJECTED
     done = verify(place, ladder_in(place, ladder), [rung])
     assert (done.returncode, "computes a wrong result" in done.stderr) == (60, True), done.stderr
 
 
-def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path: Path) -> None:
+def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path):
     toolchain = find_toolchain()
     program = tmp_path / "planted"
     source = ROOT / "tests/gpu/planted_map.cu"
@@ -146,7 +143,7 @@ def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path: 
 
 
 @each_ladder
-def test_off_its_alignment_a_rung_runs_or_refuses(place: Path, binaries: Binaries, name: str) -> None:
+def test_off_its_alignment_a_rung_runs_or_refuses(place, binaries, name):
     shape = flags(small_workload(ladder_in(place, name)))
     for rung, done in run_each(
         binaries(name), "--mode", "time", "--repeats", "1", "--offset", "1", *shape
@@ -155,7 +152,7 @@ def test_off_its_alignment_a_rung_runs_or_refuses(place: Path, binaries: Binarie
 
 
 @each_ladder
-def test_memcheck_finds_nothing(place: Path, binaries: Binaries, needs, name: str) -> None:
+def test_memcheck_finds_nothing(place, binaries, needs, name):
     under = (str(needs("compute-sanitizer")), "--tool", "memcheck", "--error-exitcode", "99")
     shape = flags(small_workload(ladder_in(place, name)))
     for rung, done in run_each(binaries(name), "--mode", "check", *shape, under=under).items():

@@ -9,8 +9,7 @@ What must hold for every rung is in test_every_ladder.py: it compiles, spills no
 ladder's own module therefore states its claims alone:
 
     def test_rung_2_moves_128_bits_at_a_time(machine_code):
-        code = machine_code("relu", 2)
-        assert code.widths("LDG") == code.widths("STG") == {128}
+        assert machine_code("relu", 2).moved == {128}
 """
 
 from __future__ import annotations
@@ -92,6 +91,20 @@ class Code:
     def widths(self, name: str) -> set[int]:
         """The bits that one thread moves by each LDG, STG, LDS, STS ... of the code."""
         return {width_bits(opcode) or 0 for opcode in self.opcodes if opcode.split(".")[0] == name}
+
+    @property
+    def moved(self) -> set[int]:
+        """The bits that one thread moves by each access to global memory, where loads and stores are as wide."""
+        assert self.widths("LDG") == self.widths("STG")
+        return self.widths("LDG")
+
+    def loads(self) -> dict[str, int]:
+        """How often each load from global memory stands in the code, but those of constant data such as weights."""
+        return {
+            one: count
+            for one, count in self.opcodes.items()
+            if one.startswith("LDG") and "CONSTANT" not in one
+        }
 
     def hot_loop(self, work: Iterable[str]) -> Counter[str]:
         """How often each opcode stands in the loop with most of `work` (opcodes without modifiers), of each kernel."""

@@ -1,12 +1,10 @@
 """Rules for every rung of every ladder that ships, on each architecture it is compiled for."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from tests.kernels.compiled import RECORDINGS, Compiler, alone, together
+from tests.kernels.compiled import RECORDINGS, alone, together
 from tests.kernels.conftest import (
     HOW_TO_RECORD,
     KERNELS,
@@ -17,7 +15,7 @@ from tests.kernels.conftest import (
 )
 
 
-def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code]) -> None:
+def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes):
     own = [
         code for code in any_codes if not code.kernel.needs
     ]  # the libraries that hold the kernels of others
@@ -30,7 +28,7 @@ def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code])
 SPILLS = "tile_16x16"  # of gemm-variants: test_variants.py shows that it does
 
 
-def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Code]) -> None:
+def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes):
     any_codes = [code for code in any_codes if code.kernel.name != SPILLS]
     spilled = [code for code in any_codes if any(one.spills or one.stack_bytes for one in code.resources)]
     assert [f"{code.kernel} spills registers" for code in spilled] == []
@@ -38,7 +36,7 @@ def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Cod
     assert [f"{code.kernel} uses local memory" for code in local] == []
 
 
-def test_the_recorded_machine_code_was_compiled_from_these_sources(compiler: Compiler) -> None:
+def test_the_recorded_machine_code_was_compiled_from_these_sources(compiler):
     """A rung that has changed is compiled as long as this test fails, so that nothing is said of code that is no more."""
     ladders = {path.parent.name: read_ladder(path) for path in KERNELS.glob("*/ladder.toml")}
     by_itself = alone(ladders["gemm"], ladders["gemm"].kernel(9), SUITE_ARCHITECTURE)
@@ -54,15 +52,15 @@ def test_the_recorded_machine_code_was_compiled_from_these_sources(compiler: Com
     assert changed == [], HOW_TO_RECORD
 
 
-def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code) -> None:
+def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code):
     """Rung 9 shares the names of its macros with three others."""
     assert_the_same_alone_and_together(machine_code, "gemm", 9, "sm_90")
 
 
 @pytest.mark.campaign
 def test_compiled_with_the_others_every_rung_is_the_same_machine_code(
-    machine_code, any_codes: list[Code], any_ladder: str, any_arch: str
-) -> None:
+    machine_code, any_codes, any_ladder, any_arch
+):
     for code in any_codes:
         assert_the_same_alone_and_together(machine_code, any_ladder, code.kernel.number, any_arch)
 

@@ -15,9 +15,7 @@ import pytest
 from tests.kernels.conftest import hot_loop as find_hot_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kernels.conftest import Code, Instruction, MachineCode
+    from tests.kernels.conftest import Instruction
 
 FMA_PER_K_STEP = 64  # a thread's 8 x 8 elements
 TENSOR = {"HMMA", "HGMMA", "UTCHMMA"}
@@ -26,18 +24,18 @@ each_architecture = pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"]
 
 
 @pytest.fixture
-def rung(machine_code: MachineCode) -> Callable[[int, str], Code]:
+def rung(machine_code):
     """A rung without its variant for ragged shapes."""
     return lambda number, arch: machine_code("gemm", number, arch).only("^(?!.*ILb0E)")
 
 
 @pytest.fixture
-def hot_loop(rung) -> Callable[[int, str], Counter[str]]:
+def hot_loop(rung):
     return lambda number, arch: rung(number, arch).hot_loop({"FFMA"})
 
 
 @each_architecture
-def test_rung_2_differs_from_rung_1_in_addresses_alone(hot_loop, arch: str) -> None:
+def test_rung_2_differs_from_rung_1_in_addresses_alone(hot_loop, arch):
     naive, coalesced = (hot_loop(number, arch) for number in (1, 2))
 
     def work(loop):
@@ -47,13 +45,13 @@ def test_rung_2_differs_from_rung_1_in_addresses_alone(hot_loop, arch: str) -> N
 
 
 @each_architecture
-def test_rung_4_reads_one_element_of_b_for_eight_fmas(hot_loop, arch: str) -> None:
+def test_rung_4_reads_one_element_of_b_for_eight_fmas(hot_loop, arch):
     found = hot_loop(4, arch)
     assert found["LDS"] * 8 == found["FFMA"]
 
 
 @each_architecture
-def test_rung_5_reads_a_by_eight_scalar_loads_a_k_step(hot_loop, arch: str) -> None:
+def test_rung_5_reads_a_by_eight_scalar_loads_a_k_step(hot_loop, arch):
     found = hot_loop(5, arch)
     k_steps, rest = divmod(found["FFMA"], FMA_PER_K_STEP)
     assert k_steps
@@ -68,7 +66,7 @@ def test_rung_5_reads_a_by_eight_scalar_loads_a_k_step(hot_loop, arch: str) -> N
 
 @pytest.mark.parametrize("number", [6, 7, 8])
 @each_architecture
-def test_rung_6_and_up_read_128_bits_at_a_time(hot_loop, arch: str, number: int) -> None:
+def test_rung_6_and_up_read_128_bits_at_a_time(hot_loop, arch, number):
     found = hot_loop(number, arch)
     shared = {name for name in found if name.startswith("LDS")}
     globals_read = {name for name in found if name.startswith("LDG")}
@@ -78,7 +76,7 @@ def test_rung_6_and_up_read_128_bits_at_a_time(hot_loop, arch: str, number: int)
 
 
 @each_architecture
-def test_rung_6_needs_a_quarter_of_rung_5s_shared_loads(hot_loop, arch: str) -> None:
+def test_rung_6_needs_a_quarter_of_rung_5s_shared_loads(hot_loop, arch):
     scalar, wide = (hot_loop(number, arch) for number in (5, 6))
     k_steps = wide["FFMA"] / FMA_PER_K_STEP
     assert wide["LDS.128"] == 4 * k_steps
@@ -86,14 +84,14 @@ def test_rung_6_needs_a_quarter_of_rung_5s_shared_loads(hot_loop, arch: str) -> 
 
 
 @each_architecture
-def test_rung_9_copies_asynchronously(hot_loop, arch: str) -> None:
+def test_rung_9_copies_asynchronously(hot_loop, arch):
     names = {opcode.split(".")[0] for opcode in hot_loop(9, arch)}
     assert names & {"LDGSTS", "UTMALDG", "UBLKCP"}
     assert not names & {"LDG", "STS"}, "a tile still travels through registers"
 
 
 @each_architecture
-def test_rung_10_multiplies_on_the_tensor_cores(rung, arch: str) -> None:
+def test_rung_10_multiplies_on_the_tensor_cores(rung, arch):
     code = rung(10, arch)
     names = {opcode.split(".")[0] for opcode in code.hot_loop(TENSOR)}
     assert names & TENSOR
@@ -105,7 +103,7 @@ def test_rung_10_multiplies_on_the_tensor_cores(rung, arch: str) -> None:
 
 @pytest.mark.parametrize("number", range(1, 10))
 @each_architecture
-def test_the_rungs_of_fp32_use_no_tensor_instructions(rung, arch: str, number: int) -> None:
+def test_the_rungs_of_fp32_use_no_tensor_instructions(rung, arch, number):
     assert not rung(number, arch).names & TENSOR
 
 
@@ -113,13 +111,13 @@ hopper = pytest.mark.parametrize("arch", ["sm_90"])  # rungs 11 and up are writt
 
 
 @hopper
-def test_rung_11_sends_c_away_by_the_copy_engine_alone(rung, arch: str) -> None:
+def test_rung_11_sends_c_away_by_the_copy_engine_alone(rung, arch):
     assert {"STG", "UTMASTG"} & rung(10, arch).names == {"STG"}
     assert {"STG", "UTMASTG"} & rung(11, arch).names == {"UTMASTG"}
 
 
 @hopper
-def test_rung_12_hands_one_operand_over_in_registers(rung, arch: str) -> None:
+def test_rung_12_hands_one_operand_over_in_registers(rung, arch):
     found = rung(12, arch).hot_loop(TENSOR)
     products = {name: count for name, count in found.items() if name.startswith("HGMMA")}
     assert set(products) == {
@@ -129,7 +127,7 @@ def test_rung_12_hands_one_operand_over_in_registers(rung, arch: str) -> None:
 
 
 @hopper
-def test_rung_13_makes_three_products_of_one_and_carries_the_sum_on(rung, arch: str) -> None:
+def test_rung_13_makes_three_products_of_one_and_carries_the_sum_on(rung, arch):
     found = rung(13, arch).hot_loop(TENSOR)
     products = sum(count for name, count in found.items() if name.startswith("HGMMA"))
     k_steps = found["LDS"] // 4  # each fetches the operand in registers
@@ -139,7 +137,7 @@ def test_rung_13_makes_three_products_of_one_and_carries_the_sum_on(rung, arch: 
 
 
 @hopper
-def test_rung_16_sends_boxes_of_c_away_while_products_are_under_way(rung, arch: str) -> None:
+def test_rung_16_sends_boxes_of_c_away_while_products_are_under_way(rung, arch):
     def sent_meanwhile(number: int) -> int:
         opcodes = [one.opcode for one in rung(number, arch).function]
         first = next(at for at, opcode in enumerate(opcodes) if opcode.startswith("HGMMA"))
@@ -150,13 +148,13 @@ def test_rung_16_sends_boxes_of_c_away_while_products_are_under_way(rung, arch: 
 
 
 @hopper
-def test_rung_17_multiplies_32_numbers_of_e4m3_at_once(rung, arch: str) -> None:
+def test_rung_17_multiplies_32_numbers_of_e4m3_at_once(rung, arch):
     products = {name for name in rung(17, arch).hot_loop({"QGMMA"}) if name.startswith("QGMMA")}
     assert products == {"QGMMA.64x256x32.F32.E4M3.E4M3"}
 
 
 @hopper
-def test_rung_18_reads_four_k_of_a_row_at_once_and_copies_nothing_itself(rung, arch: str) -> None:
+def test_rung_18_reads_four_k_of_a_row_at_once_and_copies_nothing_itself(rung, arch):
     found = rung(18, arch).hot_loop({"FFMA"})
     assert found["FFMA"] == 1024  # 8 x 16 elements, 8 k
     assert {name: count for name, count in found.items() if name.startswith("LDS")} == {"LDS.128": 48}
@@ -165,7 +163,7 @@ def test_rung_18_reads_four_k_of_a_row_at_once_and_copies_nothing_itself(rung, a
 
 
 @hopper
-def test_rung_19_multiplies_in_tiles_of_two_widths(rung, arch: str) -> None:
+def test_rung_19_multiplies_in_tiles_of_two_widths(rung, arch):
     code = rung(19, arch)
     assert {name for name in code.opcodes if name.startswith("HGMMA")} == {
         "HGMMA.64x128x16.F32.BF16",
@@ -187,7 +185,7 @@ def count_bank_conflicts(loop: list[Instruction]) -> int:
 
 
 @hopper
-def test_rung_20_has_little_more_than_half_of_rung_14s_conflicts_of_register_banks(rung, arch: str) -> None:
+def test_rung_20_has_little_more_than_half_of_rung_14s_conflicts_of_register_banks(rung, arch):
     whole_tiles_of_64_x_128 = r"Li64ELi128E.*FitE?0E"
     before, after = (
         find_hot_loop(rung(number, arch).only(whole_tiles_of_64_x_128).function, {"FFMA"})
@@ -201,7 +199,7 @@ def test_rung_20_has_little_more_than_half_of_rung_14s_conflicts_of_register_ban
 
 
 @hopper
-def test_rung_20_lays_the_sums_of_each_tile_down_once(rung, arch: str) -> None:
+def test_rung_20_lays_the_sums_of_each_tile_down_once(rung, arch):
     tiles = {"Li16ELi256E": 4 * 8, "Li64ELi128E": 8 * 8, "Li128ELi128E": 8 * 16}  # and a thread's elements
     for tile, elements in tiles.items():
         code = rung(20, arch).only(tile)
@@ -211,7 +209,7 @@ def test_rung_20_lays_the_sums_of_each_tile_down_once(rung, arch: str) -> None:
 
 
 @hopper
-def test_rung_21_multiplies_in_tiles_of_four_widths_and_counts_its_sharers(rung, arch: str) -> None:
+def test_rung_21_multiplies_in_tiles_of_four_widths_and_counts_its_sharers(rung, arch):
     code = rung(21, arch)
     assert {name for name in code.opcodes if name.startswith("HGMMA")} == {
         "HGMMA.64x128x16.F32.BF16",
@@ -222,22 +220,20 @@ def test_rung_21_multiplies_in_tiles_of_four_widths_and_counts_its_sharers(rung,
 
 
 @hopper
-def test_rung_22_multiplies_narrow_tiles_by_narrow_products(rung, arch: str) -> None:
+def test_rung_22_multiplies_narrow_tiles_by_narrow_products(rung, arch):
     assert "HGMMA.64x240x16.F32.BF16" in rung(22, arch).opcodes
     assert "HGMMA.64x240x16.F32.BF16" not in rung(21, arch).opcodes
 
 
 @hopper
-def test_rung_23_multiplies_low_tiles_by_low_products(rung, arch: str) -> None:
+def test_rung_23_multiplies_low_tiles_by_low_products(rung, arch):
     assert "HGMMA.64x240x8.F32.TF32" in rung(23, arch).opcodes
     assert "HGMMA.64x240x8.F32.TF32" not in rung(12, arch).opcodes
 
 
 @hopper
 @pytest.mark.parametrize("number", [12, 23])
-def test_a_tile_of_seven_bands_waits_for_the_last_one_of_the_tile_before(
-    rung, number: int, arch: str
-) -> None:
+def test_a_tile_of_seven_bands_waits_for_the_last_one_of_the_tile_before(rung, number, arch):
     """Bands take turns at two places, so the seventh and the next tile's first go through the same one."""
 
     def waits_for_all_stores(rows: int) -> int:

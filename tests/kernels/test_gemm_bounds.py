@@ -3,8 +3,6 @@
 `bounds.cu` multiplies as FMAs and as tensor cores do, and judges with the bounds that the programs use on a GPU.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +10,6 @@ from typing import Any
 import pytest
 
 from profiler.measure.tools.process import run
-from tests.kernels.compiled import Compiler
 from tests.kernels.conftest import bounds_program
 
 PRECISIONS = ("fp32", "bf16", "tf32", "bf16 to bf16", "e4m3 to bf16")
@@ -21,7 +18,7 @@ LARGEST_K_OF_FP8 = 333  # of those tried, at which one lost product shows
 
 
 @pytest.fixture(scope="module", params=[4096, pytest.param(16384, marks=pytest.mark.campaign)])
-def judged(request: pytest.FixtureRequest, compiler: Compiler) -> list[dict[str, Any]]:
+def judged(request, compiler):
     """Returns what the program found: a row for each precision, k up to the largest, and error. Campaigns go further."""
     program = bounds_program(request.param)
 
@@ -45,21 +42,21 @@ def of(judged: list[dict[str, Any]], precision: str, error: str) -> Iterator[dic
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_right_products_pass(judged, precision: str) -> None:
+def test_right_products_pass(judged, precision):
     for row in of(judged, precision, "none"):
         assert row["wrong"] == 0
         assert row["worst_element"] <= 1
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "tf32"])
-def test_right_products_stay_far_below_the_bound_where_k_is_large(judged, precision: str) -> None:
+def test_right_products_stay_far_below_the_bound_where_k_is_large(judged, precision):
     """The inputs of a GPU are other ones, and more: a bound that these nearly reach would refuse right results."""
     assert all(row["worst_element"] < 0.2 for row in of(judged, precision, "none") if row["k"] > 1)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("error", ["element", "product"])
-def test_one_wrong_element_is_caught(judged, precision: str, error: str) -> None:
+def test_one_wrong_element_is_caught(judged, precision, error):
     """It is another column's, or lacks one of its products, unless FP8's sums are further off than a product is large."""
     for row in of(judged, precision, error):
         if (precision, error) != ("e4m3 to bf16", "product") or row["k"] <= LARGEST_K_OF_FP8:
@@ -67,7 +64,7 @@ def test_one_wrong_element_is_caught(judged, precision: str, error: str) -> None
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_wrong_row_and_a_wrong_tile_are_caught_element_by_element(judged, precision: str) -> None:
+def test_a_wrong_row_and_a_wrong_tile_are_caught_element_by_element(judged, precision):
     """An element of the wrong row may happen to be nearly the right one; in FP8, one of the wrong tile may be nearly zero."""
     in_fp8 = precision == "e4m3 to bf16"
     assert all(row["wrong"] >= (0.9 if in_fp8 else 0.95) * ROW for row in of(judged, precision, "row"))

@@ -1,7 +1,5 @@
 """The rungs that ask the L2 to keep what they read, in machine code: their loads say so, and their stores do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -17,7 +15,7 @@ def kept_in_l2(machine_code, ladder_name: str):
 @pytest.mark.parametrize(
     "ladder", ["copy", "relu", "relu-fp16", "gelu", "scale", "layernorm", "softmax", "transpose"]
 )
-def test_loads_of_vectors_leave_the_caches_last(machine_code, ladder: str) -> None:
+def test_loads_of_vectors_leave_the_caches_last(machine_code, ladder):
     opcodes = kept_in_l2(machine_code, ladder).opcodes
     assert opcodes["LDG.E.EL.128"] > 0
     assert not [one for one in opcodes if one.startswith("STG") and "EL" in one]
@@ -25,7 +23,7 @@ def test_loads_of_vectors_leave_the_caches_last(machine_code, ladder: str) -> No
 
 
 @pytest.mark.parametrize(("ladder", "before"), [("rmsnorm", 3), ("embedding-rmsnorm", 2)])
-def test_a_bulk_copy_with_a_policy_is_the_only_change(machine_code, ladder: str, before: int) -> None:
+def test_a_bulk_copy_with_a_policy_is_the_only_change(machine_code, ladder, before):
     kept, plain = kept_in_l2(machine_code, ladder), machine_code(ladder, before)
     if ladder == "rmsnorm":
         kept, plain = kept.only("kept_in_l2ILi2E.*__half"), plain.only("bulk_rowILi2E.*__half")

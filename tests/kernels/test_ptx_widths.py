@@ -1,7 +1,5 @@
 """Claim G13: the PTX of a rung reads shared memory by other widths than its machine code."""
 
-from __future__ import annotations
-
 import json
 
 import widths
@@ -9,9 +7,7 @@ import widths
 from tests.kernels.conftest import PTX_OF_GEMM_8
 
 
-def test_the_stored_widths_are_those_of_the_compiler_and_not_of_the_machine_code(
-    compiler, machine_code
-) -> None:
+def test_the_stored_widths_are_those_of_the_compiler_and_not_of_the_machine_code(compiler, machine_code):
     in_ptx = json.loads(widths.STORED.read_text())["8"]
     source, nvcc = PTX_OF_GEMM_8.paths[0], compiler.toolchain.nvcc
     assert in_ptx == compiler.result(PTX_OF_GEMM_8, dict[str, int], lambda: widths.count_widths(source, nvcc))

@@ -1,32 +1,19 @@
 """The ReLU ladder in machine code: one maximum an element, and how wide the accesses around it are."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from tests.kernels.conftest import MachineCode
 
 EDGES = {32}  # bits: what no vector covers
 
 
 @pytest.mark.parametrize(("number", "width_bits"), [(1, {32}), (2, {128} | EDGES)])
-def test_a_rung_loads_and_stores_with_its_stated_width(
-    machine_code: MachineCode, number: int, width_bits: set[int]
-) -> None:
-    code = machine_code("relu", number)
-    assert code.widths("LDG") == code.widths("STG") == width_bits
+def test_a_rung_loads_and_stores_with_its_stated_width(machine_code, number, width_bits):
+    assert machine_code("relu", number).moved == width_bits
 
 
-def test_a_maximum_is_one_instruction(machine_code: MachineCode) -> None:
+def test_a_maximum_is_one_instruction(machine_code):
     assert machine_code("relu", 1).opcodes["FMNMX"] == 1
 
 
 @pytest.mark.parametrize(("vector", "width_bits"), [("6float4", 128), ("6float2", 64), ("f", 32)])
-def test_rung_3_has_a_kernel_for_each_width_that_suits_both_arrays(
-    machine_code: MachineCode, vector: str, width_bits: int
-) -> None:
-    code = machine_code("relu", 3).only(f"any_alignmentI{vector}")
-    assert code.widths("LDG") == code.widths("STG") == {width_bits} | EDGES
+def test_rung_3_has_a_kernel_for_each_width_that_suits_both_arrays(machine_code, vector, width_bits):
+    assert machine_code("relu", 3).only(f"any_alignmentI{vector}").moved == {width_bits} | EDGES

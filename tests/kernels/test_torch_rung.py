@@ -1,7 +1,5 @@
 """The program around the PyTorch rungs, as far as it goes without PyTorch; and that each ladder calls it as it wants to be called."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json
@@ -11,12 +9,10 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import parse_timings
@@ -32,12 +28,12 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 @pytest.fixture(scope="module")
-def ladders() -> list[Ladder]:
+def ladders():
     return [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
 
 
 @pytest.fixture(scope="module")
-def rungs(ladders: list[Ladder]) -> list[tuple[Ladder, Kernel, Path]]:
+def rungs(ladders):
     """Every rung in PyTorch, with its ladder and its source."""
     found = [
         (ladder, kernel, kernel.source)
@@ -50,7 +46,7 @@ def rungs(ladders: list[Ladder]) -> list[tuple[Ladder, Kernel, Path]]:
 
 
 @pytest.fixture(scope="module")
-def rung() -> ModuleType:
+def rung():
     spec = importlib.util.spec_from_file_location("torch_rung", KERNELS / "harness" / "torch_rung.py")
     assert spec is not None
     assert spec.loader is not None
@@ -63,14 +59,14 @@ def rung() -> ModuleType:
 # The command line
 
 
-def test_flags_set_how_often_and_everything_else_is_the_workload(rung) -> None:
+def test_flags_set_how_often_and_everything_else_is_the_workload(rung):
     words = "--mode time --rows 4 --repeats 7 --hidden 4096 --bf16 0 --seed 9 --json"
     options = rung.parse_options(words.split())
     assert (options.mode, options.repeats, options.warmup, options.seed) == ("time", 7, 5, 9)
     assert (options.values, options.json) == ({"rows": 4, "hidden": 4096, "bf16": 0}, True)
 
 
-def test_a_seed_that_is_not_given_is_drawn(rung) -> None:
+def test_a_seed_that_is_not_given_is_drawn(rung):
     seeds = {rung.parse_options(["--mode", "check"]).seed for _ in range(4)}
     assert len(seeds) > 1
 
@@ -80,14 +76,14 @@ def test_a_seed_that_is_not_given_is_drawn(rung) -> None:
     ["", "--mode tune", "--mode time --n", "--mode time --n -1", "--mode time --n 1.5", "--mode time --repeats 0",
      "--mode time 7", "--mode time --n=x", "--mode time --N 4"],
 )  # fmt: skip
-def test_an_invalid_command_line_is_refused_as_a_usage_error(rung, words: str, capsys) -> None:
+def test_an_invalid_command_line_is_refused_as_a_usage_error(rung, words, capsys):
     with pytest.raises(SystemExit) as caught:
         rung.parse_options(words.split())
     assert caught.value.code == rung.USAGE
     assert "error: " in capsys.readouterr().err
 
 
-def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys) -> None:
+def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys):
     def operation(seed: int, rows: int = 1, hidden: int = 2) -> None: ...
 
     rung.check_parameters(operation, {"hidden": 1, "rows": 2})
@@ -102,7 +98,7 @@ def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys) ->
 
 
 @pytest.fixture
-def job() -> RungJob:
+def job():
     ladder = read_ladder(KERNELS / "relu" / "ladder.toml")
     return RungJob(ladder, ladder.kernels[-1], ladder.workload.values())
 
@@ -111,7 +107,7 @@ def printed(*lines: dict[str, Any], exit_code: int = 0) -> Finished:
     return Finished(("python3",), exit_code, "\n".join(map(json.dumps, lines)), "", 1.0)
 
 
-def test_prof_reads_its_timings(rung, job: RungJob) -> None:
+def test_prof_reads_its_timings(rung, job):
     kernel_ns, reference_ns = [500.4, 400.0, 600.0], [300.0, 500.0, 400.0]
     lines = [rung.repeat_line(i, *pair) for i, pair in enumerate(zip(kernel_ns, reference_ns, strict=True))]
     summary = rung.time_line(kernel_ns, reference_ns, moved_bytes=2000)
@@ -126,7 +122,7 @@ def test_prof_reads_its_timings(rung, job: RungJob) -> None:
     assert (summary["gbytes_per_s"], summary["reference_pct"]) == (4.0, 79.94)
 
 
-def test_its_reference_is_called_as_that_of_the_rungs_in_cuda(rung) -> None:
+def test_its_reference_is_called_as_that_of_the_rungs_in_cuda(rung):
     assert f'return "{rung.REFERENCE}"' in (KERNELS / "harness" / "streams.cuh").read_text()
 
 
@@ -135,13 +131,13 @@ def test_its_reference_is_called_as_that_of_the_rungs_in_cuda(rung) -> None:
     [(0.0, 0, "correct"), (1e-6, 0, "correct"), (2e-6, 0, "wrong"), (0.0, 1, "wrong"), (math.nan, 0, "wrong"),
      (math.inf, 0, "wrong")],
 )  # fmt: skip
-def test_prof_reads_its_verdict(rung, job: RungJob, error: float, not_finite: int, verdict: str) -> None:
+def test_prof_reads_its_verdict(rung, job, error, not_finite, verdict):
     line = rung.check_line(error, 1e-6, not_finite)
     exit_code = rung.DONE if line["ok"] else rung.MISMATCH
     assert parse_check(job, printed(line, exit_code=exit_code)).verdict == verdict
 
 
-def test_quantiles_lie_between_the_closest_ranks(rung) -> None:
+def test_quantiles_lie_between_the_closest_ranks(rung):
     values = [3.0, 1.0, 2.0, 4.0, 10.0]
     quartiles = statistics.quantiles(values, n=4, method="inclusive")
     assert [rung.quantile(values, q) for q in (0.25, 0.5, 0.75)] == quartiles
@@ -151,7 +147,7 @@ def test_quantiles_lie_between_the_closest_ranks(rung) -> None:
 # The rungs
 
 
-def test_every_ladder_that_moves_bytes_has_pytorch_in_its_three_modes(ladders) -> None:
+def test_every_ladder_that_moves_bytes_has_pytorch_in_its_three_modes(ladders):
     for ladder in ladders:
         if ladder.name in MEMORY_BOUND:
             names = [kernel.name for kernel in ladder.kernels if kernel.name.startswith("torch")]
@@ -159,7 +155,7 @@ def test_every_ladder_that_moves_bytes_has_pytorch_in_its_three_modes(ladders) -
     assert {ladder.name for ladder in ladders} >= MEMORY_BOUND
 
 
-def test_a_rung_gets_the_workload_that_its_operation_takes(rung, rungs) -> None:
+def test_a_rung_gets_the_workload_that_its_operation_takes(rung, rungs):
     for ladder, kernel, source in rungs:
         module = ast.parse((ladder.folder / "torch_operation.py").read_text())
         (operation,) = (
@@ -179,7 +175,7 @@ def test_a_rung_gets_the_workload_that_its_operation_takes(rung, rungs) -> None:
             assert mode != "time" or (options.repeats, options.warmup) == (4, 6)
 
 
-def test_a_rung_names_every_file_of_ours_that_it_imports(rungs) -> None:
+def test_a_rung_names_every_file_of_ours_that_it_imports(rungs):
     wrong = {}
     for ladder, kernel, source in rungs:
         here = {
@@ -210,7 +206,7 @@ MODES = {
 }
 
 
-def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(rungs) -> None:
+def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(rungs):
     """Inductor launches its candidates to find the best: only a window keeps them out of the profile."""
     for _, kernel, source in rungs:
         assert kernel.has_window or not kernel.is_profiled, source
@@ -220,7 +216,7 @@ def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(rungs) ->
 
 
 @pytest.mark.skipif(HAS_TORCH, reason="PyTorch is installed here")
-def test_without_pytorch_a_rung_refuses(rung) -> None:
+def test_without_pytorch_a_rung_refuses(rung):
     program = [sys.executable, "04_torch_eager.py", "--mode", "check", "--n", "8"]
     done = subprocess.run(program, cwd=KERNELS / "relu", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (rung.UNSUPPORTED, "")

@@ -1,10 +1,7 @@
 """Fixtures that measure without CUDA: a ladder whose programs are Python scripts, and an ncu that is a script too."""
 
-from __future__ import annotations
-
 import json
 import os
-import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import write_tool
 
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -122,12 +120,7 @@ def script(tmp_path: Path):
     """`script("nvcc", "exit 3")`: an executable of that name; its folder is returned."""
 
     def make(name: str, body: str) -> Path:
-        folder = tmp_path / "bin"
-        folder.mkdir(exist_ok=True)
-        path = folder / name
-        path.write_text(f"#!/bin/sh\n{body}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return folder
+        return write_tool(tmp_path / "bin" / name, body).parent
 
     return make
 

@@ -9,8 +9,6 @@ Like the real one it writes to `--export` and runs a program, which sleeps. If i
 behind. It logs its calls in the file FAKE_NCU_LOG.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

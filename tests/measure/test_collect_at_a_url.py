@@ -1,7 +1,5 @@
 """Collecting into runs at a URL: unfinished work stays on this machine, and each run is committed once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count

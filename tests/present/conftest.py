@@ -1,7 +1,5 @@
 """Fixtures that look into the blocks of a document, and into the spec of a chart."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """The short form of every finding: never above 8 KB, nothing silently gone, sentences with their figures."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

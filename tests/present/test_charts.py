@@ -1,7 +1,5 @@
 """Charts: they show what was found, say it in their titles, and can be read by everybody."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Charts of a ladder, its ceilings and its source: they show every figure that was found, each with its unit."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Every document says the same in every format: no renderer leaves out a block, or a word of one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The first screen: what, why and what next, without a broken number, a lost interval or a sentence said twice."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

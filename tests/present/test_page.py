@@ -1,7 +1,5 @@
 """The page as a document: what its policy lets in, how its tables behave, and what its charts become."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Numbers of six digits and texts of so many bytes."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -3,8 +3,6 @@
 So is what it spawns, its reader of reports for example.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

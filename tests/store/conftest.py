@@ -1,7 +1,5 @@
 """Fixtures of the store's own tests."""
 
-from __future__ import annotations
-
 import logging
 import os
 import tempfile

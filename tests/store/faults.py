@@ -5,8 +5,6 @@ write to a file, and at each request to fsspec's file system in memory. A hook c
 process asks for the faults of the moment.
 """
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

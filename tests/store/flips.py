@@ -1,7 +1,5 @@
 """Flips bits of files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -5,8 +5,6 @@
 leaves one copy in FOLDER for each n from 1 in steps of STEP, and prints the last n.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The cache in the user's folder: whole entries or none, bounded, and never in the way."""
 
-from __future__ import annotations
-
 import os
 import threading
 

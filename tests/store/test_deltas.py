@@ -1,7 +1,5 @@
 """The file of deltas: declared columns and units, readable by anything."""
 
-from __future__ import annotations
-
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq

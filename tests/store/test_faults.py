@@ -7,8 +7,6 @@ Afterwards the same command, without a fault, completes the work. The suite take
 on where its output ends.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -141,9 +139,7 @@ class World:
 
 
 @pytest.fixture
-def world(
-    recorded: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Operation], World]:
+def world(recorded, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # a repair sweeps it

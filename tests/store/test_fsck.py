@@ -1,7 +1,5 @@
 """`prof fsck` finds what is wrong with anything that is stored, and `--repair` loses nothing that is whole."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -35,7 +33,7 @@ FEW = 9
 
 
 @pytest.fixture(autouse=True)
-def temporary(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(open_folder, monkeypatch):
     """A temporary folder of its own, since others leave things in the machine's."""
     folder = open_folder / "temporary"
     folder.mkdir()
@@ -45,7 +43,7 @@ def temporary(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def loose(recorded: RunStore, tmp_path: Path) -> RunStore:
+def loose(recorded, tmp_path):
     """Nine runs in folders of their own, two of them with reports, and a sweep."""
     ids = [one for one in recorded.ids() if one.name.startswith("textbook")]
     ids += [one for one in recorded.ids() if one.name.endswith("-timed")][: FEW - len(ids)]
@@ -58,7 +56,7 @@ def loose(recorded: RunStore, tmp_path: Path) -> RunStore:
 
 
 @pytest.fixture
-def packed(loose: RunStore) -> RunStore:
+def packed(loose):
     compact(loose, plan_packs(loose))
     return RunStore(loose.root)
 

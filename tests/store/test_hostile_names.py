@@ -4,14 +4,12 @@ Each attack is a run that is whole but for one name, where anybody may put it: i
 server or on an object store. What it aims at lies beside the test.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -43,7 +41,7 @@ Spoil = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture
-def precious(tmp_path: Path) -> Path:
+def precious(tmp_path):
     """A file that the attacks name."""
     path = tmp_path / "precious.ncu-rep"
     path.write_bytes(PRECIOUS)
@@ -51,7 +49,7 @@ def precious(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runs(recorded: RunStore, tmp_path: Path) -> Path:
+def runs(recorded, tmp_path):
     """A folder with one run, which a test may spoil."""
     source = recorded.find("textbook-5", "gemm").path
     shutil.copytree(source, tmp_path / "runs" / source.name)
@@ -64,7 +62,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(params=["folder", "memory", "s3", "http"])
-def published(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
+def published(request, tmp_path):
     """`published(folder)`: where the same runs are to be read from. With `escaped`, names and what they hold, the
     place has an answer also where a run's name leads out of it, as the place of an attacker would.
     """
@@ -302,7 +300,7 @@ def test_a_report_is_ingested_under_no_ladder_that_could_not_be_read_again(
 
 
 @pytest.fixture
-def pack(once, make_run, tmp_path: Path) -> Path:
+def pack(once, make_run, tmp_path):
     """A pack of eight runs, the only thing in its folder."""
 
     def fill(root: Path) -> None:

@@ -1,7 +1,5 @@
 """One damaged run or pack is one line: everything else in the store still works."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -27,7 +25,7 @@ PACKED = "20261122t012549z"  # when the fourteen timings were recorded that the 
 
 
 @pytest.fixture
-def pack(recorded: RunStore, tmp_path: Path) -> Path:
+def pack(recorded, tmp_path):
     """The only pack of a folder: the timings of fourteen kernels."""
     for run_id in (one for one in recorded.ids() if one.time == PACKED):
         shutil.copytree(recorded.root / str(run_id), tmp_path / "runs" / str(run_id))
@@ -38,7 +36,7 @@ def pack(recorded: RunStore, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def loose(pack: Path, recorded: RunStore) -> str:
+def loose(pack, recorded):
     """The id of a run beside the pack, in a folder of its own."""
     (run_id,) = (one for one in recorded.ids() if one.name == "textbook-5")
     shutil.copytree(recorded.root / str(run_id), pack.parent / str(run_id))

@@ -1,7 +1,5 @@
 """SQL over the runs, with no way out of the runs folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -25,7 +23,7 @@ from profiler.store.tables.schema import TABLES
 from tests.store.sql import run_query
 
 
-def test_every_table_can_be_asked_and_joined_with_the_runs(store: RunStore) -> None:
+def test_every_table_can_be_asked_and_joined_with_the_runs(store):
     header, rows = run_query(
         store,
         "select name, count(*) as n from metrics join runs using (run_id) group by name order by name",
@@ -38,7 +36,7 @@ def test_every_table_can_be_asked_and_joined_with_the_runs(store: RunStore) -> N
         assert count == sum(manifest.tables[table].rows for manifest in store.manifests())
 
 
-def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
+def test_an_empty_store_has_empty_tables(tmp_path):
     for table in (*TABLES, "runs"):
         _, ((count,),) = run_query(RunStore(tmp_path), f"select count(*) from {table}")
         assert count == 0
@@ -48,19 +46,19 @@ def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
     "sql",
     ["select " + "(" * 50_000, "select " + ".".join(["a"] * 20_000), "select " + " . ".join(['"a"'] * 200)],
 )
-def test_a_statement_that_would_be_parsed_for_minutes_is_refused(tmp_path: Path, sql) -> None:
+def test_a_statement_that_would_be_parsed_for_minutes_is_refused(tmp_path, sql):
     with pytest.raises(
         QueryFailed, match="more than 1,000 parentheses, or has a name of more than 100 parts"
     ):
         run_query(RunStore(tmp_path), sql)
 
 
-def test_a_long_list_of_decimals_is_no_long_name(tmp_path: Path) -> None:
+def test_a_long_list_of_decimals_is_no_long_name(tmp_path):
     numbers = ", ".join(["1.5"] * 5000)
     assert run_query(RunStore(tmp_path), f"select 1.5 in ({numbers})")[1] == [(True,)]
 
 
-def test_a_folder_with_a_quote_in_its_name_can_be_asked(reports: Path, tmp_path: Path) -> None:
+def test_a_folder_with_a_quote_in_its_name_can_be_asked(reports, tmp_path):
     from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 
     store = RunStore(tmp_path / 'it\'s "here"')
@@ -161,7 +159,7 @@ NO_QUERY = [
 
 
 @pytest.fixture
-def few(store: RunStore, tmp_path: Path) -> RunStore:
+def few(store, tmp_path):
     """Two runs to do anything to."""
     few = RunStore(tmp_path / "few")
     for run_id in store.ids()[:2]:
@@ -177,9 +175,7 @@ def content(*folders: Path) -> dict[Path, bytes | None]:
 
 
 @pytest.mark.parametrize("statements", [READING, WRITING, NO_QUERY], ids=["reading", "writing", "no query"])
-def test_nothing_but_one_select_over_the_runs_is_allowed(
-    few: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statements: list[str]
-) -> None:
+def test_nothing_but_one_select_over_the_runs_is_allowed(few, tmp_path, monkeypatch, statements):
     here = tmp_path / "here"
     (here / ".tmp").mkdir(parents=True)
     monkeypatch.chdir(here)
@@ -206,9 +202,7 @@ def test_nothing_but_one_select_over_the_runs_is_allowed(
         "select * from (summarize metrics)",
     ],
 )
-def test_a_select_that_succeeds_leaves_no_trace(
-    few: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
-) -> None:
+def test_a_select_that_succeeds_leaves_no_trace(few, tmp_path, monkeypatch, sql):
     monkeypatch.chdir(tmp_path)
     before = content(tmp_path)
 
@@ -240,9 +234,7 @@ def test_a_select_that_succeeds_leaves_no_trace(
         ("select metrc from metrics", ('Candidate bindings: "metric"',)),  # of a column DuckDB knows
     ],
 )
-def test_a_misspelt_metric_is_an_error_with_the_nearest_name(
-    few: RunStore, sql: str, hints: tuple[str, ...]
-) -> None:
+def test_a_misspelt_metric_is_an_error_with_the_nearest_name(few, sql, hints):
     with pytest.raises(QueryFailed, match="the query failed: ") as caught:
         run_query(few, sql)
     assert tuple(line[: len(hint)] for line, hint in zip(caught.value.details, hints, strict=True)) == hints
@@ -252,7 +244,7 @@ def test_a_misspelt_metric_is_an_error_with_the_nearest_name(
 # What comes back
 
 
-def test_sums_are_numbers_and_not_text(store: RunStore, prof_here) -> None:
+def test_sums_are_numbers_and_not_text(store, prof_here):
     sql = "select sum(executed) as n, 1.50::decimal(4, 2) as d, [{'h': 2::hugeint}] as l from instructions"
 
     _, ((total, decimal, nested),) = run_query(store, sql)
@@ -270,11 +262,11 @@ def test_sums_are_numbers_and_not_text(store: RunStore, prof_here) -> None:
         ("select m.launch, l.launch from metrics m join launches l using (run_id)", ("launch", "launch_2")),
     ],
 )
-def test_columns_of_the_same_name_are_all_kept(store: RunStore, sql: str, names: tuple[str, ...]) -> None:
+def test_columns_of_the_same_name_are_all_kept(store, sql, names):
     assert run_query(store, sql)[0] == names
 
 
-def test_the_workload_of_a_run_is_text_or_missing(make_run, tmp_path: Path) -> None:
+def test_the_workload_of_a_run_is_text_or_missing(make_run, tmp_path):
     sizes = {"m": 4096, "n": 4096, "k": 8}
     make_run({"kernel": "k"}, name="known", root=tmp_path, workload=sizes)
     make_run({"kernel": "k"}, name="unknown", root=tmp_path, workload=None)
@@ -284,7 +276,7 @@ def test_the_workload_of_a_run_is_text_or_missing(make_run, tmp_path: Path) -> N
     assert rows == [("known", "m=4096 n=4096 k=8"), ("unknown", None)]
 
 
-def test_conditions_mean_what_they_mean_over_the_files_themselves(store: RunStore) -> None:
+def test_conditions_mean_what_they_mean_over_the_files_themselves(store):
     import duckdb
 
     conditions = [
@@ -313,7 +305,7 @@ def query_whole(store: RunStore, sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", ["select count(*) from Metrics", "show tables"])
-def test_a_changed_table_is_refused_where_it_may_be_read(few: RunStore, sql: str) -> None:
+def test_a_changed_table_is_refused_where_it_may_be_read(few, sql):
     first, second = (few.root / str(run_id) / "metrics.parquet" for run_id in few.ids())
     shutil.copyfile(first, second)
 
@@ -325,19 +317,19 @@ def test_a_changed_table_is_refused_where_it_may_be_read(few: RunStore, sql: str
     assert run_query(few, "select count(*) from launches")[1] == [(launches,)]
 
 
-def test_a_table_is_not_reached_under_a_name_made_up_at_run_time(few: RunStore) -> None:
+def test_a_table_is_not_reached_under_a_name_made_up_at_run_time(few):
     with pytest.raises(QueryFailed, match="metrics does not exist"):
         run_query(few, "select * from query_table('met' || 'rics'), launches")
 
 
-def test_a_missing_table_is_damage(few: RunStore) -> None:
+def test_a_missing_table_is_damage(few):
     (few.root / str(few.ids()[0]) / "rules.parquet").unlink()
 
     with pytest.raises(RunDamaged, match=r"rules\.parquet: cannot be read"):
         query_whole(few, "select * from rules")
 
 
-def test_a_run_in_the_folder_of_another_is_damage(few: RunStore) -> None:
+def test_a_run_in_the_folder_of_another_is_damage(few):
     run_id = few.ids()[0]
     (few.root / str(run_id)).rename(few.root / str(run_id).replace(run_id.hash, "0123456789ab"))
 
@@ -364,7 +356,7 @@ def test_a_run_in_the_folder_of_another_is_damage(few: RunStore) -> None:
         ("{'interval': 1}", {"interval": 1}),
     ],
 )
-def test_a_date_beyond_pythons_is_text(tmp_path: Path, value: str, shown: object) -> None:
+def test_a_date_beyond_pythons_is_text(tmp_path, value, shown):
     header, rows = run_query(RunStore(tmp_path), f"select {value} as value union all select null")
 
     found = [
@@ -383,7 +375,7 @@ def test_a_date_beyond_pythons_is_text(tmp_path: Path, value: str, shown: object
         "select count(*) from metrics a, metrics b, metrics c where a.value + b.value > c.value",
     ],
 )
-def test_an_interrupt_ends_a_query_that_would_take_hours(recorded: RunStore, sql: str) -> None:
+def test_an_interrupt_ends_a_query_that_would_take_hours(recorded, sql):
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
     with forked.Popen(
         [*prof, "--runs", str(recorded.root), "query", sql], stdout=PIPE, stderr=PIPE, text=True
@@ -400,7 +392,7 @@ def test_an_interrupt_ends_a_query_that_would_take_hours(recorded: RunStore, sql
     assert "Traceback" not in err
 
 
-def test_variables_of_the_program_are_not_tables(store: RunStore) -> None:
+def test_variables_of_the_program_are_not_tables(store):
     import pyarrow as pa
 
     secret = pa.table({"a": [1]})
@@ -410,7 +402,7 @@ def test_variables_of_the_program_are_not_tables(store: RunStore) -> None:
     assert secret.num_rows == 1
 
 
-def test_the_description_names_every_column() -> None:
+def test_the_description_names_every_column():
     header, rows = describe_tables()
 
     assert header == ("table", "column", "unit", "meaning")
@@ -437,25 +429,25 @@ def test_an_answer_is_not_written_under_an_ending_that_means_nothing(prof_record
     assert ".parquet, .csv or .json" in done.stderr
 
 
-def test_the_first_rows_come_before_the_last_are_found(tmp_path: Path) -> None:
+def test_the_first_rows_come_before_the_last_are_found(tmp_path):
     with open_query(RunStore(tmp_path), "select i from range(1000000000000) t(i)") as answer:
         assert next(answer.rows()) == (0,)
 
 
-def test_a_query_that_fails_late_fails_all_the_same(tmp_path: Path) -> None:
+def test_a_query_that_fails_late_fails_all_the_same(tmp_path):
     sql = "select case when i = 200000 then error('too late') end from range(300000) t(i)"
     with pytest.raises(QueryFailed, match="too late"):
         run_query(RunStore(tmp_path), sql)
 
 
-def test_in_a_pipe_every_row_column_and_value_is_printed(prof_recorded) -> None:
+def test_in_a_pipe_every_row_column_and_value_is_printed(prof_recorded):
     sql = "select i, repeat('x', 300) as long, i as again from range(2500) t(i)"
     printed = prof_recorded("query", sql).stdout.split()
     assert printed.count("x" * 300) == 2500
     assert printed.count("2499") == 2
 
 
-def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded: RunStore) -> None:
+def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded):
     sql = "select i from range(2500) t(i)"
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
     command = [*prof, "--no-pager", "--runs", str(recorded.root), "query", sql]

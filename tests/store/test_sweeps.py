@@ -1,11 +1,8 @@
 """Stored sweeps: whole, verified, found again, and no concern of those who read runs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -28,11 +25,11 @@ MEASURED = MeasuredSweep(
 
 
 @pytest.fixture
-def sweeps(tmp_path: Path) -> SweepStore:
+def sweeps(tmp_path):
     return SweepStore(tmp_path / "runs")
 
 
-def test_a_committed_sweep_is_read_back(sweeps: SweepStore) -> None:
+def test_a_committed_sweep_is_read_back(sweeps):
     run_id = sweeps.commit(MEASURED)
     assert run_id.startswith("20260102t000000z-made-7-tune-")
     stored = sweeps.open(run_id)
@@ -44,7 +41,7 @@ def test_a_committed_sweep_is_read_back(sweeps: SweepStore) -> None:
     assert schema.field("registers").metadata[b"unit"] == b"register"
 
 
-def test_points_without_a_parameter_that_the_manifest_lists_are_damaged(sweeps: SweepStore) -> None:
+def test_points_without_a_parameter_that_the_manifest_lists_are_damaged(sweeps):
     facts = replace_struct(FACTS, parameters={**FACTS.parameters, "PAD": [0]})
     run_id = sweeps.commit(replace(MEASURED, sweep=facts))
     with pytest.raises(RunDamaged, match="point 0 has other parameters"):
@@ -64,14 +61,14 @@ def test_points_without_a_parameter_that_the_manifest_lists_are_damaged(sweeps: 
         ([replace_struct(POINTS[0], repeats=[SweepRepeat("final", 0, 1.0, 0.0)])], "no duration"),
     ],
 )
-def test_points_that_no_sweep_could_have_measured_are_damaged(sweeps: SweepStore, points, fault) -> None:
+def test_points_that_no_sweep_could_have_measured_are_damaged(sweeps, points, fault):
     """Somebody else may have written them, with hashes that fit; `prof tune --stored` would divide by zero."""
     run_id = sweeps.commit(replace(MEASURED, points=points))
     with pytest.raises(RunDamaged, match=fault):
         sweeps.open(run_id)
 
 
-def test_it_is_found_by_its_name_and_by_what_was_asked_for_the_newest_first(sweeps: SweepStore) -> None:
+def test_it_is_found_by_its_name_and_by_what_was_asked_for_the_newest_first(sweeps):
     first = sweeps.commit(MEASURED)
     sweeps.commit(replace(MEASURED, key="another"))
     second = sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 3, tzinfo=UTC)))
@@ -79,7 +76,7 @@ def test_it_is_found_by_its_name_and_by_what_was_asked_for_the_newest_first(swee
     assert sweeps.find("made-8-tune", "key") == []
 
 
-def test_the_newest_of_a_workload_is_found_whatever_was_asked_for(sweeps: SweepStore) -> None:
+def test_the_newest_of_a_workload_is_found_whatever_was_asked_for(sweeps):
     sweeps.commit(MEASURED)
     newest = sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 3, tzinfo=UTC), key="another"))
     sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 4, tzinfo=UTC), workload={"n": 64}))
@@ -91,7 +88,7 @@ def test_the_newest_of_a_workload_is_found_whatever_was_asked_for(sweeps: SweepS
     assert "on a machine with a GPU" in none.value.remedy
 
 
-def test_runs_are_read_as_if_it_were_not_there(sweeps: SweepStore) -> None:
+def test_runs_are_read_as_if_it_were_not_there(sweeps):
     sweeps.commit(MEASURED)
     runs = RunStore(sweeps.root.parent)
     assert runs.ids() == []
@@ -99,14 +96,14 @@ def test_runs_are_read_as_if_it_were_not_there(sweeps: SweepStore) -> None:
 
 
 @pytest.mark.parametrize("file", ["points.parquet", "run.json"])
-def test_a_changed_file_is_damage(sweeps: SweepStore, file: str) -> None:
+def test_a_changed_file_is_damage(sweeps, file):
     path = sweeps.root / sweeps.commit(MEASURED) / file
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(RunDamaged, match=file):
         sweeps.open(path.parent.name)
 
 
-def test_a_visit_is_kept_for_the_program_that_it_was_made_with(sweeps: SweepStore) -> None:
+def test_a_visit_is_kept_for_the_program_that_it_was_made_with(sweeps):
     visit = Visit("code", "correct", "", 1e-7, "the library", [SweepRepeat("full", 0, 2.0, 1.0)])
     with sweeps.unfinished("key") as unfinished:
         unfinished.keep_visit("full", 0, {"TILE": 8}, visit)

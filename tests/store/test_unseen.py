@@ -3,8 +3,6 @@
 A few seeded flips of each kind of file are in the suite, and 450 in the campaign.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -34,7 +32,7 @@ Read = Callable[[], object]
 
 
 @pytest.fixture
-def loose(store: RunStore, tmp_path: Path) -> RunStore:
+def loose(store, tmp_path):
     run = store.find("graph", "gemm")
     shutil.copytree(run.path, tmp_path / "runs" / run.path.name)
     return RunStore(tmp_path / "runs")
@@ -161,7 +159,7 @@ def test_a_seal_cannot_get_lost(loose):
 
 
 @pytest.fixture
-def alike(reports: Path, loose: RunStore) -> Path:
+def alike(reports, loose):
     """A report, and a stored run of another report whose hash begins with the same 48 bits."""
     report = reports / "range.ncu-rep"
     start = sha256_of_report(report)[:12]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from profiler.analyse.code.code import KEPT, Instruction
 from profiler.analyse.findings import Opcode
@@ -22,7 +23,7 @@ _KINDS = {
     ),
     _CONVERSIONS: re.compile(r"U?([FI]2[FI]P?|FRND)(\.|$)"),
 }
-_TENSOR = re.compile(r"[A-Z]*MMA\.(?:SP\.)?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
+_TENSOR = re.compile(r"[A-Z]*MMA\.(?:\w+\.)*?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
 _SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
 WORD_BITS = 32
@@ -65,18 +66,50 @@ def is_matrix(instruction: Instruction) -> bool:
     return "MMA" in instruction.name
 
 
+def is_move(instruction: Instruction) -> bool:
+    return instruction.name in ("MOV", "UMOV") or instruction.opcode.startswith("IMAD.MOV")
+
+
 @lru_cache(maxsize=KEPT)
 def _fmas_in(opcode: str, text: str) -> float:
     instruction = Instruction(0, opcode, text)
-    if is_matrix(instruction) and (tensor := _TENSOR.match(instruction.opcode)):
-        rows, columns, depth = (int(size) for size in tensor.groups() if size)
-        warps = _WARPS_OF_A_GROUP if tensor.group(1) else 1
-        return rows * columns * depth / (LANES * warps)
+    if is_matrix(instruction) and (product := tensor_product(opcode)):
+        return product.multiply_adds / LANES
     fmas = _SCALAR_FMAS.get(instruction.name, 0)
     if not fmas or instruction.never_acts:
         return 0.0
     factors = [operand.lstrip("-|") for operand in instruction.operands[1:3]]
     return 0.0 if any(factor.startswith("RZ") for factor in factors) else float(fmas)
+
+
+class TensorProduct(NamedTuple):
+    """The shape of what tensor cores multiply by one instruction, and the `warps` that execute it together."""
+
+    rows: int
+    columns: int
+    depth: int
+    warps: int
+
+    @property
+    def multiply_adds(self) -> float:
+        """Returns the multiply-adds of one execution by one warp."""
+        return self.rows * self.columns * self.depth / self.warps
+
+
+@lru_cache(maxsize=1024)
+def tensor_product(opcode: str) -> TensorProduct | None:
+    """Returns what a matrix instruction computes; None for others, and where the opcode does not say it."""
+    matrix = _TENSOR.match(opcode)
+    if matrix is None:
+        return None
+    rows, columns, depth = (int(size) for size in matrix.groups() if size)
+    is_of_group = opcode.partition(".")[0].endswith("GMMA")
+    return TensorProduct(rows, columns, depth, _WARPS_OF_A_GROUP if is_of_group else 1)
+
+
+def factor_bits(opcode: str) -> int:
+    """Returns the size of one value that tensor cores multiply."""
+    return next((bits for pattern, bits in _OF_A_VALUE if pattern.match(opcode)), _OF_A_HALF)
 
 
 @lru_cache(maxsize=1024)
@@ -85,12 +118,11 @@ def words_of_product(opcode: str) -> tuple[int, int, int, int] | None:
 
     Where four warps multiply together, their factors may lie in shared memory, where no register holds them.
     """
-    matrix = _TENSOR.match(opcode)
-    if matrix is None:
+    product = tensor_product(opcode)
+    if product is None:
         return None
-    rows, columns, depth = (int(size) for size in matrix.groups() if size)
-    warps = _WARPS_OF_A_GROUP if matrix.group(1) else 1
-    bits = next((bits for pattern, bits in _OF_A_VALUE if pattern.match(opcode)), _OF_A_HALF)
+    rows, columns, depth, warps = product
+    bits = factor_bits(opcode)
     of_result = 64 if bits == 64 else _OF_A_HALF if opcode.endswith(".F16") else WORD_BITS
     sizes = ((rows * columns, of_result), (rows * depth, bits), (columns * depth, bits))
     result, left, right = (max(1, count * each // (WORD_BITS * LANES * warps)) for count, each in sizes)

@@ -34,7 +34,7 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
     """
     if size is None and settings.gpu is None and settings.usual_gpu is None:
         return store.find(reference, ladder_name(settings))
-    unusual: Run | None = None
+    chosen: Run | None = None
     runs: list[Run] = []
     damaged: list[RunUnusable] = []
     wanted: dict[str, int] = {}
@@ -44,15 +44,14 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
             continue
         runs.append(run)
         wanted = wanted or ({} if size is None else _wanted(run.manifest, size, settings))
-        if not is_on(run.manifest, settings.gpu) or (size is not None and run.manifest.workload != wanted):
-            continue
-        unusual = unusual or run
-        if is_on(run.manifest, settings.usual_gpu):
-            _note_damaged(damaged, reference, settings)
-            return run
-    if unusual is not None:
+        if is_on(run.manifest, settings.gpu) and (size is None or run.manifest.workload == wanted):
+            is_usual = is_on(run.manifest, settings.usual_gpu)
+            chosen = run if is_usual else chosen or run
+            if is_usual:
+                break
+    if chosen is not None:
         _note_damaged(damaged, reference, settings)
-        return unusual
+        return chosen
     if not runs:  # all are damaged, or the reference is a run id: this finds it or raises the error
         return store.find(reference, ladder_name(settings))
     there = [run for run in runs if is_on(run.manifest, settings.gpu)]

@@ -1,7 +1,5 @@
 """Evidence about made-up machine code: what was executed, how warps waited, and how the kernel was launched."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

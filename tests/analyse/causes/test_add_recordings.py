@@ -1,7 +1,5 @@
 """Adding recordings to the record: packs, times and labelled pairs find their places, and nothing else moves."""
 
-from __future__ import annotations
-
 import tarfile
 import tomllib
 

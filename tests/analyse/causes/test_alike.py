@@ -1,7 +1,5 @@
 """Loops in which all threads of a block do the same: what makes every turn one that a thread could make alone."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """Loops that repeat an atomic until it succeeds: whatever they do is waiting for others, and no cause of its own."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

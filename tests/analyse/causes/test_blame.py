@@ -1,7 +1,5 @@
 """Whom an instruction waits for: waiting is charged to what produces the result, not to the one that stalls."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Blocks that load the same data through L2: their index is divided, or tables say where the data is."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

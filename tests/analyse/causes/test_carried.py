@@ -1,7 +1,5 @@
 """What a loop carries from turn to turn: by registers, by the predicates that choose between them, and not by what another predicate guards."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """How waiting for a queue is divided among those who fill it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Code that was not optimised is told by its machine code, and named alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

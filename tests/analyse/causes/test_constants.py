@@ -1,7 +1,5 @@
 """Tables in constant memory: named where lanes index them apart and warps wait for it, and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

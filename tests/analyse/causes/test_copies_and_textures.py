@@ -1,7 +1,5 @@
 """Accesses that do more than their opcode's kind says: copies that store in shared memory, and fetches of textures."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """A diagnosis from counters alone, without instructions, as `ncu` records them by default."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Following registers finds lists, fixed addresses, and what every block computes alike."""
 
-from __future__ import annotations
-
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.flow.block_sharing import find_block_independent

@@ -1,7 +1,5 @@
 """Each detector on both sides of its threshold, with made-up evidence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

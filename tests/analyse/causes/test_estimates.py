@@ -1,7 +1,5 @@
 """Estimates for each access, made from the totals of a kernel."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import code_of, sites_of
 

@@ -1,7 +1,5 @@
 """Lanes without an element: what their warps do for them all the same."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

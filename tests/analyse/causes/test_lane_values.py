@@ -1,7 +1,5 @@
 """Which results may differ between the lanes of a warp, followed through made-up code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Functions of floats without a fast form save what a shorter polynomial saves, and not what other functions do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

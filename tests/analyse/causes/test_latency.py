@@ -1,7 +1,5 @@
 """The circle of warps on an SM: what a change of its latencies, queues, places and launches makes of its speed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

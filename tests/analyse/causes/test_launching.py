@@ -1,7 +1,5 @@
 """What it costs to launch blocks that do almost nothing: places that stay empty, and the queue of blocks before them."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

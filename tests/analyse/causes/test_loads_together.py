@@ -1,7 +1,5 @@
 """Loads that are under way together: which of them a warp waits for, and what goes when the others are no longer made."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """What a loop costs: the instructions that keep it going, and waiting that ends when its turns are computed beside each other."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

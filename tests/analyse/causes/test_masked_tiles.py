@@ -1,7 +1,5 @@
 """Tiles of which most elements are masked off: what is done for the rest."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

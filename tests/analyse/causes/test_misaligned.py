@@ -1,7 +1,5 @@
 """Rows that start inside a sector, and the narrow accesses to which they force each thread."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """A byte under way takes a whole register: a limit by such registers is one of narrow accesses."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

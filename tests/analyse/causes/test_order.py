@@ -1,7 +1,5 @@
 """The order of causes: a fault of the code stands before waiting, unless waiting costs much more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

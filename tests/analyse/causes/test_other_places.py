@@ -1,7 +1,5 @@
 """What a change leaves alone: costs that lie elsewhere than where warps seem to wait, and work that only looks fixed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

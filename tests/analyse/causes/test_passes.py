@@ -1,7 +1,5 @@
 """A loop that reads what one before it has read, however its addresses are written, repeats the work of memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

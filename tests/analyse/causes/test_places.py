@@ -1,7 +1,5 @@
 """A cause names a line of the user's code, even if its instruction is compiled from a header or from a function of Triton."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Powers that are multiplied together from the start in each turn of an outer loop, and loops that look like it."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

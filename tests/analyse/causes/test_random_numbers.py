@@ -1,7 +1,5 @@
 """Random numbers of a generator that makes four at a time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

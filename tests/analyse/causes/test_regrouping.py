@@ -1,7 +1,5 @@
 """Blocks that share the sectors of memory with their neighbours, and keep their elements together."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

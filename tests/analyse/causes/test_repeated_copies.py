@@ -1,7 +1,5 @@
 """Copies to shared memory whose lanes load the same data: how often each byte is copied."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """A root that is only compared can be left out; one that is used as well cannot."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Values that go through shared memory in each turn of a loop: named where a turn does little else with them."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

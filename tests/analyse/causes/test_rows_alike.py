@@ -1,7 +1,5 @@
 """Loads that the rows of a block make alike, so that one thread could make them once for several rows."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

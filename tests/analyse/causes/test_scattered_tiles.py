@@ -1,7 +1,5 @@
 """Tiles that are counted by one index of the block, and that device memory delivers to one block after the other."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """Kinds of instructions, and what a site's counts amount to."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import code_of, sites_of
 

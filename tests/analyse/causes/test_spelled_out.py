@@ -1,7 +1,5 @@
 """Bits that are counted by several instructions: what is recognised, what is not, and what one instruction in their place costs."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """Loads fill shared memory if what is stored there is their value, moved, packed, converted or scaled; a sum of several is another value."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """Stores to one address in turns that the compiler unrolled, and values that a loop keeps in memory."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """A loop in whose turns threads exchange values only to add them to a sum, and loops that look like it."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,39 +1,16 @@
 """Tiles for the tensor cores are small if their values are seldom used; `mma.sync` keeps the pipe longer than `wgmma`."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import shared_memory
-from profiler.analyse.causes.evidence.tensor_work import (
-    avoidable_part,
-    count_multiply_adds,
-    count_uses,
-    operand_bytes,
-)
+from profiler.analyse.causes.evidence.tensor_work import avoidable_part, count_uses
 
 COPY = "LDGSTS.E.BYPASS.128 [R4], [R2.64]"
 FRAGMENT = "LDSM.16.M88.4 R8, [R5]"
 MMA = "HMMA.16816.F32 R12, R8, R10, R12"
 WGMMA = "HGMMA.64x128x16.F32 R24, gdesc[UR8], R24"
 LOOP = "BRA 0x0"
-
-
-@pytest.mark.parametrize(
-    ("opcode", "products", "size"),
-    [
-        ("HMMA.16816.F32", 16 * 8 * 16, 2),
-        ("HMMA.1688.F32.TF32", 16 * 8 * 8, 4),
-        ("IMMA.16832.S8.S8", 16 * 8 * 32, 1),
-        ("DMMA.884", 8 * 8 * 4, 8),
-        ("HGMMA.64x256x16.F32.BF16", 16 * 256 * 16, 2),
-        ("QGMMA.64x256x32.F32.E4M3.E4M3", 16 * 256 * 32, 1),
-        ("WARPGROUP.ARRIVE", 0, 2),
-    ],
-)
-def test_an_opcode_says_what_a_warp_multiplies(opcode, products, size):
-    assert (count_multiply_adds(opcode), operand_bytes(opcode)) == (products, size)
 
 
 def tile(copies: int, products: int, multiply: str = MMA, after=(LOOP,), **others):

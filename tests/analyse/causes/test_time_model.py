@@ -1,7 +1,5 @@
 """The model of a kernel's time: what a change saves, and what it cannot save more than."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

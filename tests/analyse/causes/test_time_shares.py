@@ -1,7 +1,5 @@
 """Shares of a kernel's time: they add up, and what cannot be computed is left out."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.causes.evidence.time_shares import derive_figures

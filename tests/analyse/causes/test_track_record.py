@@ -1,7 +1,5 @@
 """The diagnosis on kernels with a known change: it answers as the published record says, whatever the names are."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

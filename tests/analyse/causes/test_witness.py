@@ -1,7 +1,5 @@
 """NVIDIA's rules as a witness beside the causes."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.causes.witness import causes_of_rule

@@ -1,7 +1,5 @@
 """Advice comes in the words of the language that a kernel is written in; which causes are named does not depend on it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What L1 works for: passes of shared memory, and the sectors of the rest."""
 
-from __future__ import annotations
-
 import pytest
 from made_evidence import evidence_of
 

@@ -1,7 +1,5 @@
 """Two pieces of machine code side by side: in order, complete, and blind to addresses and registers."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

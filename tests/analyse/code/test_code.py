@@ -1,7 +1,5 @@
 """The machine code of one kernel: its instructions, and which of its launches they stand for."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.code import Instruction, read_code, read_instructions

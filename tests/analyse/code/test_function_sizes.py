@@ -1,7 +1,5 @@
 """The sizes of functions of single precision, by what nvcc compiles for sm_90."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.code import Instruction

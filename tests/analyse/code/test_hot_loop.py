@@ -1,7 +1,5 @@
 """A hot loop in figures, each checked against the counters of the same report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Loops in machine code: where they are, and which one the kernel spends its instructions in."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,14 +1,14 @@
 """Machine code as evidence: access widths, and the story of kernels 5 and 6."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.opcodes import (
     compare_opcodes,
     derive_from_opcodes,
+    factor_bits,
     is_plumbing,
     overhead_kind,
+    tensor_product,
     width_bits,
 )
 from profiler.analyse.compare.compare import compare_profiles
@@ -52,6 +52,26 @@ from profiler.catalog.metrics import BY_NAME
 )
 def test_the_width_of_a_memory_access_is_read_from_its_opcode(opcode, bits):
     assert width_bits(opcode) == bits
+
+
+@pytest.mark.parametrize(
+    ("opcode", "products", "bits"),
+    [
+        ("HMMA.16816.F32", 16 * 8 * 16, 16),
+        ("HMMA.1688.F32.TF32", 16 * 8 * 8, 32),
+        ("IMMA.16832.S8.S8", 16 * 8 * 32, 8),
+        ("DMMA.884", 8 * 8 * 4, 64),
+        ("DMMA.8x8x4", 8 * 8 * 4, 64),
+        ("HGMMA.64x256x16.F32.BF16", 16 * 256 * 16, 16),
+        ("QGMMA.64x256x32.F32.E4M3.E4M3", 16 * 256 * 32, 8),
+    ],
+)
+def test_an_opcode_says_what_a_warp_multiplies(opcode, products, bits):
+    assert (tensor_product(opcode).multiply_adds, factor_bits(opcode)) == (products, bits)
+
+
+def test_an_opcode_that_names_no_shape_multiplies_nothing():
+    assert tensor_product("WARPGROUP.ARRIVE") is None
 
 
 @pytest.mark.parametrize(

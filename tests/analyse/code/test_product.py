@@ -1,7 +1,5 @@
 """The outer product in a loop: accumulators, steps and operands, whatever the compiler made of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 

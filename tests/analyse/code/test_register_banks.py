@@ -1,7 +1,5 @@
 """The cycles in which instructions read their registers; the figures are those measured on an H200 with register_banks.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.code import Instruction

@@ -1,7 +1,5 @@
 """Finds what an instruction writes, and what registers hold while a loop runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.code import Instruction

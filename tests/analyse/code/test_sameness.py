@@ -1,7 +1,5 @@
 """Other names of registers, addresses or an order of functions do not change machine code; all else does."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Factors of a speedup: found again where they are known, adding up where they are not, and named if missing."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

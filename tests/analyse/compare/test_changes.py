@@ -1,7 +1,5 @@
 """A verdict on a speedup, and pairs of recordings of which some were only timed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given, strategies as st
 

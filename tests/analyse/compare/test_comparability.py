@@ -1,7 +1,5 @@
 """Which recordings may be compared at all, and what is said of those that may not quite."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Two profiles in, one comparison out: swapped, with itself, with little or strange data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

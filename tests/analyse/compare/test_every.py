@@ -1,7 +1,5 @@
 """All kernels that two recordings share: an index with the largest change of time first, and a headline."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The four-way confirmation: ticked on the recorded kernels, crossed or open elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

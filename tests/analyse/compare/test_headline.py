@@ -1,7 +1,5 @@
 """A comparison begins with one sentence of what changed, why, and what to do next."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Two recordings by their times alone: the speedup of a ladder's step, and nothing that was not timed."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.compare.changes import compare_pair, compare_timings

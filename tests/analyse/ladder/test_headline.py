@@ -1,7 +1,5 @@
 """A ladder first says which rung came furthest, by which steps, and what to do next."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Savings

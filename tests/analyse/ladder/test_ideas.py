@@ -1,7 +1,5 @@
 """For each idea: the step that was claimed, the step measured here, and whether the claim holds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

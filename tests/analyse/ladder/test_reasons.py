@@ -1,7 +1,5 @@
 """A step's reason is short, and every figure in it is the counters'."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.ladder.ideas import explain_step

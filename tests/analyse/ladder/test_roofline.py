@@ -1,7 +1,5 @@
 """How close a rung comes to what was measured at most: no ceiling from a data sheet, none left out in silence."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.recording.arithmetic import find_arithmetic, find_unlike_arithmetic

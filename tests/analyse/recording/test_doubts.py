@@ -1,7 +1,5 @@
 """Values that cannot be are named and kept; those that only look odd are left in peace."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -206,7 +204,7 @@ def test_the_recorded_kernels_are_all_that_was_timed(recorded):
 
 
 @pytest.mark.parametrize(("least", "moved"), [(1950.0, False), (1305.0, True)])
-def test_a_clock_that_moved_while_the_kernel_was_timed_is_named(made, least: float, moved: bool):
+def test_a_clock_that_moved_while_the_kernel_was_timed_is_named(made, least, moved):
     clocks = Clocks(9, Spread(least, 1975.0, 1980.0), Spread(300.0, 650.0, 700.0))
     made.time("made", 1, 20e6, clocks=clocks)
     doubts = find_doubts(profile_timings(made.store.open(made.store.ids()[0])))

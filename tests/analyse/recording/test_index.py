@@ -1,7 +1,5 @@
 """The index of a recording with several kernels: all of them, where the time goes, and what to ask next."""
 
-from __future__ import annotations
-
 import json
 import re
 

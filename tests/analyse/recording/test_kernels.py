@@ -1,7 +1,5 @@
 """Which kernel of one recording is compared with which of the other."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

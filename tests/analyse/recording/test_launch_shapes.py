@@ -1,7 +1,5 @@
 """How the launches of one name were shaped, and what is said where they differ."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.code.machine_code import view_machine_code

@@ -1,7 +1,5 @@
 """A sheet's rules: each finding once, with its place, the largest estimate first, and not without end."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

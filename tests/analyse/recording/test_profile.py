@@ -1,7 +1,5 @@
 """One kernel of a recording: which launches count, and what becomes of units and gaps."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

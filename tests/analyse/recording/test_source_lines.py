@@ -1,7 +1,5 @@
 """Each instruction of a kernel counts on the source line that it comes from."""
 
-from __future__ import annotations
-
 import pytest
 
 import profiler

@@ -1,7 +1,5 @@
 """The bytes that a ladder declares give further metrics, unless they cannot be this kernel's."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.recording.overview import summarise_rung

@@ -5,8 +5,6 @@ timing. Of the verdicts that say anything but `same` or `unclear`, at most 5 % m
 known size are put in. `pytest -m campaign -s tests/analyse/test_calibration.py` prints the tables.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The interval behind every verdict, against SciPy; `test_calibration.py` holds it against known truth."""
 
-from __future__ import annotations
-
 from itertools import product
 from statistics import fmean, stdev
 

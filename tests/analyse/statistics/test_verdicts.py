@@ -1,7 +1,5 @@
 """Verdicts say what the values of metrics allow to say, alone and among many, and no more."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

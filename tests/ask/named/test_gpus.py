@@ -1,7 +1,5 @@
 """`--gpu`: the runs of one GPU, and what a comparison of one kernel on two GPUs says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A name on the command line finds its runs, or the error says which part of it is wrong."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

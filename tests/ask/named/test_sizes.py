@@ -1,7 +1,5 @@
 """`--size`: the run of a kernel that is meant, and what is said where none is of that size."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -348,8 +346,3 @@ def test_a_profile_that_was_timed_stands_beside_timings(shipped):
     found = read(shipped("compare", "0", "1", "--ladder", "copy", "--format", "json"))
     assert found["speedup"]["basis"] == "unprofiled"
     assert "for copy 0: only the times" in found["comparable"]["warnings"][0]
-
-
-def test_a_question_about_a_profile_is_refused_when_only_times_are_stored(shipped):
-    for asked in (["--metric", "waves"], ["--kernel-name", "gemm"], ["--all"]):
-        assert shipped("compare", "5", "6", "--size", "2048", *asked).returncode == 25

@@ -1,7 +1,5 @@
 """Ladder files: what a good one means, and how a bad one fails, with its line."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -51,7 +49,7 @@ published = [{ gpu = "NVIDIA A100", gbytes_per_s = 1870, reference_pct = 96.6 }]
 
 
 @pytest.fixture
-def ladder_file(tmp_path: Path) -> Path:
+def ladder_file(tmp_path):
     folder = tmp_path / "kernels" / "mine"
     folder.mkdir(parents=True)
     path = folder / "ladder.toml"
@@ -59,7 +57,7 @@ def ladder_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
+def test_a_ladder_of_somebody_elses_program(ladder_file):
     ladder = read_ladder(ladder_file)
     eager, fused = ladder.kernels
     assert (ladder.name, ladder.reference, ladder.folder) == ("mine", 1, ladder_file.parent)
@@ -82,7 +80,7 @@ def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_parameter_may_be_nothing_but_a_size_may_not(ladder_file: Path) -> None:
+def test_a_parameter_may_be_nothing_but_a_size_may_not(ladder_file):
     ladder_file.write_text(GOOD.replace("width = 1024", "width = 1024\noffset = 0"))
     workload = read_ladder(ladder_file).workload
     assert workload.values(given={"width": 0}) == {"batch": 32, "width": 0, "offset": 0}
@@ -90,7 +88,7 @@ def test_a_parameter_may_be_nothing_but_a_size_may_not(ladder_file: Path) -> Non
         workload.values(0)
 
 
-def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file: Path) -> None:
+def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file):
     ladder_file.write_text(GOOD.replace('regex = "fused_.*"', "profile = false"))
     eager, fused = read_ladder(ladder_file).kernels
     assert (eager.is_profiled, fused.is_profiled) == (True, False)
@@ -100,7 +98,7 @@ def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file: Path) ->
     assert (memcpy.regex, set(memcpy.commands)) == ("memcpy", {"time"})
 
 
-def test_a_ladder_names_further_sources_relative_to_its_folder(ladder_file: Path) -> None:
+def test_a_ladder_names_further_sources_relative_to_its_folder(ladder_file):
     for name in ("train.py", "model.py", "../data.py", "../../elsewhere.py"):
         (ladder_file.parent / name).write_text("")
     ladder_file.write_text(GOOD.replace("skip = 3", 'sources = ["model.py", "../data.py"]'))
@@ -112,7 +110,7 @@ def test_a_ladder_names_further_sources_relative_to_its_folder(ladder_file: Path
         read_ladder(ladder_file)
 
 
-def test_ours_is_read_like_any_other() -> None:
+def test_ours_is_read_like_any_other():
     ladder = read_ladder(GEMM)
     assert [kernel.number for kernel in ladder.kernels] == list(range(len(ladder.kernels)))
     assert ladder.reference == 0
@@ -133,7 +131,7 @@ def test_ours_is_read_like_any_other() -> None:
     assert ladder.kernel(10).targets == {"sm_90": "sm_90a"}
 
 
-def test_the_documentations_example_is_a_ladder(tmp_path: Path) -> None:
+def test_the_documentations_example_is_a_ladder(tmp_path):
     text = (ROOT / "kernels/README.md").read_text()
     examples = [part.split("```")[0] for part in text.split("```toml\n")[1:]]
     assert len(examples) >= 2
@@ -141,10 +139,6 @@ def test_the_documentations_example_is_a_ladder(tmp_path: Path) -> None:
         if "[[kernel]]" in example:
             (tmp_path / "ladder.toml").write_text(example)
             assert read_ladder(tmp_path / "ladder.toml").kernels
-
-
-def _line(text: str, part: str) -> int:
-    return text[: text.index(part)].count("\n") + 1
 
 
 # (what is replaced, by what, what the line then starts with, the reason)
@@ -215,9 +209,7 @@ BAD = [
 @pytest.mark.parametrize(
     ("old", "new", "start", "reason"), BAD, ids=[f"{case[1][:20]}-{case[3][:25]}" for case in BAD]
 )
-def test_a_bad_file_is_refused_with_its_line(
-    ladder_file: Path, old: str, new: str, start: str | None, reason: str
-) -> None:
+def test_a_bad_file_is_refused_with_its_line(ladder_file, old, new, start, reason):
     text = GOOD.replace(old, new, 1)
     assert text != GOOD
     ladder_file.write_text(text)
@@ -232,7 +224,7 @@ def test_a_bad_file_is_refused_with_its_line(
     assert text.splitlines()[line - 1].startswith(start)
 
 
-def test_no_kernels_at_all(tmp_path: Path) -> None:
+def test_no_kernels_at_all(tmp_path):
     path = tmp_path / "ladder.toml"
     for text in (
         'title = "x"',
@@ -246,7 +238,7 @@ def test_no_kernels_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a = " + b"[" * 5000, b"\n" * 5000, b"", b"\x00"])
-def test_a_file_that_holds_no_ladder_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_holds_no_ladder_is_refused(tmp_path, content):
     path = tmp_path / "ladder.toml"
     path.write_bytes(content)
     with pytest.raises(LadderInvalid):
@@ -254,9 +246,7 @@ def test_a_file_that_holds_no_ladder_is_refused(tmp_path: Path, content: bytes) 
 
 
 @given(st.data())
-def test_a_line_lost_or_garbled_is_a_ladder_or_a_refusal(
-    tmp_path_factory: pytest.TempPathFactory, data
-) -> None:
+def test_a_line_lost_or_garbled_is_a_ladder_or_a_refusal(tmp_path_factory, data):
     lines = GOOD.splitlines()
     at = data.draw(st.integers(0, len(lines) - 1))
     lines[at] = data.draw(st.one_of(st.just(""), st.text(max_size=20), st.sampled_from(lines)))
@@ -271,7 +261,7 @@ def test_a_line_lost_or_garbled_is_a_ladder_or_a_refusal(
     assert refusal.startswith(str(path))
 
 
-def test_the_line_is_that_of_the_statement_whatever_its_text_holds(tmp_path: Path) -> None:
+def test_the_line_is_that_of_the_statement_whatever_its_text_holds(tmp_path):
     path = tmp_path / "tricky.toml"
     path.write_text(
         '# [ a comment "\ntitle = """\n]]] \\""" \u2028 [ "\n"""""\n'
@@ -281,7 +271,7 @@ def test_the_line_is_that_of_the_statement_whatever_its_text_holds(tmp_path: Pat
         read_ladder(path)
 
 
-def test_the_line_of_a_long_file_is_found_at_once() -> None:
+def test_the_line_of_a_long_file_is_found_at_once():
     kernels = "".join(f'[[kernel]]\nnumber = {number}\nflags = [\n"[",\n]\n' for number in range(1000))
     started = time.process_time()
     assert line_of(kernels, ("kernel", 999, "flags")) == 4998
@@ -290,7 +280,7 @@ def test_the_line_of_a_long_file_is_found_at_once() -> None:
     assert time.process_time() - started < 1
 
 
-def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Path) -> None:
+def test_a_ladder_is_found_from_any_folder_below(ladder_file, tmp_path):
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
     assert find_ladder("mine", deep) == ladder_file
@@ -309,7 +299,7 @@ def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Pa
         find_ladder("elsewhere/ladder.toml", deep)
 
 
-def test_a_ladder_is_looked_for_in_one_place_after_another(ladder_file: Path, tmp_path: Path) -> None:
+def test_a_ladder_is_looked_for_in_one_place_after_another(ladder_file, tmp_path):
     elsewhere = tmp_path.parent
     with pytest.raises(LadderNotFound):
         find_ladder("mine", elsewhere)
@@ -318,7 +308,7 @@ def test_a_ladder_is_looked_for_in_one_place_after_another(ladder_file: Path, tm
         find_ladder("yours", elsewhere, tmp_path)
 
 
-def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> None:
+def test_a_number_that_is_not_there_names_those_that_are(ladder_file):
     ladder = read_ladder(ladder_file)
     with pytest.raises(RungNotFound, match="'mine' has no kernel 7; it has 1 to 2"):
         ladder.choose([1, 7])
@@ -336,14 +326,12 @@ def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> N
         (None, {"depth": 1}, "'depth' is not a parameter of this workload; it has: batch, width"),
     ],
 )
-def test_sizes_that_are_none(
-    ladder_file: Path, size: int | None, given_: dict[str, int], reason: str
-) -> None:
+def test_sizes_that_are_none(ladder_file, size, given_, reason):
     with pytest.raises(WorkloadInvalid, match=reason):
         read_ladder(ladder_file).workload.values(size, given_)
 
 
-def test_a_size_may_be_one_number_for_each_dimension() -> None:
+def test_a_size_may_be_one_number_for_each_dimension():
     workload = Workload({"m": 4096, "n": 4096, "k": 4096, "seed": 1}, size=("m", "n", "k"))
     assert workload.values("512") == {"m": 512, "n": 512, "k": 512, "seed": 1}
     assert workload.values("128x16384x4096") == {"m": 128, "n": 16384, "k": 4096, "seed": 1}
@@ -362,19 +350,19 @@ def test_a_size_may_be_one_number_for_each_dimension() -> None:
         ("4e3", "a size is a whole number from 1"),
     ],
 )
-def test_dimensions_that_are_none(size: str, reason: str) -> None:
+def test_dimensions_that_are_none(size, reason):
     with pytest.raises(WorkloadInvalid, match=reason):
         Workload({"m": 1, "n": 1, "k": 1}, size=("m", "n", "k")).values(size)
 
 
-def test_a_size_reads_as_one_writes_it() -> None:
+def test_a_size_reads_as_one_writes_it():
     assert size_text({"m": 4096, "n": 4096, "k": 4096}) == "m=n=k=4096"
     assert size_text({"m": 1, "n": 2}) == "m=1 n=2"
     assert size_text({"n": 7}) == "n=7"
     assert size_text({}) == ""
 
 
-def test_every_refusal_has_a_remedy() -> None:
+def test_every_refusal_has_a_remedy():
     for error in (LadderInvalid, LadderNotFound, RungNotFound, WorkloadInvalid):
         assert issubclass(error, ProfError)
         assert error.remedy

@@ -1,7 +1,5 @@
 """Sweeps: what `[kernel.tune]` means, how a bad one fails, and that exactly the allowed points are left."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -44,7 +42,7 @@ def sweep_in(folder: Path, text: str) -> SweepSpace:
     return sweep
 
 
-def test_the_grid_is_every_combination(tmp_path: Path) -> None:
+def test_the_grid_is_every_combination(tmp_path):
     sweep = sweep_in(tmp_path, LADDER)
     assert sweep.combinations == 6
     grid = list(sweep.grid())
@@ -52,7 +50,7 @@ def test_the_grid_is_every_combination(tmp_path: Path) -> None:
     assert len(grid) == 6
 
 
-def test_a_constraint_is_asked_as_soon_as_all_that_it_names_is_known(tmp_path: Path) -> None:
+def test_a_constraint_is_asked_as_soon_as_all_that_it_names_is_known(tmp_path):
     sweep = sweep_in(tmp_path, LADDER)
     point = {"TILE": 16, "UNROLL": 1, "n": 1024}
     assert sweep.broken(point) is None
@@ -65,7 +63,7 @@ def test_a_constraint_is_asked_as_soon_as_all_that_it_names_is_known(tmp_path: P
     assert broken.names == ("threads", "n", "TILE")
 
 
-def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
+def test_a_kernel_without_the_table_has_no_sweep(tmp_path):
     (tmp_path / "ladder.toml").write_text(LADDER.split("[kernel.tune]", maxsplit=1)[0])
     assert read_ladder(tmp_path / "ladder.toml").kernel(1).sweep is None
 
@@ -93,7 +91,7 @@ def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
         ("[kernel.tune.parameters]", "[kernel.tune.more]", 16, "unknown key 'more'"),
     ],
 )
-def test_a_bad_table_fails_with_its_line(tmp_path: Path, old: str, new: str, line: int, reason: str) -> None:
+def test_a_bad_table_fails_with_its_line(tmp_path, old, new, line, reason):
     assert old in LADDER
     with pytest.raises(LadderInvalid) as caught:
         sweep_in(tmp_path, LADDER.replace(old, new).replace("{binary}", "python"))
@@ -101,7 +99,7 @@ def test_a_bad_table_fails_with_its_line(tmp_path: Path, old: str, new: str, lin
     assert reason in caught.value.message
 
 
-def test_a_sweep_that_nobody_could_finish_is_refused(tmp_path: Path) -> None:
+def test_a_sweep_that_nobody_could_finish_is_refused(tmp_path):
     many = "TILE = [" + ", ".join(map(str, range(1, 1002))) + "]\n"
     with pytest.raises(LadderInvalid, match="more than 1,000,000 combinations"):
         sweep_in(tmp_path, LADDER.replace("UNROLL = [1, 2]", many.replace("TILE", "UNROLL")).replace("TILE = [8, 16, 24]", many))  # fmt: skip
@@ -114,9 +112,7 @@ _VALUES = st.lists(st.integers(1, 40), min_size=1, max_size=4, unique=True)
 
 
 @given(_VALUES, _VALUES, _CONSTRAINTS)
-def test_the_points_left_are_those_that_python_would_leave(
-    a: list[int], b: list[int], constraints: list[str]
-) -> None:
+def test_the_points_left_are_those_that_python_would_leave(a, b, constraints):
     table = {"parameters": {"A": a, "B": b}, "constraints": constraints}
     sweep = read_sweep(table, {"n": 96}, lambda place, reason: pytest.fail(f"{place}: {reason}"))
     for point in sweep.grid():
@@ -128,7 +124,7 @@ def test_the_points_left_are_those_that_python_would_leave(
         )
 
 
-def test_a_comparison_after_a_false_one_is_not_evaluated() -> None:
+def test_a_comparison_after_a_false_one_is_not_evaluated():
     condition = parse_constraint("k > 0 and n % k == 0")
     assert not condition.holds({"k": 0, "n": 7})
     assert condition.holds({"k": 7, "n": 7})
@@ -140,6 +136,6 @@ def test_a_comparison_after_a_false_one_is_not_evaluated() -> None:
     "text",
     ["", "1", "k", "k <", "< k", "k < n and", "and k < n", "k < n or n < k", "k == n == 1", "(k < n) < 2", "k < (n < 2)", "(k < n and n < 2) and k", "k in n", "k is n", "not k < n", "k =< n", "k <> n", "and == 1"],
 )  # fmt: skip
-def test_anything_else_is_no_constraint(text: str) -> None:
+def test_anything_else_is_no_constraint(text):
     with pytest.raises(ExpressionError, match="character"):
         parse_constraint(text)

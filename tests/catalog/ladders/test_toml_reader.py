@@ -1,7 +1,5 @@
 """What a TOML file may hold: numbers and keys have limits, and text has none."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.catalog.ladders.toml_reader import parse_toml

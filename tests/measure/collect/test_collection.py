@@ -1,13 +1,11 @@
 """One target on its way to a run: the progress that is reported, and the contents of the run."""
 
-from __future__ import annotations
-
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from living import is_living, wait_until
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.presets import find_preset
@@ -19,15 +17,7 @@ RECORDING = NcuOptions(find_preset("default"))
 WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version", "\udcff")
 
 
-def is_running(pid: int) -> bool:
-    """False also for a process that has ended and was not waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def test_the_steps_are_what_was_asked_for(collecting) -> None:
+def test_the_steps_are_what_was_asked_for(collecting):
     rung, program = collecting.rung(1), collecting.program("./mine")
     plan = replace(collecting.plan, processes=2, repeats=5, verify=True)
 
@@ -38,7 +28,7 @@ def test_the_steps_are_what_was_asked_for(collecting) -> None:
     assert steps_of(collecting.plan, rung) == [CollectStep(rung.label, "profile", 0)]
 
 
-def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecting) -> None:
+def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecting):
     rung = collecting.rung(1)
     job = rung.job
     kernel = replace(job.kernel, commands={"profile": job.kernel.commands["profile"]})
@@ -47,7 +37,7 @@ def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecti
     assert [step.what for step in steps_of(plan, rung)] == ["profile"]
 
 
-def test_the_time_that_timing_took_is_reported_so_that_the_rest_can_be_estimated(collecting) -> None:
+def test_the_time_that_timing_took_is_reported_so_that_the_rest_can_be_estimated(collecting):
     collecting.collect([collecting.rung(1)], repeats=2)
     (line, _) = [what for event, _, what in collecting.told if event == "end"]
     assert line.startswith("timed       kernel 1 (works) at size=100, process 1 of 1: 2 repeats, ")
@@ -58,7 +48,7 @@ def timed_alone(target):
     return rung_target(replace(target.job, kernel=kernel), None, 2, RECORDING)
 
 
-def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting) -> None:
+def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting):
     """The run has the name and the contents of one that `prof time` stores; ncu is not called."""
     collecting.replay("four-way")
     copy, kernel = timed_alone(collecting.rung(1)), collecting.rung(2)
@@ -88,7 +78,7 @@ def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting)
     assert other.status == "collected"
 
 
-def test_a_preset_or_another_ncu_does_not_repeat_timings(collecting) -> None:
+def test_a_preset_or_another_ncu_does_not_repeat_timings(collecting):
     copy = timed_alone(collecting.rung(1))
     plan = {"repeats": 1, "resume": True}
     (first,) = collecting.collect([copy], **plan)
@@ -100,7 +90,7 @@ def test_a_preset_or_another_ncu_does_not_repeat_timings(collecting) -> None:
     assert (again.status, again.run_id) == ("known", first.run_id)
 
 
-def test_the_progress_of_ncu_is_reported_while_it_profiles(collecting) -> None:
+def test_the_progress_of_ncu_is_reported_while_it_profiles(collecting):
     collecting.replay("default", pace=0.05)
     collecting.collect([collecting.rung(1, launches=3)])
 
@@ -113,7 +103,7 @@ def test_the_progress_of_ncu_is_reported_while_it_profiles(collecting) -> None:
     )
 
 
-def test_an_application_replay_reports_the_launches_in_its_report(collecting) -> None:
+def test_an_application_replay_reports_the_launches_in_its_report(collecting):
     collecting.replay("application-replay")
     recording = replace(collecting.plan.recording, replay="application")
     collecting.collect([collecting.rung(1)], recording=recording)
@@ -123,7 +113,7 @@ def test_an_application_replay_reports_the_launches_in_its_report(collecting) ->
     assert "--replay-mode application" in " ".join(collecting.calls[0]["words"])
 
 
-def test_a_run_holds_all_that_is_known_of_it(collecting) -> None:
+def test_a_run_holds_all_that_is_known_of_it(collecting):
     collecting.replay("default")
     (outcome,) = collecting.collect(
         [collecting.rung(1, launches=3)], processes=2, repeats=4, verify=True, warmup=3
@@ -151,7 +141,7 @@ def test_a_run_holds_all_that_is_known_of_it(collecting) -> None:
     assert set(run.table("launches").column("process").to_pylist()) == {0, 1}
 
 
-def test_any_program_gets_its_words_as_they_are(collecting, tmp_path: Path, monkeypatch) -> None:
+def test_any_program_gets_its_words_as_they_are(collecting, tmp_path, monkeypatch):
     """The words hold ASCII, Unicode, bytes that are not text, and characters that a shell would interpret."""
     folder = tmp_path / "somewhere"
     folder.mkdir()
@@ -170,7 +160,7 @@ def test_any_program_gets_its_words_as_they_are(collecting, tmp_path: Path, monk
     )
 
 
-def test_with_cwd_a_program_runs_there(collecting, tmp_path: Path) -> None:
+def test_with_cwd_a_program_runs_there(collecting, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine").write_text("#!/bin/sh\n")
@@ -183,7 +173,7 @@ def test_with_cwd_a_program_runs_there(collecting, tmp_path: Path) -> None:
     assert found.provenance.binary_sha256 is not None
 
 
-def test_each_preset_has_a_name_of_its_own(collecting) -> None:
+def test_each_preset_has_a_name_of_its_own(collecting):
     plan = replace(
         collecting.plan, recording=replace(collecting.plan.recording, preset=find_preset("source"))
     )
@@ -192,7 +182,7 @@ def test_each_preset_has_a_name_of_its_own(collecting) -> None:
 
 
 @pytest.mark.parametrize("transcript", ["four-way", "program-fails"])
-def test_nothing_is_left_in_the_temporary_folder(collecting, tmp_path, monkeypatch, transcript: str) -> None:
+def test_nothing_is_left_in_the_temporary_folder(collecting, tmp_path, monkeypatch, transcript):
     place = tmp_path / "tmp"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -204,12 +194,9 @@ def test_nothing_is_left_in_the_temporary_folder(collecting, tmp_path, monkeypat
     assert not list(place.iterdir())
 
 
-def test_the_whole_group_of_a_hung_ncu_is_gone(collecting) -> None:
+def test_the_whole_group_of_a_hung_ncu_is_gone(collecting):
     collecting.replay("hung", pace=1)
     collecting.error(collecting.rung(1), timeout_s=3.0)
 
     pids = collecting.calls[0]["pids"]  # its own and its program's
-    deadline = time.monotonic() + 60
-    while any(map(is_running, pids)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not any(map(is_running, pids))
+    assert wait_until(lambda: not any(map(is_living, pids)))

@@ -1,7 +1,5 @@
 """Targets: the command that runs one under ncu, and the key that shows whether it was collected before."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +46,7 @@ source = "06_tile.cu"
 
 
 @pytest.fixture
-def rung(tmp_path: Path) -> Target:
+def rung(tmp_path):
     """A compiled rung in somebody's home."""
     folder = tmp_path / "home" / "jane" / "kernels" / "made"
     folder.mkdir(parents=True)
@@ -76,7 +74,7 @@ def key(target: Target, recording: NcuOptions = DEFAULT, **changes: object) -> s
 # Words
 
 
-def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung: Target, tmp_path: Path) -> None:
+def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     words, folder = prepare(rung, NCU, DEFAULT, scratch, None)
@@ -89,7 +87,7 @@ def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung: Target, tmp_pat
     assert words[words.index("--launch-count") + 1] == words[words.index("--launches") + 1] == "3"
 
 
-def test_a_path_that_the_ladders_command_names_stays_absolute(rung: Target, tmp_path: Path) -> None:
+def test_a_path_that_the_ladders_command_names_stays_absolute(rung, tmp_path):
     """A path in a rung's command must stay absolute, or it would lead nowhere."""
     assert rung.job is not None
     scratch = tmp_path / "scratch"
@@ -126,7 +124,7 @@ def script(tmp_path: Path, text: str) -> Target:
     )
 
 
-def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp_path: Path) -> None:
+def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
@@ -148,7 +146,7 @@ def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp
     assert typed[typed.index("python3") + 1] == str(tmp_path / "home/jane/kernels/made/07_eager.py")
 
 
-def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path: Path) -> None:
+def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     target = script(tmp_path, SCRIPTS)
@@ -158,7 +156,7 @@ def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["07_eager.py", "step.py", "../common/step_base.py"])
-def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path: Path, name: str) -> None:
+def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name):
     target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
     assert target.job is not None
 
@@ -174,7 +172,7 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path: Path,
     assert key(target, provenance=before) != key(target, provenance=facts())
 
 
-def test_with_cwd_it_runs_there_and_is_not_moved(rung: Target, tmp_path: Path) -> None:
+def test_with_cwd_it_runs_there_and_is_not_moved(rung, tmp_path):
     assert rung.job is not None
     scratch, elsewhere = tmp_path / "scratch", tmp_path / "elsewhere"
     scratch.mkdir()
@@ -186,7 +184,7 @@ def test_with_cwd_it_runs_there_and_is_not_moved(rung: Target, tmp_path: Path) -
     assert not list(scratch.iterdir())
 
 
-def test_any_program_keeps_its_folder_and_its_words(tmp_path: Path, monkeypatch) -> None:
+def test_any_program_keeps_its_folder_and_its_words(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words, folder = prepare(mine(), NCU, DEFAULT, tmp_path / "scratch", None)
 
@@ -195,13 +193,13 @@ def test_any_program_keeps_its_folder_and_its_words(tmp_path: Path, monkeypatch)
     assert words[words.index("--export") + 1] == str(tmp_path / "scratch" / "report.ncu-rep")
 
 
-def test_the_command_to_type_names_no_scratch_folder(rung: Target) -> None:
+def test_the_command_to_type_names_no_scratch_folder(rung):
     assert rung.job is not None
     words = typed_command(rung, NCU, DEFAULT)
     assert words[words.index("--export") + 1 :][:2] == ["made-6.ncu-rep", str(rung.job.binary)]
 
 
-def test_ranges_are_counted_by_the_program(rung: Target) -> None:
+def test_ranges_are_counted_by_the_program(rung):
     assert rung.job is not None
     ranges = rung_target(rung.job, None, launches=3, recording=replace(DEFAULT, replay="range"))
     assert ranges.selection == Selection()
@@ -213,7 +211,7 @@ def test_ranges_are_counted_by_the_program(rung: Target) -> None:
 # Provenance of any program
 
 
-def test_its_executable_and_the_files_among_its_words_are_hashed(tmp_path: Path) -> None:
+def test_its_executable_and_the_files_among_its_words_are_hashed(tmp_path):
     for name in ("train.py", "mine"):
         (tmp_path / name).write_text(name)
     facts = program_provenance(mine("./mine", "train.py", "--epochs", "3"), Provenance(), tmp_path)
@@ -222,18 +220,18 @@ def test_its_executable_and_the_files_among_its_words_are_hashed(tmp_path: Path)
     assert facts.sources == {"train.py": sha256_of(tmp_path / "train.py")}
 
 
-def test_an_executable_on_the_path_is_found_there(tmp_path: Path) -> None:
+def test_an_executable_on_the_path_is_found_there(tmp_path):
     facts = program_provenance(mine("sh", "-c", "true"), Provenance(), tmp_path)
     assert facts.binary_sha256 is not None
     assert program_provenance(mine("no-such-program"), Provenance(), tmp_path).binary_sha256 is None
 
 
 @pytest.mark.parametrize("word", ["x" * 300, "a/" * 4000, "a\0b", "", ".", "/", "no-such-file", "\udcff"])
-def test_whatever_is_no_file_is_just_a_word(tmp_path: Path, word: str) -> None:
+def test_whatever_is_no_file_is_just_a_word(tmp_path, word):
     assert program_provenance(mine("sh", "-c", word), Provenance(), tmp_path).sources == {}
 
 
-def test_a_source_that_cannot_be_read_is_not_hashed(tmp_path: Path) -> None:
+def test_a_source_that_cannot_be_read_is_not_hashed(tmp_path):
     path = tmp_path / "secret.py"
     path.write_text("")
     path.chmod(0)
@@ -244,12 +242,12 @@ def test_a_source_that_cannot_be_read_is_not_hashed(tmp_path: Path) -> None:
 # The key
 
 
-def test_the_key_is_the_same_for_the_same(rung: Target) -> None:
+def test_the_key_is_the_same_for_the_same(rung):
     assert key(rung) == key(rung)
     assert len(key(rung)) == 64
 
 
-def test_seed_time_place_and_path_do_not_count(rung: Target, tmp_path: Path) -> None:
+def test_seed_time_place_and_path_do_not_count(rung, tmp_path):
     assert rung.job is not None
     moved = replace(
         rung,
@@ -259,7 +257,7 @@ def test_seed_time_place_and_path_do_not_count(rung: Target, tmp_path: Path) -> 
     assert key(moved, provenance=facts, ncu=Ncu(tmp_path, NCU.version)) == key(rung)
 
 
-def test_everything_that_decides_what_a_run_holds_counts(rung: Target) -> None:
+def test_everything_that_decides_what_a_run_holds_counts(rung):
     job = rung.job
     assert job is not None
     kernel = replace(job.kernel, commands={"profile": ("{binary}",)})
@@ -295,12 +293,12 @@ def test_everything_that_decides_what_a_run_holds_counts(rung: Target) -> None:
     assert len(set(different)) == len(different)
 
 
-def test_words_cannot_run_into_each_other() -> None:
+def test_words_cannot_run_into_each_other():
     assert key(mine("a b", "c")) != key(mine("a", "b c"))
     assert key(mine("a", "\udcff")) != key(mine("a", "\udcfe"))
 
 
-def test_the_number_of_launches_is_part_of_the_key_in_range_replay(rung: Target) -> None:
+def test_the_number_of_launches_is_part_of_the_key_in_range_replay(rung):
     assert rung.job is not None
     ranges = replace(DEFAULT, replay="range")
     three, four = (rung_target(rung.job, None, launches, ranges) for launches in (3, 4))

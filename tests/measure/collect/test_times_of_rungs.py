@@ -1,7 +1,5 @@
 """Timing a ladder: kernels take turns, failures are reported, and each run is committed once."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +27,7 @@ GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
 
 
 @pytest.fixture
-def ladder(make_ladder, tmp_path: Path) -> Ladder:
+def ladder(make_ladder, tmp_path):
     return read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "works", "fails", "works2"))
 
 
@@ -52,7 +50,7 @@ def timed(
     ]
 
 
-def test_each_kernel_and_size_becomes_a_run(ladder: Ladder, tmp_path: Path) -> None:
+def test_each_kernel_and_size_becomes_a_run(ladder, tmp_path):
     outcomes = timed(ladder, tmp_path / "runs", seed=7)
     assert [(one.target.job.kernel.number, one.target.job.values["size"]) for one in outcomes] == [
         (1, 100), (2, 100), (3, 100), (1, 200), (2, 200), (3, 200),
@@ -83,7 +81,7 @@ def test_each_kernel_and_size_becomes_a_run(ladder: Ladder, tmp_path: Path) -> N
     )
 
 
-def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder: Ladder, tmp_path: Path) -> None:
+def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder, tmp_path):
     told: list[tuple[str, ProfError | None]] = []
     outcomes = timed(
         ladder,
@@ -99,7 +97,7 @@ def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder: Ladder, tmp_
     assert len(RunStore(tmp_path / "runs").ids()) == 2
 
 
-def test_a_refused_shape_is_reported_as_such(make_ladder, tmp_path: Path) -> None:
+def test_a_refused_shape_is_reported_as_such(make_ladder, tmp_path):
     ladder = read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "refuses", "fails"))
     told: list[str] = []
     timed(
@@ -113,9 +111,7 @@ def test_a_refused_shape_is_reported_as_such(make_ladder, tmp_path: Path) -> Non
     assert told == ["refused", "failed"]
 
 
-def test_the_kernels_of_a_size_take_turns(
-    ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kernels_of_a_size_take_turns(ladder, tmp_path, monkeypatch):
     log = tmp_path / "started"
     monkeypatch.setenv("PROGRAM_LOG", str(log))
     timed(ladder, tmp_path / "runs", [1, 3])
@@ -125,20 +121,20 @@ def test_the_kernels_of_a_size_take_turns(
     ]  # fmt: skip
 
 
-def test_without_a_gpu_it_ends_at_once(make_ladder, tmp_path: Path) -> None:
+def test_without_a_gpu_it_ends_at_once(make_ladder, tmp_path):
     ladder = read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "no_gpu", "works"))
     with pytest.raises(GpuNotFound):
         timed(ladder, tmp_path / "runs")
     assert not RunStore(tmp_path / "runs").ids()
 
 
-def test_two_measurements_are_two_runs(ladder: Ladder, tmp_path: Path) -> None:
+def test_two_measurements_are_two_runs(ladder, tmp_path):
     for _ in range(3):
         timed(ladder, tmp_path / "runs", [1])
     assert len(RunStore(tmp_path / "runs").ids()) == 6
 
 
-def test_a_number_finds_the_timings_of_what_was_never_profiled(ladder: Ladder, tmp_path: Path) -> None:
+def test_a_number_finds_the_timings_of_what_was_never_profiled(ladder, tmp_path):
     timed(ladder, tmp_path / "runs", [1])
     store = RunStore(tmp_path / "runs")
     assert store.find("1", "scripts").manifest.origin == "timed"
@@ -147,7 +143,7 @@ def test_a_number_finds_the_timings_of_what_was_never_profiled(ladder: Ladder, t
     assert store.find("scripts-1-timed", "scripts").manifest.origin == "timed"
 
 
-def test_they_are_queried_as_any_run_is(ladder: Ladder, tmp_path: Path) -> None:
+def test_they_are_queried_as_any_run_is(ladder, tmp_path):
     timed(ladder, tmp_path / "runs", [1])
     _, rows = run_query(
         RunStore(tmp_path / "runs"),
@@ -157,7 +153,7 @@ def test_they_are_queried_as_any_run_is(ladder: Ladder, tmp_path: Path) -> None:
     assert rows == [("scripts-1-timed", None, 6, 1000.0), ("scripts-1-timed", None, 6, 2000.0)]
 
 
-def test_a_changed_table_is_damage(ladder: Ladder, tmp_path: Path) -> None:
+def test_a_changed_table_is_damage(ladder, tmp_path):
     run_id = timed(ladder, tmp_path / "runs", [1])[0].run_id
     path = tmp_path / "runs" / run_id / "timings.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
@@ -165,7 +161,7 @@ def test_a_changed_table_is_damage(ladder: Ladder, tmp_path: Path) -> None:
         RunStore(tmp_path / "runs").find(run_id, "scripts").verify()
 
 
-def test_a_folder_renamed_is_damage(ladder: Ladder, tmp_path: Path) -> None:
+def test_a_folder_renamed_is_damage(ladder, tmp_path):
     run_id = timed(ladder, tmp_path / "runs", [1])[0].run_id
     other = run_id[:-12] + "0" * 12
     (tmp_path / "runs" / run_id).rename(tmp_path / "runs" / other)
@@ -174,7 +170,7 @@ def test_a_folder_renamed_is_damage(ladder: Ladder, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("git")
-def test_the_commit_and_whether_the_tree_differs(tmp_path: Path) -> None:
+def test_the_commit_and_whether_the_tree_differs(tmp_path):
     assert read_commit(tmp_path) == (None, None)
 
     def git(*words: str) -> None:
@@ -197,9 +193,7 @@ def test_the_commit_and_whether_the_tree_differs(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("git")
-def test_files_that_prof_writes_do_not_count_as_changes_of_the_git_tree(
-    ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_prof_writes_do_not_count_as_changes_of_the_git_tree(ladder, tmp_path, monkeypatch):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.com"]
     for words in (["init", "-q"], ["add", "kernels"], ["commit", "-qm", "one"]):
         subprocess.run([*git, *words], check=True, capture_output=True)

@@ -3,8 +3,6 @@
 The ncu here replays the output and the reports of the real one on an H200.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -43,9 +41,7 @@ def with_metric(collecting, name: str):
         ("interrupted", 3, errors.NcuFailed, 68, "    ==PROF== Report: /tmp/prof/interrupted.ncu-rep"),
     ],
 )  # fmt: skip
-def test_every_failure_of_ncu_becomes_its_own_error(
-    collecting, transcript: str, launches: int, error: type, code: int, last_line: str
-) -> None:
+def test_every_failure_of_ncu_becomes_its_own_error(collecting, transcript, launches, error, code, last_line):
     collecting.replay(transcript)
     target = collecting.rung(1, launches)
 
@@ -64,7 +60,7 @@ def test_every_failure_of_ncu_becomes_its_own_error(
     assert len(collecting.calls) == 1
 
 
-def test_an_unknown_metric_is_found_missing_from_the_report(collecting) -> None:
+def test_an_unknown_metric_is_found_missing_from_the_report(collecting):
     collecting.replay("unknown-metric")
     recording = with_metric(collecting, "no__such_metric.sum")
     failure = collecting.error(collecting.rung(1), recording=recording)
@@ -76,7 +72,7 @@ def test_an_unknown_metric_is_found_missing_from_the_report(collecting) -> None:
     assert not (collecting.store.root / UNFINISHED_FOLDER).exists(), "it will be no better next time"
 
 
-def test_a_metric_of_the_preset_that_this_gpu_lacks_is_noted_and_no_failure(collecting) -> None:
+def test_a_metric_of_the_preset_that_this_gpu_lacks_is_noted_and_no_failure(collecting):
     """The `four-way` report lacks most metrics of the default preset."""
     collecting.replay("four-way")
     (outcome,) = collecting.collect([collecting.rung(1)])
@@ -97,9 +93,7 @@ def test_a_metric_of_the_preset_that_this_gpu_lacks_is_noted_and_no_failure(coll
         (6, errors.DeviceMemoryFull, 58),
     ],
 )
-def test_a_kernel_that_fails_verification_is_not_profiled(
-    collecting, kernel: int, error: type, code: int
-) -> None:
+def test_a_kernel_that_fails_verification_is_not_profiled(collecting, kernel, error, code):
     failure = collecting.error(collecting.rung(kernel), verify=True)
 
     assert (type(failure), failure.exit_code) == (error, code)
@@ -109,7 +103,7 @@ def test_a_kernel_that_fails_verification_is_not_profiled(
 
 
 @pytest.mark.parametrize("step", ["verify", "profile"])
-def test_a_program_that_hangs_is_ended_in_time(collecting, step: str) -> None:
+def test_a_program_that_hangs_is_ended_in_time(collecting, step):
     collecting.replay("hung", pace=1)
     kernel = 7 if step == "verify" else 1
     failure = collecting.error(collecting.rung(kernel), verify=step == "verify", timeout_s=3.0)
@@ -120,7 +114,7 @@ def test_a_program_that_hangs_is_ended_in_time(collecting, step: str) -> None:
     assert "started" in str(failure) or "Note: Running with unmodified GPU clocks" in str(failure)
 
 
-def test_a_damaged_report_is_not_kept_for_the_next_time(collecting, reader, monkeypatch) -> None:
+def test_a_damaged_report_is_not_kept_for_the_next_time(collecting, reader, monkeypatch):
     """The report's structure is intact, but NVIDIA's reader finds fewer launches than it announces."""
     damaged = errors.ReportDamaged("report.ncu-rep: damaged: 1 of 3 launches can be read")
     read = Future()
@@ -135,7 +129,7 @@ def test_a_damaged_report_is_not_kept_for_the_next_time(collecting, reader, monk
 # Turns
 
 
-def test_kernels_take_turns_process_by_process(collecting) -> None:
+def test_kernels_take_turns_process_by_process(collecting):
     outcomes = collecting.collect(
         [collecting.rung(1), collecting.rung(2), collecting.rung(1, size=50)],
         verify=True, repeats=1, processes=2,
@@ -158,7 +152,7 @@ def test_kernels_take_turns_process_by_process(collecting) -> None:
     assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
-def test_a_kernel_that_fails_is_reported_and_left_out_while_the_others_go_on(collecting) -> None:
+def test_a_kernel_that_fails_is_reported_and_left_out_while_the_others_go_on(collecting):
     collecting.replay("four-way", "program-fails", "four-way")
     first, second = collecting.collect([collecting.rung(1), collecting.rung(2)], processes=2)
 
@@ -170,7 +164,7 @@ def test_a_kernel_that_fails_is_reported_and_left_out_while_the_others_go_on(col
     assert len(collecting.store.ids()) == 1
 
 
-def test_a_reading_that_fails_is_reported_too(collecting) -> None:
+def test_a_reading_that_fails_is_reported_too(collecting):
     collecting.replay("unknown-metric")
     targets = [collecting.rung(1), collecting.rung(2)]
     outcomes = collecting.collect(targets, recording=with_metric(collecting, "no__such_metric.sum"))
@@ -181,7 +175,7 @@ def test_a_reading_that_fails_is_reported_too(collecting) -> None:
 
 
 @pytest.mark.parametrize("transcript", ["counters-refused", "counters-busy"])
-def test_a_failure_that_every_kernel_would_meet_ends_the_collection(collecting, transcript: str) -> None:
+def test_a_failure_that_every_kernel_would_meet_ends_the_collection(collecting, transcript):
     collecting.replay("four-way", transcript)
     with pytest.raises((errors.CountersRefused, errors.CountersBusy)):
         collecting.collect([collecting.rung(1), collecting.rung(2)], processes=2)
@@ -195,7 +189,7 @@ def statuses(outcomes) -> list[str]:
     return [one.status for one in outcomes]
 
 
-def test_a_process_that_was_kept_is_not_measured_again(collecting) -> None:
+def test_a_process_that_was_kept_is_not_measured_again(collecting):
     """The second process of the first kernel fails, after both kernels were measured once."""
     collecting.replay("four-way", "four-way", "program-fails", "four-way")
     targets = [collecting.rung(1), collecting.rung(2)]
@@ -218,7 +212,7 @@ def test_a_process_that_was_kept_is_not_measured_again(collecting) -> None:
     assert run.table("timings").column("process").to_pylist() == [0, 1]
 
 
-def test_the_inputs_stay_the_same_when_it_goes_on(collecting) -> None:
+def test_the_inputs_stay_the_same_when_it_goes_on(collecting):
     collecting.replay("four-way", "program-fails", "four-way")
     target = collecting.rung(1)
     collecting.collect([target], processes=2, resume=True)
@@ -231,7 +225,7 @@ def test_the_inputs_stay_the_same_when_it_goes_on(collecting) -> None:
     assert collecting.store.open(run_id).manifest.provenance.seed == int(seeds[0])
 
 
-def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(collecting) -> None:
+def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(collecting):
     target = collecting.rung(1)
     assert statuses(collecting.collect([target])) == ["collected"]
     assert statuses(collecting.collect([target])) == ["collected"]
@@ -242,7 +236,7 @@ def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(co
     assert len(collecting.calls) == 3
 
 
-def test_without_resume_what_an_earlier_call_kept_of_it_is_measured_again(collecting) -> None:
+def test_without_resume_what_an_earlier_call_kept_of_it_is_measured_again(collecting):
     collecting.replay("four-way", "program-fails", "four-way")
     target = collecting.rung(1)
     collecting.collect([target], processes=2)
@@ -250,7 +244,7 @@ def test_without_resume_what_an_earlier_call_kept_of_it_is_measured_again(collec
     assert len(collecting.calls) == 4
 
 
-def test_another_workload_or_cache_control_is_another_collection(collecting) -> None:
+def test_another_workload_or_cache_control_is_another_collection(collecting):
     collecting.collect([collecting.rung(1)], resume=True)
     for changes, target in (
         ({}, collecting.rung(1, size=50)),
@@ -261,7 +255,7 @@ def test_another_workload_or_cache_control_is_another_collection(collecting) -> 
         assert len(collecting.calls) > before
 
 
-def test_a_metric_asked_for_that_the_known_run_lacks_is_asked_of_ncu_again(collecting) -> None:
+def test_a_metric_asked_for_that_the_known_run_lacks_is_asked_of_ncu_again(collecting):
     """A metric of the preset may be missing; a metric that the user asked for may not."""
     collecting.replay("four-way")
     target = collecting.rung(1)
@@ -274,7 +268,7 @@ def test_a_metric_asked_for_that_the_known_run_lacks_is_asked_of_ncu_again(colle
     assert type(outcome.error) is errors.MetricsMissing
 
 
-def test_one_prof_at_a_time_has_a_collection(collecting) -> None:
+def test_one_prof_at_a_time_has_a_collection(collecting):
     """Only one process at a time may work on a collection."""
     with (
         pytest.raises(errors.CollectBusy) as caught,
@@ -287,7 +281,7 @@ def test_one_prof_at_a_time_has_a_collection(collecting) -> None:
     assert collecting.calls == []
 
 
-def test_the_unfinished_parts_of_a_committed_run_are_swept(collecting) -> None:
+def test_the_unfinished_parts_of_a_committed_run_are_swept(collecting):
     """As if prof was killed after it committed the run and before it discarded the parts."""
     collecting.collect([collecting.rung(1)], resume=True)
     key = Collection(collecting.plan, collecting.rung(1), collecting.store).key

@@ -1,11 +1,9 @@
 """Collecting on several GPUs: each kernel is measured once, with the same result, also when workers are lost."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,7 +35,7 @@ GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for nu
 
 
 @pytest.fixture(scope="module", autouse=True)
-def locks(tmp_path_factory) -> Iterator[Path]:
+def locks(tmp_path_factory):
     """The folder for ncu's lock files."""
     place = tmp_path_factory.mktemp("tmp")
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +43,7 @@ def locks(tmp_path_factory) -> Iterator[Path]:
         yield place
 
 
-def test_each_gpu_has_a_lock_folder_that_every_user_shares(locks: Path) -> None:
+def test_each_gpu_has_a_lock_folder_that_every_user_shares(locks):
     ncu = Ncu(Path("/ncu"), "2025.3.1.0")
     for _ in range(2):  # the second prof finds them there
         devices = [device_for_gpu(gpu, ncu) for gpu in GPUS[:2]]
@@ -152,9 +150,7 @@ def where(collecting) -> Counter[tuple[str, str]]:
     )
 
 
-def test_the_runs_are_the_same_whatever_the_number_of_gpus(
-    collecting, spread, fleet, tmp_path: Path, locks
-) -> None:
+def test_the_runs_are_the_same_whatever_the_number_of_gpus(collecting, spread, fleet, tmp_path, locks):
     targets = [collecting.rung(number, size=size) for size in (100, 50) for number in (1, 2)]
     runs = {}
     for gpus in (1, 2):
@@ -177,7 +173,7 @@ def test_the_runs_are_the_same_whatever_the_number_of_gpus(
     assert len(runs[1]) == 4
 
 
-def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fleet) -> None:
+def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fleet):
     """Otherwise the other GPU would profile for five more seconds, three times."""
     collecting.replay("hung", "counters-refused", pace=1)
     plan = replace(collecting.plan, processes=3)
@@ -190,7 +186,7 @@ def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fle
     assert collecting.store.ids() == []
 
 
-def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting, spread, fleet) -> None:
+def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting, spread, fleet):
     class TwoHosts(HostFleet):
         def workers(self) -> list[Worker]:
             return [replace(one, host=one.name) for one in super().workers()]
@@ -210,20 +206,20 @@ def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting
         spread(TwoHosts(fleet(2).devices), groups_of(targets))
 
 
-def test_a_failure_is_reported_and_the_others_go_on(collecting, spread, fleet) -> None:
+def test_a_failure_is_reported_and_the_others_go_on(collecting, spread, fleet):
     collecting.replay("program-fails", "four-way")
     outcomes = spread(fleet(1), groups_of([collecting.rung(1), collecting.rung(2)]))
     assert [one.status for one in outcomes] == ["failed", "collected"]
     assert isinstance(outcomes[0].error, ProgramFailed)
 
 
-def test_nothing_to_collect_starts_nothing(collecting, spread, fleet) -> None:
+def test_nothing_to_collect_starts_nothing(collecting, spread, fleet):
     assert spread(fleet(1), []) == []
     assert list(collect_here(collecting.plan, [], collecting.store, collecting.observer())) == []
     assert not collecting.store.local.exists()
 
 
-def test_on_one_gpu_alone_nothing_is_left_but_the_runs(collecting) -> None:
+def test_on_one_gpu_alone_nothing_is_left_but_the_runs(collecting):
     (outcome,) = collect_here(collecting.plan, [collecting.rung(1)], collecting.store, collecting.observer())
 
     assert outcome.status == "collected"
@@ -256,7 +252,7 @@ class Successors(HostFleet):
         return super().workers()[:1]
 
 
-def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(collecting, spread, fleet) -> None:
+def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(collecting, spread, fleet):
     """Kernels that are compared with each other still stay on one GPU."""
     group = [collecting.rung(1), collecting.rung(2)]
     workers = Successors(fleet(2).devices)
@@ -272,9 +268,7 @@ def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(colle
     assert not (collecting.store.local / UNFINISHED_FOLDER).exists()
 
 
-def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(
-    collecting, spread, fleet, monkeypatch
-) -> None:
+def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting, spread, fleet, monkeypatch):
     """As when a worker is started again; the other GPU is idle and takes nothing."""
     workers = fleet(2)
     workers.devices["w0"].dies = once(workers, "w0", 3)
@@ -295,7 +289,7 @@ def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(
     assert where(collecting) == {(GPUS[0].uuid, "100"): 4}
 
 
-def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, fleet) -> None:
+def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, fleet):
     class Restarted(HostFleet):
         """A worker that died is another when it comes back."""
 
@@ -313,7 +307,7 @@ def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, f
     assert len(spread.heard.notes) == 3
 
 
-def test_a_group_that_was_begun_on_four_gpus_is_given_up(collecting, spread, fleet) -> None:
+def test_a_group_that_was_begun_on_four_gpus_is_given_up(collecting, spread, fleet):
     """The workers die at one kernel and the other by turns, so neither kernel is blamed."""
     workers = Successors(fleet(5).devices)
     for number, name in enumerate(list(workers.devices)[:4]):
@@ -325,7 +319,7 @@ def test_a_group_that_was_begun_on_four_gpus_is_given_up(collecting, spread, fle
     assert collecting.store.ids() == []
 
 
-def test_when_all_are_gone_for_good_it_says_so_and_the_next_call_goes_on(collecting, spread, fleet) -> None:
+def test_when_all_are_gone_for_good_it_says_so_and_the_next_call_goes_on(collecting, spread, fleet):
     workers = fleet(1)
     workers.devices["w0"].dies = once(workers, "w0", 1)
     targets = [collecting.rung(1), collecting.rung(2)]
@@ -342,7 +336,7 @@ def test_when_all_are_gone_for_good_it_says_so_and_the_next_call_goes_on(collect
     assert where(collecting) == {(GPUS[0].uuid, "100"): 2}
 
 
-def test_without_that_gpu_what_it_kept_is_discarded(collecting, spread, fleet) -> None:
+def test_without_that_gpu_what_it_kept_is_discarded(collecting, spread, fleet):
     workers = fleet(1)
     workers.devices["w0"].dies = once(workers, "w0", 1)
     targets = [collecting.rung(1), collecting.rung(2)]

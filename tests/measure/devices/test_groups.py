@@ -1,7 +1,5 @@
 """Kernels are divided into groups: those of one size stay together, and the longest group comes first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 
@@ -32,7 +30,7 @@ def rungs(tmp_path_factory, make_ladder):
 
 
 @given(sizes=st.lists(st.integers(1, 4), max_size=12), by=st.sampled_from(["workloads", "kernels"]))
-def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by) -> None:
+def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by):
     targets = rungs(sizes)
     groups = group_targets(targets, by)
 
@@ -47,12 +45,12 @@ def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by)
         assert [len(group) for group in groups] == [1] * len(sizes)
 
 
-def test_the_longest_groups_go_first_so_that_the_last_to_end_is_short(rungs) -> None:
+def test_the_longest_groups_go_first_so_that_the_last_to_end_is_short(rungs):
     groups = group_targets(rungs([1, 2, 2, 2, 4, 3]), "workloads")
     assert [[target.job.values["size"] for target in group] for group in groups] == [[2, 2, 2], [4], [3], [1]]
 
 
-def test_each_group_begins_at_another_kernel_so_that_gpus_do_not_all_do_the_same(rungs) -> None:
+def test_each_group_begins_at_another_kernel_so_that_gpus_do_not_all_do_the_same(rungs):
     first, second = group_targets(rungs([20] * 4 + [10] * 4), "workloads")
     assert [target.name for target in first] == ["0", "1", "2", "3"]
     assert [target.name for target in second] == ["6", "7", "4", "5"]

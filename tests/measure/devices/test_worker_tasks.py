@@ -1,7 +1,5 @@
 """A worker's tasks, run in this process: it measures, reports what it lacks, and waits for others on its GPU."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from dataclasses import replace
@@ -17,7 +15,7 @@ from profiler.store.reports.identity import identify_report
 
 
 @pytest.fixture
-def task(collecting, tmp_path: Path, monkeypatch):
+def task(collecting, tmp_path, monkeypatch):
     """A task to record one kernel of `collecting`."""
     place = tmp_path / "tmp"
     place.mkdir()
@@ -35,7 +33,7 @@ def answer(collecting):
     )
 
 
-def test_a_report_comes_back_as_bytes_and_nothing_stays(task, answer, tmp_path: Path) -> None:
+def test_a_report_comes_back_as_bytes_and_nothing_stays(task, answer, tmp_path):
     brought = answer(task)
     assert isinstance(brought, ReportBytes)
     assert (brought.launches, brought.passes) == (2, 3)
@@ -45,7 +43,7 @@ def test_a_report_comes_back_as_bytes_and_nothing_stays(task, answer, tmp_path: 
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["prof-gpu-0"]
 
 
-def test_a_folder_that_is_not_here_is_named(task, answer) -> None:
+def test_a_folder_that_is_not_here_is_named(task, answer):
     elsewhere = replace(task, order=replace(task.order, cwd=Path("/not/here")))
     with pytest.raises(WorkerLacks, match="there is no folder /not/here on this worker"):
         answer(elsewhere)
@@ -55,7 +53,7 @@ def test_a_folder_that_is_not_here_is_named(task, answer) -> None:
     assert "`sources`" in caught.value.remedy
 
 
-def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting) -> None:
+def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting):
     lock = try_lock(lock_folder(collecting.plan.device.gpu) / "prof.lock")
     assert lock is not None
     try:

@@ -1,7 +1,5 @@
 """Checks whether counters can be read, with an ncu that replays the real one's output and a driver made of files."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -57,7 +55,7 @@ def start_process(machine: Machine, name: str, pid: int = 4242) -> None:
     (folder / "comm").write_text(f"{name[:15]}\n")  # all that the kernel keeps
 
 
-def test_an_empty_kernel_is_profiled_and_nothing_is_left(machine: Machine, replay_ncu) -> None:
+def test_an_empty_kernel_is_profiled_and_nothing_is_left(machine, replay_ncu):
     write_driver(machine, admin_only=0)
     log = replay_ncu("probe")
 
@@ -76,7 +74,7 @@ def test_an_empty_kernel_is_profiled_and_nothing_is_left(machine: Machine, repla
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
-def test_a_refusal_fails_with_what_to_do(machine: Machine, script, exit_code: int) -> None:
+def test_a_refusal_fails_with_what_to_do(machine, script, exit_code):
     write_driver(machine, admin_only=1)
     script("ncu", answering(REFUSED, exit_code))
 
@@ -92,7 +90,7 @@ def test_a_refusal_fails_with_what_to_do(machine: Machine, script, exit_code: in
 
 
 @pytest.mark.parametrize("daemon", ["nv-hostengine", "dcgm-exporter"])
-def test_the_daemon_that_holds_the_counters_is_named(machine: Machine, script, daemon: str) -> None:
+def test_the_daemon_that_holds_the_counters_is_named(machine, script, daemon):
     start_process(machine, daemon)
     script("ncu", answering(BUSY, 1))
 
@@ -104,7 +102,7 @@ def test_the_daemon_that_holds_the_counters_is_named(machine: Machine, script, d
     assert "dcgmi profile --pause" in checks["DCGM"].remedy
 
 
-def test_dcgm_that_leaves_the_counters_alone_is_no_obstacle(machine: Machine, replay_ncu) -> None:
+def test_dcgm_that_leaves_the_counters_alone_is_no_obstacle(machine, replay_ncu):
     start_process(machine, "nv-hostengine")
     replay_ncu("probe")
 
@@ -112,7 +110,7 @@ def test_dcgm_that_leaves_the_counters_alone_is_no_obstacle(machine: Machine, re
 
 
 @pytest.mark.parametrize("daemon", ["nvidia-cuda-mps-control", "nvidia-cuda-mps-server"])
-def test_mps_is_in_the_way(machine: Machine, replay_ncu, daemon: str) -> None:
+def test_mps_is_in_the_way(machine, replay_ncu, daemon):
     start_process(machine, daemon)
     replay_ncu("probe")
 
@@ -122,7 +120,7 @@ def test_mps_is_in_the_way(machine: Machine, replay_ncu, daemon: str) -> None:
     assert "echo quit | nvidia-cuda-mps-control" in mps.remedy
 
 
-def test_mps_of_another_container_is_found_by_its_pipe(machine: Machine, replay_ncu, tmp_path: Path) -> None:
+def test_mps_of_another_container_is_found_by_its_pipe(machine, replay_ncu, tmp_path):
     replay_ncu("probe")
     machine = replace(
         machine, environment={**machine.environment, "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "pipes")}
@@ -144,9 +142,7 @@ def test_mps_of_another_container_is_found_by_its_pipe(machine: Machine, replay_
         ("program-segv", "returned an error code (11)"),
     ],
 )
-def test_whatever_else_ncu_complains_of_fails(
-    machine: Machine, replay_ncu, transcript: str, reason: str
-) -> None:
+def test_whatever_else_ncu_complains_of_fails(machine, replay_ncu, transcript, reason):
     replay_ncu(transcript)
 
     counters = checks_of(machine)["counters"]
@@ -156,7 +152,7 @@ def test_whatever_else_ncu_complains_of_fails(
     assert "TMPDIR" in counters.remedy if transcript == "folder-absent" else "by hand: `" in counters.remedy
 
 
-def test_an_ncu_that_hangs_is_ended(machine: Machine, script, monkeypatch) -> None:
+def test_an_ncu_that_hangs_is_ended(machine, script, monkeypatch):
     monkeypatch.setattr("profiler.measure.doctor.counters.PROBE_TIMEOUT_S", 0.5)
     script(
         "ncu",
@@ -169,7 +165,7 @@ def test_an_ncu_that_hangs_is_ended(machine: Machine, script, monkeypatch) -> No
     assert "did not end within 0.5 s" in counters.found
 
 
-def test_without_ncu_the_setting_is_all_that_can_be_told(machine: Machine) -> None:
+def test_without_ncu_the_setting_is_all_that_can_be_told(machine):
     write_driver(machine, admin_only=1, status=ADMINISTRATOR)
 
     counters = check_counters(None, machine)[0]
@@ -189,13 +185,13 @@ def test_without_ncu_the_setting_is_all_that_can_be_told(machine: Machine) -> No
         (1, "", "which this process is" if os.geteuid() == 0 else "which this process is not"),
     ],
 )
-def test_the_drivers_setting(machine: Machine, admin_only: int, status: str, told: str) -> None:
+def test_the_drivers_setting(machine, admin_only, status, told):
     """Only the capability matters: in a container, root may lack it."""
     write_driver(machine, admin_only, status)
     assert describe_setting(machine.proc).endswith(told)
 
 
-def test_a_driver_that_reports_nothing(machine: Machine) -> None:
+def test_a_driver_that_reports_nothing(machine):
     assert describe_setting(machine.proc) == "the driver does not report who may read them"
 
 
@@ -205,14 +201,14 @@ LOCKS = ["nsight-compute-lock", "nvidia/nsight_compute/lock", "nvidia/nsight_com
 
 
 @pytest.fixture(params=LOCKS)
-def lock(request: pytest.FixtureRequest, machine: Machine) -> Path:
+def lock(request, machine):
     """The path of one of ncu's lock files."""
     path = machine.temporary_folder / request.param
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def test_an_old_lock_file_that_nobody_holds_is_no_obstacle(machine: Machine, lock: Path) -> None:
+def test_an_old_lock_file_that_nobody_holds_is_no_obstacle(machine, lock):
     assert check_lock(machine).state == "ok"
     assert not lock.exists(), "to look is not to leave one"
 
@@ -220,7 +216,7 @@ def test_an_old_lock_file_that_nobody_holds_is_no_obstacle(machine: Machine, loc
     assert check_lock(machine).state == "ok"
 
 
-def test_another_ncu_at_work_is_not_disturbed(machine: Machine, lock: Path, replay_ncu) -> None:
+def test_another_ncu_at_work_is_not_disturbed(machine, lock, replay_ncu):
     log = replay_ncu("probe")
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -233,7 +229,7 @@ def test_another_ncu_at_work_is_not_disturbed(machine: Machine, lock: Path, repl
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("LOCK_EX", "w"), ("LOCK_SH", "r")])
-def test_the_locks_that_ncu_takes_are_seen(machine: Machine, lock: Path, kind: str, mode: str) -> None:
+def test_the_locks_that_ncu_takes_are_seen(machine, lock, kind, mode):
     """ncu 2025.3.1 takes POSIX locks, a shared one on the common file, as Linux showed while it profiled."""
     lock.touch()
     holder = (
@@ -250,7 +246,7 @@ def test_the_locks_that_ncu_takes_are_seen(machine: Machine, lock: Path, kind: s
     assert check_lock(machine).state == "ok"
 
 
-def test_a_lock_file_that_cannot_be_opened_fails(machine: Machine, lock: Path, replay_ncu) -> None:
+def test_a_lock_file_that_cannot_be_opened_fails(machine, lock, replay_ncu):
     log = replay_ncu("probe")
     lock.mkdir()  # also root cannot write to that
 

@@ -1,12 +1,9 @@
 """`prof doctor` on machines of every kind, made of scripts: without a GPU, with one, and with one that fails."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import forked
 import pytest
@@ -23,7 +20,6 @@ from profiler.measure.doctor.doctor import (
     reader_version,
 )
 from profiler.store.reports.sandbox import Sandbox
-from profiler.store.runs.run_store import RunStore
 
 H200 = 'echo "NVIDIA H200, 9.0, 580.159.04, GPU-efbbf28f"'
 NVCC = 'case "$*" in *--version*) echo "Cuda compilation tools, release 13.0, V13.0.88";; esac'
@@ -37,7 +33,7 @@ def states(checks: list[HealthCheck]) -> dict[str, str]:
     return {check.name: check.state for check in checks}
 
 
-def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine: Machine) -> None:
+def test_a_machine_without_a_gpu_reads_and_compares(recorded, machine):
     shown: list[str] = []
     checks = examine_machine(recorded.root, machine, shown.append)
 
@@ -56,7 +52,7 @@ def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine:
     assert all(check.remedy for check in checks if check.state != "ok")
 
 
-def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, script, replay_ncu) -> None:
+def test_a_machine_with_everything_is_ready(tmp_path, machine, script, replay_ncu):
     replay_ncu("probe")
     script("nvidia-smi", H200)
     script("nvcc", NVCC)
@@ -72,7 +68,7 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
     assert {verdict.state for verdict in derive_readiness(checks)} == {"ok"}
 
 
-def test_a_failed_check_outweighs_a_missing_tool() -> None:
+def test_a_failed_check_outweighs_a_missing_tool():
     checks = [
         HealthCheck("GPU", "measuring", "ok", ""),
         HealthCheck("ncu", "measuring", "missing", ""),
@@ -88,7 +84,7 @@ def test_a_failed_check_outweighs_a_missing_tool() -> None:
 # The GPU
 
 
-def test_gpus_of_several_kinds_are_counted(machine: Machine, script) -> None:
+def test_gpus_of_several_kinds_are_counted(machine, script):
     script("nvidia-smi", "\n".join([H200, H200, 'echo "NVIDIA L4, 8.9, 580.159.04, GPU-1"']))
 
     gpus, check = check_gpus(machine)
@@ -108,8 +104,8 @@ def test_gpus_of_several_kinds_are_counted(machine: Machine, script) -> None:
     ],
 )
 def test_no_gpu_is_a_failure_only_where_a_driver_is_loaded(
-    machine: Machine, script, body: str | None, loaded: bool, visible: str | None, state: str, reason: str
-) -> None:
+    machine, script, body, loaded, visible, state, reason
+):
     if body is not None:
         script("nvidia-smi", body)
     if loaded:
@@ -142,7 +138,7 @@ def test_no_gpu_is_a_failure_only_where_a_driver_is_loaded(
         ),
     ],
 )
-def test_versions_of_ncu(machine: Machine, script, version: str, state: str, found: str, remedy: str) -> None:
+def test_versions_of_ncu(machine, script, version, state, found, remedy):
     script("ncu", f"echo 'Version {version} (build 36398880) (public-release)'")
 
     _, check = check_ncu(machine)
@@ -153,7 +149,7 @@ def test_versions_of_ncu(machine: Machine, script, version: str, state: str, fou
 
 
 @pytest.mark.parametrize("tool", ["ncu", "nvcc"])
-def test_a_tool_that_does_not_answer_should_work(machine: Machine, script, tool: str) -> None:
+def test_a_tool_that_does_not_answer_should_work(machine, script, tool):
     script(tool, "echo cannot execute >&2; exit 126")
 
     check = check_ncu(machine)[1] if tool == "ncu" else check_building(machine)[0]
@@ -166,7 +162,7 @@ def test_a_tool_that_does_not_answer_should_work(machine: Machine, script, tool:
 # Building
 
 
-def test_nvcc_needs_a_host_compiler(machine: Machine, script) -> None:
+def test_nvcc_needs_a_host_compiler(machine, script):
     script("nvcc", NVCC)
     assert states(check_building(machine)) == {"nvcc": "ok", "g++": "missing", "cuBLAS": "warn"}
 
@@ -174,7 +170,7 @@ def test_nvcc_needs_a_host_compiler(machine: Machine, script) -> None:
     assert states(check_building(other))["g++"] == "ok"
 
 
-def test_cublas_beside_nvcc_is_found(machine: Machine, script, tmp_path: Path) -> None:
+def test_cublas_beside_nvcc_is_found(machine, script, tmp_path):
     script("nvcc", NVCC)
     (tmp_path / "include").mkdir()
     (tmp_path / "include/cublas_v2.h").touch()
@@ -189,20 +185,20 @@ def test_cublas_beside_nvcc_is_found(machine: Machine, script, tmp_path: Path) -
 # The reader
 
 
-def test_the_reader_reads_a_report(reports: Path) -> None:
+def test_the_reader_reads_a_report(reports):
     check = check_reader(reports / "graph.ncu-rep")
 
     assert check.state == "ok"
     assert check.found == f"ncu-report {reader_version()} reads {reports / 'graph.ncu-rep'}, 2 launches"
 
 
-def test_without_a_report_it_only_starts() -> None:
+def test_without_a_report_it_only_starts():
     assert check_reader(None) == HealthCheck(
         "reader", "reading", "ok", f"ncu-report {reader_version()} starts; no stored report to try it on"
     )
 
 
-def test_a_report_that_cannot_be_read_is_the_reports_fault(reports: Path, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_read_is_the_reports_fault(reports, tmp_path):
     (tmp_path / "cut.ncu-rep").write_bytes((reports / "graph.ncu-rep").read_bytes()[:20_000])
 
     check = check_reader(tmp_path / "cut.ncu-rep")
@@ -214,8 +210,8 @@ def test_a_report_that_cannot_be_read_is_the_reports_fault(reports: Path, tmp_pa
 
 @pytest.mark.parametrize("with_report", [True, False])
 def test_a_library_that_does_not_load_is_reported_in_its_own_words(
-    with_report: bool, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    with_report, reports, tmp_path, monkeypatch
+):
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
     monkeypatch.syspath_prepend(tmp_path)  # of the process that reads, here one that starts anew
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -246,7 +242,7 @@ def test_a_library_that_does_not_load_is_reported_in_its_own_words(
         ),
     ],
 )
-def test_the_rights_that_the_reader_cannot_be_denied_are_named(files: bool, calls: bool, found: str) -> None:
+def test_the_rights_that_the_reader_cannot_be_denied_are_named(files, calls, found):
     check = judge_containment(files=files, calls=calls)
 
     assert (check.state, check.found) == ("warn", found)
@@ -256,7 +252,7 @@ def test_the_rights_that_the_reader_cannot_be_denied_are_named(files: bool, call
 # All together
 
 
-def test_an_interrupt_ends_the_programs_that_are_asked(machine: Machine, script, tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_programs_that_are_asked(machine, script, tmp_path):
     started = tmp_path / "started"
     script("nvidia-smi", f'echo > "{started}"; exec {shutil.which("sleep")} 600')
 
@@ -273,7 +269,7 @@ def test_an_interrupt_ends_the_programs_that_are_asked(machine: Machine, script,
 
 
 @pytest.mark.gpu
-def test_a_real_machine_is_ready_to_measure(tmp_path: Path) -> None:
+def test_a_real_machine_is_ready_to_measure(tmp_path):
     checks = {check.name: check for check in examine_machine(tmp_path / "runs", Machine())}
 
     assert checks["GPU"].state == "ok"

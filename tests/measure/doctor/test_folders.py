@@ -1,7 +1,5 @@
 """The folders that prof works in: their free space, unfinished collections, and private paths in their reports."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from hashlib import sha256
@@ -31,7 +29,7 @@ HASHES = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
 
 
 @pytest.fixture
-def runs(reports: Path, tmp_path: Path):
+def runs(reports, tmp_path):
     """`runs(b"/home/jane/a.out", b"")`: a folder of runs, oldest first, whose reports hold these bytes."""
 
     def make(*texts: bytes) -> Path:
@@ -48,7 +46,7 @@ def runs(reports: Path, tmp_path: Path):
 
 
 @pytest.fixture
-def packed(make_run, tmp_path: Path) -> RunStore:
+def packed(make_run, tmp_path):
     """Nine runs in one pack, each with a report."""
     for number in range(9):
         run = make_run({"kernel": f"k{number}"}, name=f"run{number}", root=tmp_path / "runs")
@@ -61,7 +59,7 @@ def packed(make_run, tmp_path: Path) -> RunStore:
     return store
 
 
-def test_a_machine_in_order(recorded: RunStore, machine: Machine) -> None:
+def test_a_machine_in_order(recorded, machine):
     checks = check_folders(recorded.root, machine)
 
     assert [check.name for check in checks] == [
@@ -72,7 +70,7 @@ def test_a_machine_in_order(recorded: RunStore, machine: Machine) -> None:
     assert checks[1].found.startswith(f"{recorded.root}: {len(recorded.ids())} runs, ")
 
 
-def test_nothing_is_made_by_looking(tmp_path: Path, machine: Machine) -> None:
+def test_nothing_is_made_by_looking(tmp_path, machine):
     checks = check_folders(tmp_path / "not" / "there", machine)
 
     assert {check.state for check in checks} == {"ok"}
@@ -85,7 +83,7 @@ def test_nothing_is_made_by_looking(tmp_path: Path, machine: Machine) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc, where root cannot write either, is Linux's")
-def test_a_folder_that_cannot_be_written_fails(machine: Machine) -> None:
+def test_a_folder_that_cannot_be_written_fails(machine):
     runs = check_runs_folder(Path("/proc"))
 
     assert runs.state == "failed"
@@ -93,21 +91,21 @@ def test_a_folder_that_cannot_be_written_fails(machine: Machine) -> None:
     assert "--runs" in runs.remedy
 
 
-def test_a_file_in_the_place_of_the_folder_fails(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_fails(tmp_path):
     (tmp_path / "runs").touch()
 
     assert check_runs_folder(tmp_path / "runs").state == "failed"
     assert check_runs_folder(tmp_path / "runs" / "below").state == "failed"
 
 
-def test_a_temporary_folder_that_is_not_there_fails(tmp_path: Path) -> None:
+def test_a_temporary_folder_that_is_not_there_fails(tmp_path):
     (temporary, *_) = check_folders(tmp_path, Machine({"TMPDIR": str(tmp_path / "nowhere")}, tmp_path))
 
     assert temporary.state == "failed"
     assert "TMPDIR" in temporary.remedy
 
 
-def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_space_is_warned_of(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=260_000_000))
 
     runs = check_runs_folder(tmp_path)
@@ -119,7 +117,7 @@ def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # What an interrupted collection leaves
 
 
-def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, reports: Path) -> None:
+def test_an_interrupted_collection_is_named_with_its_size(tmp_path, reports):
     with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
         pending.plan(CollectionPlan("gemm-6", seed=7))
         pending.keep_report(0, reports / "hostile.ncu-rep")
@@ -131,7 +129,7 @@ def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, report
     assert str(tmp_path / ".pending") in left.remedy
 
 
-def test_a_finished_collection_leaves_nothing_behind(tmp_path: Path, reports: Path) -> None:
+def test_a_finished_collection_leaves_nothing_behind(tmp_path, reports):
     with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
         pending.keep_report(0, reports / "graph.ncu-rep")
         pending.discard()
@@ -141,7 +139,7 @@ def test_a_finished_collection_leaves_nothing_behind(tmp_path: Path, reports: Pa
     )
 
 
-def test_a_long_list_of_leftovers_names_the_first_and_counts_the_rest(tmp_path: Path) -> None:
+def test_a_long_list_of_leftovers_names_the_first_and_counts_the_rest(tmp_path):
     for key in "abcde":
         (tmp_path / ".pending" / key).mkdir(parents=True)
 
@@ -153,7 +151,7 @@ def test_a_long_list_of_leftovers_names_the_first_and_counts_the_rest(tmp_path: 
 # What reports give away
 
 
-def test_reports_that_name_a_home_directory_are_warned_of(runs) -> None:
+def test_reports_that_name_a_home_directory_are_warned_of(runs):
     root = runs(b"/home/jane/a.out", b"", b"/root/b.cu")
 
     private = check_private_paths(root)
@@ -163,7 +161,7 @@ def test_reports_that_name_a_home_directory_are_warned_of(runs) -> None:
     assert "prof collect" in private.remedy
 
 
-def test_the_users_own_home_is_private_wherever_it_lies(runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_own_home_is_private_wherever_it_lies(runs, monkeypatch):
     root = runs(b"/data/people/jane/a.out")
     assert check_private_paths(root).state == "ok"
 
@@ -171,7 +169,7 @@ def test_the_users_own_home_is_private_wherever_it_lies(runs, monkeypatch: pytes
     assert check_private_paths(root).found == "/data/people/jane, in 1 of 1 stored report: run1"
 
 
-def test_only_the_newest_are_searched_when_there_is_much(runs, monkeypatch) -> None:
+def test_only_the_newest_are_searched_when_there_is_much(runs, monkeypatch):
     root = runs(b"/home/jane/a.out", b"", b"")
     two = sum(report.stat().st_size for report in newest_reports(root)[:2])
     monkeypatch.setattr("profiler.measure.doctor.folders.SEARCHED_BYTES", two)
@@ -179,7 +177,7 @@ def test_only_the_newest_are_searched_when_there_is_much(runs, monkeypatch) -> N
     assert check_private_paths(root).found == "none in the newest 2 of 3 stored reports"
 
 
-def test_a_damaged_report_hides_no_other(runs) -> None:
+def test_a_damaged_report_hides_no_other(runs):
     root = runs(b"/home/jane/a.out", b"")
     damaged = newest_reports(root)[0]
     damaged.write_bytes(damaged.read_bytes()[:-100])
@@ -187,7 +185,7 @@ def test_a_damaged_report_hides_no_other(runs) -> None:
     assert check_private_paths(root).found.startswith("/home/jane, in 1 of ")
 
 
-def test_a_pack_that_lacks_a_report_hides_those_of_no_other_run(packed: RunStore) -> None:
+def test_a_pack_that_lacks_a_report_hides_those_of_no_other_run(packed):
     whole = newest_reports(packed.local)
     whole[0].unlink()
 
@@ -195,7 +193,7 @@ def test_a_pack_that_lacks_a_report_hides_those_of_no_other_run(packed: RunStore
     assert check_private_paths(packed.local).found.startswith(f"none in {len(whole) - 1} ")
 
 
-def test_reports_come_newest_first_and_the_smallest_is_known(runs) -> None:
+def test_reports_come_newest_first_and_the_smallest_is_known(runs):
     root = runs(b"", b"x" * 5000 + bytes(range(256)) * 40, b"/home/jane")
 
     assert [report.parent.name.split("-")[1] for report in newest_reports(root)] == ["run3", "run2", "run1"]
@@ -203,7 +201,7 @@ def test_reports_come_newest_first_and_the_smallest_is_known(runs) -> None:
     assert smallest_report(root / "nowhere") is None
 
 
-def test_a_damaged_store_is_named_in_a_line(recorded: RunStore, tmp_path: Path) -> None:
+def test_a_damaged_store_is_named_in_a_line(recorded, tmp_path):
     for run_id in recorded.ids()[:2]:
         shutil.copytree(recorded.root / str(run_id), tmp_path / "runs" / str(run_id))
     assert check_stored_runs(tmp_path / "runs").state == "ok"

@@ -1,7 +1,5 @@
 """A machine that measures functions without a GPU: a library stands for the driver and CUPTI, a script for ncu."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Processes of a measurement that start ahead of their turn: they import, and touch nothing of the user's before it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -9,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
 import forked
 import pytest
+from living import living, wait_until
 
 from profiler.machine import available_memory_bytes
 from profiler.measure.functions.ahead import Ahead
@@ -106,20 +105,15 @@ class Waiting:
 
     def left(self) -> list[str]:
         """The processes in folders of this test that live, after those that end have had time for it."""
-        until = time.monotonic() + 20
-        while (found := self._processes()) and time.monotonic() < until:
-            time.sleep(0.02)
-        return found
+        wait_until(lambda: not self._processes(), 20)
+        return self._processes()
 
     def _processes(self) -> list[str]:
         found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdecimal() and (entry / "cwd").readlink().is_relative_to(self.folder):
-                    state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                    found += [] if state == "Z" else [(entry / "cmdline").read_text().replace("\0", " ")]
-            except OSError:
-                continue
+        for one in living():
+            with suppress(OSError):
+                if Path(f"/proc/{one.pid}/cwd").readlink().is_relative_to(self.folder):
+                    found.append(one.words)
         return found
 
     def folders(self) -> list[Path]:
@@ -127,7 +121,7 @@ class Waiting:
 
 
 @pytest.fixture
-def waiting(measuring) -> Waiting:
+def waiting(measuring):
     if available_memory_bytes() < 10 << 30:
         pytest.skip("five processes at once start only where 10 GB of memory are free")
     return Waiting(measuring)
@@ -363,7 +357,7 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[Told]:
+def told(tmp_path):
     made = Told(tmp_path)
     yield made
     made.leave()

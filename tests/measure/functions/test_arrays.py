@@ -1,7 +1,5 @@
 """Arguments are compared with what they held, in the memory that was promised, and put back."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kernels of a function: which is profiled, and how long the GPU worked."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.errors import KernelNotFound

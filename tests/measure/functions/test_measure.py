@@ -1,7 +1,5 @@
 """`profiler.measure`: fresh processes verify, time and profile a function, and its run is like any other."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The pytest plugin: a test that measures a function passes, fails with its cause, or says that it cannot decide."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

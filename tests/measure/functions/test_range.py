@@ -1,7 +1,5 @@
 """A range is named through the NVTX that the program's Python has, whichever library launches its kernels."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Functions that were measured on an H200: autotuned ones, one twice, and two that were collected as programs too."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

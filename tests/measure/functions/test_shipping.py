@@ -1,7 +1,5 @@
 """What a fresh process gets of a function."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.measure.functions.shipping import pack, unpack

@@ -1,7 +1,5 @@
 """What a measurement does now stands in one line, which is gone in the end."""
 
-from __future__ import annotations
-
 import nbformat
 import pytest
 from nbclient import NotebookClient

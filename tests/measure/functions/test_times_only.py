@@ -1,7 +1,5 @@
 """`prof collect --times-only`: the kernels of any program, with their times and without counters, become a run."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """`profiler.tune`: the fastest values of a function's keywords, and a ranked table of all."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

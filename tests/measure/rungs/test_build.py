@@ -1,7 +1,5 @@
 """Building: nvcc's command, rebuilding only what changed, and binaries that are never half written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -81,7 +79,7 @@ echo "ptxas info    : Used 40 registers, used 1 barriers, 4352 bytes smem" >&2
 
 
 @pytest.fixture
-def ladder(tmp_path: Path) -> Ladder:
+def ladder(tmp_path):
     folder = tmp_path / "kernels" / "two"
     folder.mkdir(parents=True)
     for name in ("01_one.cu", "02_two.cu", "03_library.cu", "shared.cuh"):
@@ -93,7 +91,7 @@ def ladder(tmp_path: Path) -> Ladder:
 
 
 @pytest.fixture
-def toolchain(script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolchain:
+def toolchain(script, tmp_path, monkeypatch):
     root = tmp_path / "cuda"
     (root / "lib64").mkdir(parents=True)
     (root / "include").mkdir()
@@ -114,7 +112,7 @@ def calls(toolchain: Toolchain) -> list[str]:
     return sorted(Path(line).name for line in path.read_text().splitlines()) if path.exists() else []
 
 
-def test_the_command(ladder: Ladder) -> None:
+def test_the_command(ladder):
     toolchain = Toolchain(Path("/c/bin/nvcc"), "13.0.88", Path("/c"))
     assert build_command(ladder.kernel(2), "sm_90", toolchain, Path("/b/02_two")) == [
         "/c/bin/nvcc", "-Xptxas=-v", "-lineinfo", "-gencode=arch=compute_90a,code=sm_90a", "-O3", "-DTWO",
@@ -122,7 +120,7 @@ def test_the_command(ladder: Ladder) -> None:
     ]  # fmt: skip
 
 
-def test_the_command_with_cublas_and_a_runtime_elsewhere(ladder: Ladder) -> None:
+def test_the_command_with_cublas_and_a_runtime_elsewhere(ladder):
     cublas = Library(Path("/p/cu13/include"), Path("/p/cu13/lib/libcublas.so.13"))
     toolchain = Toolchain(Path("/p/cu13/bin/nvcc"), "13.0.88", Path("/p/cu13"), Path("/p/cu13/lib"), cublas)
     command = build_command(ladder.kernel(1), "sm_80", toolchain, Path("/b/01_one"))
@@ -133,7 +131,7 @@ def test_the_command_with_cublas_and_a_runtime_elsewhere(ladder: Ladder) -> None
     assert "-DPROF_NO_CUBLAS" not in command
 
 
-def test_fast_math_is_never_ours_and_never_silent(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_fast_math_is_never_ours_and_never_silent(ladder, toolchain):
     command = build_command(ladder.kernel(1), "sm_90", toolchain, Path("/b/1"))
     assert not any(word.startswith("-") and "fast" in word for word in command)
     (built,) = build(ladder, toolchain, [1]).values()
@@ -159,24 +157,22 @@ def test_fast_math_is_never_ours_and_never_silent(ladder: Ladder, toolchain: Too
         ('"-DNAME=-ftz=true"', False),
     ],
 )
-def test_fast_math_by_any_of_its_names(ladder: Ladder, toolchain: Toolchain, flags: str, fast: bool) -> None:
+def test_fast_math_by_any_of_its_names(ladder, toolchain, flags, fast):
     ladder.path.write_text(LADDER.replace('"-O3"', f'"-O3", {flags}'))
     (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
     assert built.record is not None
     assert built.record.fast_math == fast
 
 
-def test_without_the_systems_count_of_cores(
-    ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_systems_count_of_cores(ladder, toolchain, monkeypatch):
     monkeypatch.delenv("PYTHON_CPU_COUNT")
     monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
     assert build(ladder, toolchain, [1])[1].status == "built"
 
 
 def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lacks(
-    ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ladder, toolchain, monkeypatch
+):
     # The real limit is ten minutes, and no option changes it.
     monkeypatch.setattr("profiler.measure.rungs.build.COMPILE_TIMEOUT_S", 1.0)
     (ladder.folder / "01_one.cu").write_text("slow\n")
@@ -185,7 +181,7 @@ def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lack
     assert "--timeout" not in error.remedy
 
 
-def test_only_what_changed_is_built(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_only_what_changed_is_built(ladder, toolchain):
     def statuses() -> dict[int, str]:
         return {number: built.status for number, built in build(ladder, toolchain, [1, 2]).items()}
 
@@ -203,9 +199,7 @@ def test_only_what_changed_is_built(ladder: Ladder, toolchain: Toolchain) -> Non
     assert calls(toolchain) == ["01_one.cu"] * 3 + ["02_two.cu"] * 2
 
 
-def test_flags_from_the_environment_do_not_count(
-    ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flags_from_the_environment_do_not_count(ladder, toolchain, monkeypatch):
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "--use_fast_math")
     (ladder.folder / "01_one.cu").write_text("broken by environment\n")
     error = build(ladder, toolchain, [1])[1].error
@@ -213,9 +207,7 @@ def test_flags_from_the_environment_do_not_count(
     assert "flags: []" in str(error)
 
 
-def test_another_compiler_or_other_flags_build_again(
-    ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_compiler_or_other_flags_build_again(ladder, toolchain, monkeypatch):
     build(ladder, toolchain, [1])
     monkeypatch.setenv("FAKE_VERSION", "13.1.80")
     assert build(ladder, find_toolchain(), [1])[1].status == "built"
@@ -224,9 +216,7 @@ def test_another_compiler_or_other_flags_build_again(
 
 
 @pytest.mark.parametrize("harm", ["binary", "record", "no binary", "no record", "a source gone"])
-def test_a_binary_that_is_not_the_one_recorded_is_built_again(
-    ladder: Ladder, toolchain: Toolchain, harm: str
-) -> None:
+def test_a_binary_that_is_not_the_one_recorded_is_built_again(ladder, toolchain, harm):
     binary = build(ladder, toolchain, [1])[1].binary
     record = binary.with_name(f"{binary.name}.json")
     {
@@ -239,7 +229,7 @@ def test_a_binary_that_is_not_the_one_recorded_is_built_again(
     assert build(ladder, toolchain, [1])[1].status == "built"
 
 
-def test_the_record_beside_the_binary(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_the_record_beside_the_binary(ladder, toolchain):
     built = build(ladder, toolchain, [1])[1]
     assert built.binary == build_folder(ladder, "sm_90") / "01_one"
     assert built.binary.parent == ladder.folder.parents[1] / "build" / "two" / "sm_90"
@@ -257,7 +247,7 @@ def test_the_record_beside_the_binary(ladder: Ladder, toolchain: Toolchain) -> N
     assert resources.spills
 
 
-def test_one_that_does_not_compile_stops_no_other(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_one_that_does_not_compile_stops_no_other(ladder, toolchain):
     good = build(ladder, toolchain, [1])[1]
     (ladder.folder / "01_one.cu").write_text("broken\n")
     done = build(ladder, toolchain, [1, 2])
@@ -277,14 +267,14 @@ def test_one_that_does_not_compile_stops_no_other(ladder: Ladder, toolchain: Too
     assert build(ladder, toolchain, [1])[1].status == "built"
 
 
-def test_a_missing_library_makes_its_rung_unavailable(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_a_missing_library_makes_its_rung_unavailable(ladder, toolchain):
     built = build(ladder, toolchain, [3])[3]
     assert built.status == "unavailable"
     assert isinstance(built.error, LibraryMissing)
     assert "needs cuBLAS" in str(built.error)
 
 
-def test_a_missing_source_is_reported(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_a_missing_source_is_reported(ladder, toolchain):
     (ladder.folder / "01_one.cu").unlink()
     built = build(ladder, toolchain, [1])[1]
     assert built.status == "failed"
@@ -292,7 +282,7 @@ def test_a_missing_source_is_reported(ladder: Ladder, toolchain: Toolchain) -> N
     assert "01_one.cu does not exist" in str(built.error)
 
 
-def test_a_source_that_changes_while_it_is_compiled(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_a_source_that_changes_while_it_is_compiled(ladder, toolchain):
     (ladder.folder / "01_one.cu").write_text("edited meanwhile\n")
     os.utime(ladder.folder / "01_one.cu", (1, 1))
     built = build(ladder, toolchain, [1])[1]
@@ -312,7 +302,7 @@ for one in build_kernels(ladder, ladder.choose([1, 2]), "sm_90", find_toolchain(
 """
 
 
-def test_several_may_build_the_same_at_once(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_several_may_build_the_same_at_once(ladder, toolchain):
     """No two outputs of nvcc are alike, and a run names its binary by its hash."""
     for source in ladder.folder.glob("0[12]_*.cu"):
         source.write_text(f"{source.read_text()}// unlike any other\n")
@@ -329,7 +319,7 @@ def test_several_may_build_the_same_at_once(ladder: Ladder, toolchain: Toolchain
     assert left == {".01_one.lock", ".02_two.lock"}, "nothing unfinished"
 
 
-def test_an_interrupt_ends_the_compilers(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_an_interrupt_ends_the_compilers(ladder, toolchain):
     (ladder.folder / "02_two.cu").write_text("slow\n")
     started = time.monotonic()
     building = build_kernels(ladder, ladder.choose([1, 2]), "sm_90", toolchain, jobs=2)
@@ -340,13 +330,13 @@ def test_an_interrupt_ends_the_compilers(ladder: Ladder, toolchain: Toolchain) -
     assert not (build_folder(ladder, "sm_90") / "02_two").exists()
 
 
-def test_a_folder_that_cannot_be_made(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_a_folder_that_cannot_be_made(ladder, toolchain):
     (ladder.folder.parents[1] / "build").write_text("in the way")
     with pytest.raises(BuildFailed, match="cannot be created"):
         build(ladder, toolchain, [1])
 
 
-def test_a_folder_may_have_colons_in_its_name(ladder: Ladder, toolchain: Toolchain) -> None:
+def test_a_folder_may_have_colons_in_its_name(ladder, toolchain):
     moved = elsewhere(ladder, "a:b:c")
     assert [build(moved, toolchain, [1])[1].status for _ in range(2)] == ["built", "unchanged"]
 
@@ -359,7 +349,7 @@ def elsewhere(ladder: Ladder, name: str) -> Ladder:
 
 
 @pytest.mark.needs("g++", "nvcc")
-def test_the_real_compiler_builds_a_program(ladder: Ladder) -> None:
+def test_the_real_compiler_builds_a_program(ladder):
     toolchain = find_toolchain()
     ladder = elsewhere(ladder, "a:b c: d")
     source = ladder.folder / "01_one.cu"
@@ -380,7 +370,7 @@ def test_the_real_compiler_builds_a_program(ladder: Ladder) -> None:
     assert build(ladder, toolchain, [1])[1].status == "unchanged"
 
 
-def test_resources_are_parsed_from_the_messages_of_ptxas() -> None:
+def test_resources_are_parsed_from_the_messages_of_ptxas():
     messages = """
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '_Z1av' for 'sm_90a'

@@ -1,7 +1,5 @@
 """The files that a rung needs on another machine: found, hashed by their contents, and run from another folder."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +50,7 @@ command = ["{source}", "{size}"]
 
 
 @pytest.fixture
-def job(tmp_path: Path):
+def job(tmp_path):
     """`job(2)`: that rung of a ladder whose files are there."""
     folder = tmp_path / "kernels" / "made"
     folder.mkdir(parents=True)
@@ -79,7 +77,7 @@ def moved(job: RungJob, folder: Path) -> RungJob:
     return relocate_job(job, needed, folder / needed.hash)
 
 
-def test_a_binary_runs_from_where_its_files_were_written(job, tmp_path: Path) -> None:
+def test_a_binary_runs_from_where_its_files_were_written(job, tmp_path):
     there = moved(job(1), tmp_path / "there")
     words = program_command(there, "check")
     assert run(words, timeout_s=10, folder=there.ladder.folder).stdout == f"{there.ladder.folder} 7\n"
@@ -87,17 +85,17 @@ def test_a_binary_runs_from_where_its_files_were_written(job, tmp_path: Path) ->
     assert there.binary.is_relative_to(tmp_path / "there")
 
 
-def test_a_script_finds_what_its_ladder_names(job, tmp_path: Path) -> None:
+def test_a_script_finds_what_its_ladder_names(job, tmp_path):
     there = moved(job(2), tmp_path / "there")
     done = run(program_command(there, "profile"), timeout_s=10, folder=there.ladder.folder)
     assert done.stdout == "common\nshared\n"
 
 
-def test_a_script_whose_ladder_does_not_name_its_files_cannot_travel(job) -> None:
+def test_a_script_whose_ladder_does_not_name_its_files_cannot_travel(job):
     assert list_job_files(job(3)) is None
 
 
-def test_a_file_outside_of_the_ladders_folders_cannot_travel(job, tmp_path: Path) -> None:
+def test_a_file_outside_of_the_ladders_folders_cannot_travel(job, tmp_path):
     """Such a file would be written outside of the worker's folder."""
     one = job(2)
     outside = tmp_path / "outside.py"
@@ -105,7 +103,7 @@ def test_a_file_outside_of_the_ladders_folders_cannot_travel(job, tmp_path: Path
     assert list_job_files(replace(one, kernel=replace(one.kernel, further_sources=(outside,)))) is None
 
 
-def test_the_hash_is_that_of_the_contents_and_not_of_the_place(job, tmp_path: Path) -> None:
+def test_the_hash_is_that_of_the_contents_and_not_of_the_place(job, tmp_path):
     one = job(1)
     before = list_job_files(one)
     elsewhere = tmp_path / "elsewhere" / "01_compiled"
@@ -117,7 +115,7 @@ def test_the_hash_is_that_of_the_contents_and_not_of_the_place(job, tmp_path: Pa
     assert list_job_files(one).hash != before.hash
 
 
-def test_an_interrupted_write_leaves_no_folder(job, tmp_path: Path) -> None:
+def test_an_interrupted_write_leaves_no_folder(job, tmp_path):
     """As if a worker was killed while it wrote."""
     one = job(2)
     needed = list_job_files(one)
@@ -130,7 +128,7 @@ def test_an_interrupted_write_leaves_no_folder(job, tmp_path: Path) -> None:
     assert (tmp_path / needed.hash / "harness" / "shared.py").read_text() == "shared\n"
 
 
-def test_the_other_rungs_do_not_travel(job) -> None:
+def test_the_other_rungs_do_not_travel(job):
     one = job(1)
     slim = trim_job(one)
     assert [kernel.number for kernel in slim.ladder.kernels] == [1]
@@ -138,7 +136,7 @@ def test_the_other_rungs_do_not_travel(job) -> None:
     assert len(pickle.dumps(slim)) < len(pickle.dumps(one))
 
 
-def test_the_progress_of_ncu_arrives_as_it_was_sent() -> None:
+def test_the_progress_of_ncu_arrives_as_it_was_sent():
     transcript = Transcript()
     transcript.feed('==PROF== Profiling "k": 0%....50%....100% - 14 passes\n==PROF== Profiling "k": 0%..')
     told = decode_transcript(encode_transcript(transcript))

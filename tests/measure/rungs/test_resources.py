@@ -1,7 +1,5 @@
 """The compiler's figures for a rung's kernels, found by the names that ncu shows and not by mangled names."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -45,36 +43,36 @@ def found(regex: str) -> list[str]:
 
 
 @pytest.mark.needs("c++filt")
-def test_an_expression_may_tell_overloads_apart(toolkit) -> None:
+def test_an_expression_may_tell_overloads_apart(toolkit):
     toolkit()
     assert found("saxpy_v2") == [PLAIN, TEMPLATE]
     assert found(r"^saxpy_v2\(") == [PLAIN]
     assert found(r"^void saxpy_v2<4>\(float") == [TEMPLATE]
 
 
-def test_the_toolkits_own_names_go_first_they_are_written_as_ncus(toolkit) -> None:
+def test_the_toolkits_own_names_go_first_they_are_written_as_ncus(toolkit):
     toolkit("echo 'saxpy_v2(float *, float *, int)'; echo 'void saxpy_v2<(int)4>(float *, float *, int)'")
     assert found(r"<\(int\)4>") == [TEMPLATE]
 
 
 @pytest.mark.parametrize("body", ["exit 3", "echo only one line"])
-def test_a_tool_that_fails_is_none(toolkit, no_tools, body: str) -> None:
+def test_a_tool_that_fails_is_none(toolkit, no_tools, body):
     toolkit(body)
     assert found("saxpy_v2ILi4E") == [TEMPLATE]
 
 
-def test_without_a_tool_the_compiled_names_must_do(no_tools) -> None:
+def test_without_a_tool_the_compiled_names_must_do(no_tools):
     assert found("saxpy_v2") == [PLAIN, TEMPLATE]
     assert found("saxpy_v2ILi4E") == [TEMPLATE]
 
 
-def test_no_expression_takes_exponential_time(no_tools) -> None:
+def test_no_expression_takes_exponential_time(no_tools):
     started = time.process_time()
     assert own_resources(built("(.*)*(.*)*(.*)*(.*)*(.*)*Q", "saxpy" * 20)) == []
     assert time.process_time() - started < 5
 
 
-def test_an_expression_that_matches_nothing_is_an_error_that_lists_what_there_is(no_tools) -> None:
+def test_an_expression_that_matches_nothing_is_an_error_that_lists_what_there_is(no_tools):
     assert (
         misfit_text(built("^saxpy_v3"))
         == f"'^saxpy_v3' matches no kernel that was compiled: {PLAIN}, {TEMPLATE}"
@@ -85,6 +83,6 @@ def test_an_expression_that_matches_nothing_is_an_error_that_lists_what_there_is
     assert len(many) < 300
 
 
-def test_there_is_nothing_to_tell_where_it_fits_or_where_the_kernel_is_a_librarys(no_tools) -> None:
+def test_there_is_nothing_to_tell_where_it_fits_or_where_the_kernel_is_a_librarys(no_tools):
     assert misfit_text(built("saxpy_v2")) == ""
     assert misfit_text(built("xmma", needs=("cublas",))) == ""

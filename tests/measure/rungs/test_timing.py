@@ -1,7 +1,5 @@
 """Timing and verifying: the command, the lines that the program must print, and every way in which it may fail."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -30,24 +28,24 @@ def finished(*lines: str, exit_code: int = 0) -> Finished:
     return Finished(("program",), exit_code, "\n".join(lines), "", 1.0)
 
 
-def test_the_command_is_filled_in(job) -> None:
+def test_the_command_is_filled_in(job):
     command = program_command(job("works", repeats=9), "time")
     assert command[3:] == ["works", "time", "100", "9", "7"]
 
 
-def test_the_command_as_it_is_published_names_no_place(job) -> None:
+def test_the_command_as_it_is_published_names_no_place(job):
     one = job("works")
     command = program_command(one, "time", relative_to=one.ladder.folder)
     assert command[2] == "./program.py"
 
 
-def test_the_repeats_and_the_reference(job) -> None:
+def test_the_repeats_and_the_reference(job):
     timed = time_kernel(job("works", repeats=3), timeout_s=60)
     assert timed.repeats == (Timing(0, 0, 1000, 900), Timing(0, 1, 1100, 900), Timing(0, 2, 1200, 900))
     assert timed.facts.reference == "the best"
 
 
-def test_a_program_may_state_its_runtime(job) -> None:
+def test_a_program_may_state_its_runtime(job):
     lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
     timed = parse_timings(job("works"), finished(*lines))
     assert (timed.facts.reference, timed.facts.runtime) == (None, "PyTorch 2.11.0")
@@ -57,7 +55,7 @@ def test_a_program_may_state_its_runtime(job) -> None:
     )
 
 
-def test_the_fastest_algorithm_of_the_reference_may_be_timed_too(job) -> None:
+def test_the_fastest_algorithm_of_the_reference_may_be_timed_too(job):
     lines = (
         '{"kernel_ns": 5, "reference_ns": 4, "best_ns": 3}',
         '{"summary": true, "reference": "cuBLAS fp32", "library": "cuBLAS 13.1.0", "algorithm": {"id": 21, "name": "x"}}',
@@ -67,7 +65,7 @@ def test_the_fastest_algorithm_of_the_reference_may_be_timed_too(job) -> None:
     assert (timed.facts.library, timed.facts.algorithm) == ("cuBLAS 13.1.0", {"id": 21})
 
 
-def test_clocks_count_while_the_repeats_were_timed(job) -> None:
+def test_clocks_count_while_the_repeats_were_timed(job):
     samples = [ClockSample(moment, 1980 - moment, 400 + moment) for moment in (1.0, 2.0, 3.0, 4.0)]
     lines = ('{"kernel_ns": 5}', '{"summary": true, "began": 1.5, "ended": 3.5}')
     facts = parse_timings(job("works"), finished(*lines), samples).facts
@@ -76,14 +74,14 @@ def test_clocks_count_while_the_repeats_were_timed(job) -> None:
     assert clocks == Clocks(2, Spread(1977, 1977.5, 1978), Spread(402, 402.5, 403))
 
 
-def test_without_samples_no_clock_is_recorded(job) -> None:
+def test_without_samples_no_clock_is_recorded(job):
     assert (
         with_facts(Provenance(), [parse_timings(job("works"), finished('{"kernel_ns": 5}')).facts]).clocks
         is None
     )
 
 
-def test_a_reference_may_be_absent(job) -> None:
+def test_a_reference_may_be_absent(job):
     one = job("works")
     assert parse_timings(one, finished('{"kernel_ns": 5}')).repeats == (Timing(0, 0, 5, None),)
     assert parse_timings(one, finished('{"kernel_ns": 5.5, "reference_ns": null}')).repeats == (
@@ -114,7 +112,7 @@ NO_TIMINGS = (
 )
 
 
-def test_a_line_that_is_no_timing_is_refused(job) -> None:
+def test_a_line_that_is_no_timing_is_refused(job):
     one = job("works")
 
     def is_refused(line: str) -> bool:
@@ -142,9 +140,7 @@ FAILURES: list[tuple[str, type[ProfError], str]] = [
 
 
 @pytest.mark.parametrize(("what", "error", "message"), FAILURES, ids=[what for what, *_ in FAILURES])
-def test_every_failure_of_a_timed_program_becomes_its_own_error(
-    job, what: str, error: type[ProfError], message: str
-) -> None:
+def test_every_failure_of_a_timed_program_becomes_its_own_error(job, what, error, message):
     with pytest.raises(error) as caught:
         time_kernel(job(what), timeout_s=60)
     assert message in caught.value.message
@@ -154,28 +150,28 @@ def test_every_failure_of_a_timed_program_becomes_its_own_error(
     assert "\n" not in caught.value.message
 
 
-def test_a_failures_last_lines_are_shown(job) -> None:
+def test_a_failures_last_lines_are_shown(job):
     with pytest.raises(ProgramFailed) as caught:
         time_kernel(job("fails"), timeout_s=60)
     assert caught.value.details[-1] == "    line 49"
     assert len(caught.value.details) == 9
 
 
-def test_time_runs_out(job) -> None:
+def test_time_runs_out(job):
     with pytest.raises(ProgramTimedOut, match=r"kernel 1 \(hangs\) .*did not end within 2 s") as caught:
         time_kernel(job("hangs"), timeout_s=2)
     assert "program.py" in caught.value.details[0]
     assert "--timeout" in caught.value.remedy
 
 
-def test_a_program_that_is_not_there(job) -> None:
+def test_a_program_that_is_not_there(job):
     one = job("works")
     object.__setattr__(one.kernel, "commands", {"time": ("/nowhere/python", "x")})
     with pytest.raises(ToolNotFound, match="cannot be started"):
         time_kernel(one, timeout_s=5)
 
 
-def test_a_ladder_without_the_command(job) -> None:
+def test_a_ladder_without_the_command(job):
     one = job("works")
     commands = {"profile": one.kernel.commands["profile"]}
     object.__setattr__(one.kernel, "commands", commands)
@@ -184,7 +180,7 @@ def test_a_ladder_without_the_command(job) -> None:
     assert "time = [...]" in caught.value.remedy
 
 
-def test_right_and_wrong(job) -> None:
+def test_right_and_wrong(job):
     right, wrong = check_kernel(job("works"), 60), check_kernel(job("wrong"), 60)
     assert (right.verdict, right.relative_error, right.threshold, right.error) == (
         "correct",
@@ -221,7 +217,7 @@ VERDICTS = (
 )  # what the program printed, its exit code, and the verdict
 
 
-def test_a_program_that_contradicts_itself_is_not_believed(job) -> None:
+def test_a_program_that_contradicts_itself_is_not_believed(job):
     one = job("works")
     found = [
         (lines, code, parse_check(one, finished(*lines, exit_code=code)).verdict)
@@ -234,18 +230,18 @@ def test_a_program_that_contradicts_itself_is_not_believed(job) -> None:
     ("what", "verdict"),
     [("refuses", "refused"), ("memory", "failed"), ("fails", "failed"), ("garbage", "failed")],
 )
-def test_no_verdict(job, what: str, verdict: str) -> None:
+def test_no_verdict(job, what, verdict):
     checked = check_kernel(job(what), 60)
     assert (checked.verdict, checked.relative_error) == (verdict, None)
     assert checked.error is not None
 
 
-def test_without_a_gpu_nothing_else_is_tried(job) -> None:
+def test_without_a_gpu_nothing_else_is_tried(job):
     with pytest.raises(GpuNotFound):
         check_kernel(job("no_gpu"), 60)
 
 
-def test_seeds_are_fresh() -> None:
+def test_seeds_are_fresh():
     seeds = {fresh_seed() for _ in range(100)}
     assert len(seeds) > 90
     assert all(0 <= seed < 2**32 and math.isfinite(seed) for seed in seeds)

@@ -1,17 +1,15 @@
 """No program outlives prof, whoever kills it, however suddenly, and whatever it is doing."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from living import living, wait_until
 
 from profiler.errors import ToolNotFound
 from profiler.measure.tools.process import run
@@ -42,7 +40,7 @@ STARTED: list[subprocess.Popen[str]] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
+def nothing_is_left_running():
     """A test that fails half way leaves no process behind."""
     yield
     for process in STARTED:
@@ -63,36 +61,23 @@ def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
 
 
 def alive(mark: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z" and f"LEASH_TEST={mark}\0".encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    return [one.pid for one in living(f"LEASH_TEST={mark}\0")]
 
 
-def gone(mark: str, seconds: float = 60.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while alive(mark) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not alive(mark)
+def gone(mark: str) -> bool:
+    return wait_until(lambda: not alive(mark))
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
-def test_the_program_and_its_children_end_with_prof(tmp_path: Path, sent: signal.Signals) -> None:
+def test_the_program_and_its_children_end_with_prof(tmp_path, sent):
     prof = start(str(tmp_path))
     assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
-    deadline = time.monotonic() + 60
-    while len(alive(str(tmp_path))) < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)  # in the moment of starting, a process shows no environment
+    # In the moment of starting, a process shows no environment.
+    wait_until(lambda: len(alive(str(tmp_path))) == 4)
     assert len(alive(str(tmp_path))) == 4, "prof, its guard, the program and what that started"
 
     prof.send_signal(sent)
@@ -101,7 +86,7 @@ def test_the_program_and_its_children_end_with_prof(tmp_path: Path, sent: signal
     assert gone(str(tmp_path))
 
 
-def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path: Path) -> None:
+def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path):
     """As a terminal or a job scheduler ends a process."""
     prof = start(str(tmp_path))
     assert prof.stdout is not None
@@ -112,7 +97,7 @@ def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path: Pa
     assert gone(str(tmp_path))
 
 
-def test_a_guard_that_was_killed_is_replaced(tmp_path: Path) -> None:
+def test_a_guard_that_was_killed_is_replaced(tmp_path):
     prof = start(str(tmp_path), KILL_GUARD + PROF)
     assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
@@ -122,7 +107,7 @@ def test_a_guard_that_was_killed_is_replaced(tmp_path: Path) -> None:
     assert gone(str(tmp_path))
 
 
-def test_a_program_ends_well_though_its_guard_was_killed(tmp_path: Path) -> None:
+def test_a_program_ends_well_though_its_guard_was_killed(tmp_path):
     code = "from profiler.measure.tools.leash import release\nrelease(1)\nprint('well')"
     prof = start(str(tmp_path), KILL_GUARD + code)
 
@@ -141,16 +126,16 @@ def kill_at_random(root: Path, kills: int, seed: int) -> None:
         assert gone(mark), f"kill {number} of seed {seed} left {alive(mark)}"
 
 
-def test_killed_at_random_moments_nothing_is_left(tmp_path: Path) -> None:
+def test_killed_at_random_moments_nothing_is_left(tmp_path):
     kill_at_random(tmp_path, kills=4, seed=4)
 
 
 @pytest.mark.campaign
-def test_killed_at_a_hundred_random_moments(tmp_path: Path) -> None:
+def test_killed_at_a_hundred_random_moments(tmp_path):
     kill_at_random(tmp_path, kills=100, seed=5)
 
 
-def test_words_and_exit_codes_pass_through(tmp_path: Path) -> None:
+def test_words_and_exit_codes_pass_through(tmp_path):
     words = ["$HOME", "a b", "*", "; touch x", "`id`", "'\"", "ü", "", "--", "-c"]
     code = "import sys; print(sys.argv[1:]); sys.exit(7)"
     done = run([sys.executable, "-c", code, *words], timeout_s=30, folder=tmp_path, leash=True)
@@ -159,7 +144,7 @@ def test_words_and_exit_codes_pass_through(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_no_descriptor_of_profs_reaches_the_program() -> None:
+def test_no_descriptor_of_profs_reaches_the_program():
     """Otherwise the guard would wait for the very program that it must end."""
     code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:4])"
     assert run([sys.executable, "-c", code], timeout_s=30, leash=True).stdout == "[0, 1, 2, 3]\n"
@@ -168,19 +153,19 @@ def test_no_descriptor_of_profs_reaches_the_program() -> None:
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "./no-such-program", "/etc/passwd", "/", ""])
-def test_a_program_that_cannot_be_started_fails_as_without_a_leash(tmp_path: Path, program: str) -> None:
+def test_a_program_that_cannot_be_started_fails_as_without_a_leash(tmp_path, program):
     with pytest.raises(ToolNotFound, match="cannot be started"):
         run([program], timeout_s=5, folder=tmp_path, leash=True)
 
 
-def test_a_program_is_found_from_the_folder_that_it_starts_in(tmp_path: Path) -> None:
+def test_a_program_is_found_from_the_folder_that_it_starts_in(tmp_path):
     program = tmp_path / "mine"
     program.write_text("#!/bin/sh\necho here\n")
     program.chmod(0o755)
     assert run(["./mine"], timeout_s=10, folder=tmp_path, leash=True).stdout == "here\n"
 
 
-def test_a_program_that_the_system_refuses_to_start_says_so(tmp_path: Path) -> None:
+def test_a_program_that_the_system_refuses_to_start_says_so(tmp_path):
     program = tmp_path / "text"
     program.write_text("no program")
     program.chmod(0o755)

@@ -1,7 +1,5 @@
 """A neutral folder: its name reveals nothing about the user, and programs run from it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
@@ -19,7 +17,7 @@ from profiler.store.scratch import (
 )
 
 
-def test_it_is_empty_ones_own_and_gone_afterwards() -> None:
+def test_it_is_empty_ones_own_and_gone_afterwards():
     with neutral_folder() as folder, neutral_folder() as another:
         assert folder != another
         assert not list(folder.iterdir())
@@ -29,7 +27,7 @@ def test_it_is_empty_ones_own_and_gone_afterwards() -> None:
 
 
 @pytest.mark.parametrize("inside", ["tmp", "deep/er/tmp", "."])
-def test_a_temporary_folder_at_home_is_not_neutral(tmp_path: Path, monkeypatch, inside: str) -> None:
+def test_a_temporary_folder_at_home_is_not_neutral(tmp_path, monkeypatch, inside):
     place = tmp_path / "jane" / inside
     place.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "jane"))
@@ -40,13 +38,13 @@ def test_a_temporary_folder_at_home_is_not_neutral(tmp_path: Path, monkeypatch, 
         assert "jane" not in str(folder)
 
 
-def test_another_temporary_folder_is_used(tmp_path: Path, monkeypatch) -> None:
+def test_another_temporary_folder_is_used(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with neutral_folder() as folder:
         assert folder.parent == tmp_path
 
 
-def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
+def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left, new, named_alike, elsewhere = (
         tmp_path / name
@@ -79,7 +77,7 @@ def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path: Path, 
     end_scratch(used, lock)
 
 
-def test_what_was_left_beside_a_temporary_folder_at_home_is_found_too(tmp_path: Path, monkeypatch) -> None:
+def test_what_was_left_beside_a_temporary_folder_at_home_is_found_too(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left, lock = make_scratch(neutral_place())
@@ -93,7 +91,7 @@ def test_what_was_left_beside_a_temporary_folder_at_home_is_found_too(tmp_path: 
     assert not left.exists()
 
 
-def test_a_file_that_is_still_written_keeps_a_folder_that_nobody_locks(tmp_path: Path, monkeypatch) -> None:
+def test_a_file_that_is_still_written_keeps_a_folder_that_nobody_locks(tmp_path, monkeypatch):
     """Such as by a program that outlives prof for a moment."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "prof-left-locked" / "inner").mkdir(parents=True)
@@ -104,7 +102,7 @@ def test_a_file_that_is_still_written_keeps_a_folder_that_nobody_locks(tmp_path:
         assert (tmp_path / "prof-left-locked").exists()
 
 
-def test_a_binary_is_brought_once_and_can_be_run(tmp_path: Path) -> None:
+def test_a_binary_is_brought_once_and_can_be_run(tmp_path):
     binary = tmp_path / "build" / "05_tile"
     binary.parent.mkdir()
     binary.write_text("#!/bin/sh\nexit 7\n")
@@ -118,6 +116,6 @@ def test_a_binary_is_brought_once_and_can_be_run(tmp_path: Path) -> None:
         assert run(words, timeout_s=10, folder=folder).exit_code == 7
 
 
-def test_only_words_that_lie_in_the_folder_become_relative(tmp_path: Path) -> None:
+def test_only_words_that_lie_in_the_folder_become_relative(tmp_path):
     words = [f"{tmp_path}/a", f"{tmp_path}x/a", str(tmp_path), f"--in={tmp_path}/a", os.sep]
     assert relative_words(words, tmp_path) == ["./a", *words[1:]]

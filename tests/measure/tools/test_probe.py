@@ -1,11 +1,8 @@
 """The empty kernel that `prof doctor` profiles: it needs the driver's library and nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +24,7 @@ int cuGetErrorName(int code, const char** name) { *name = "CUDA_ERROR_NO_DEVICE"
 
 
 @pytest.fixture
-def driver(tmp_path: Path, needs) -> dict[str, str]:
+def driver(tmp_path, needs):
     """An environment in which the stand-in above is the driver's library."""
     (tmp_path / "driver.c").write_text(DRIVER)
     library = tmp_path / "libcuda.so.1"
@@ -39,7 +36,7 @@ def run_probe(environment: dict[str, str]) -> Finished:
     return run([sys.executable, "-I", probe.__file__], timeout_s=60, environment=environment)
 
 
-def test_it_launches_one_kernel_and_waits_for_it(driver: dict[str, str]) -> None:
+def test_it_launches_one_kernel_and_waits_for_it(driver):
     done = run_probe(driver)
 
     assert done.exit_code == 0
@@ -51,14 +48,14 @@ def test_it_launches_one_kernel_and_waits_for_it(driver: dict[str, str]) -> None
 
 
 @pytest.mark.parametrize("call", ["cuInit", "cuModuleLoadData", "cuCtxSynchronize"])
-def test_a_call_that_fails_is_named_with_its_error(driver: dict[str, str], call: str) -> None:
+def test_a_call_that_fails_is_named_with_its_error(driver, call):
     done = run_probe({**driver, "FAILS": call})
 
     assert done.exit_code == 1
     assert done.stderr.splitlines()[-1] == f"error: {call}: CUDA_ERROR_NO_DEVICE"
 
 
-def test_without_a_driver_it_says_so(tmp_path: Path) -> None:
+def test_without_a_driver_it_says_so(tmp_path):
     (tmp_path / "libcuda.so.1").write_text("no library")
 
     done = run_probe({"LD_LIBRARY_PATH": str(tmp_path)})
@@ -69,7 +66,7 @@ def test_without_a_driver_it_says_so(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_assembler_takes_its_kernel(tmp_path: Path, needs) -> None:
+def test_the_assembler_takes_its_kernel(tmp_path, needs):
     (tmp_path / "probe.ptx").write_bytes(probe.PTX)
 
     command = [str(needs("ptxas")), "--gpu-name", "sm_90", str(tmp_path / "probe.ptx"), "-o", os.devnull]

@@ -1,15 +1,13 @@
 """Running programs: their time and output are limited, and nothing that they started is left afterwards."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
+from living import is_living, wait_until
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
 from profiler.measure.tools.process import Running, command_details, end_all, run
@@ -19,22 +17,11 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
 def _gone(pid: int) -> bool:
-    deadline = time.monotonic() + 60
-    while _alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not _alive(pid)
+    return wait_until(lambda: not is_living(pid))
 
 
-def test_a_finished_process_has_its_output_and_exit_code(tmp_path: Path) -> None:
+def test_a_finished_process_has_its_output_and_exit_code(tmp_path):
     code = "import sys, os; print(os.getcwd()); print(os.environ['X'], file=sys.stderr); sys.exit(3)"
     finished = run(python(code), timeout_s=30, folder=tmp_path, environment={"X": "y"})
     assert (finished.exit_code, finished.stdout, finished.stderr) == (3, f"{tmp_path}\n", "y\n")
@@ -42,33 +29,33 @@ def test_a_finished_process_has_its_output_and_exit_code(tmp_path: Path) -> None
     assert finished.seconds > 0
 
 
-def test_a_signal_is_named() -> None:
+def test_a_signal_is_named():
     assert run(python("import os; os.kill(os.getpid(), 11)"), timeout_s=30).how == "ended by SIGSEGV"
 
 
-def test_words_reach_the_program_as_they_are(tmp_path: Path) -> None:
+def test_words_reach_the_program_as_they_are(tmp_path):
     words = ["$HOME", "a b", "*", "; touch x", "`id`", "$(id)", "'\"", "ü", ""]
     finished = run([*python("import sys; print(sys.argv[1:])"), *words], timeout_s=30, folder=tmp_path)
     assert finished.stdout.strip() == repr(words)
     assert not list(tmp_path.iterdir())
 
 
-def test_output_that_is_not_text() -> None:
+def test_output_that_is_not_text():
     finished = run(python("import sys; sys.stdout.buffer.write(b'\\xff\\x00ok')"), timeout_s=30)
     assert finished.stdout == "�\0ok"
 
 
-def test_both_pipes_filled_at_once() -> None:
+def test_both_pipes_filled_at_once():
     code = "import sys\nfor _ in range(2000): print('x' * 999); print('y' * 999, file=sys.stderr)"
     finished = run(python(code), timeout_s=60)
     assert (len(finished.stdout), len(finished.stderr)) == (2_000_000, 2_000_000)
 
 
-def test_no_standard_input() -> None:
+def test_no_standard_input():
     assert run(python("import sys; print(repr(sys.stdin.read()))"), timeout_s=30).stdout == "''\n"
 
 
-def test_time_runs_out_for_the_program_and_its_children(tmp_path: Path) -> None:
+def test_time_runs_out_for_the_program_and_its_children(tmp_path):
     pid_file = tmp_path / "pid"
     code = (
         "import subprocess, sys, time\n"
@@ -82,7 +69,7 @@ def test_time_runs_out_for_the_program_and_its_children(tmp_path: Path) -> None:
     assert _gone(int(pid_file.read_text()))
 
 
-def test_the_time_of_a_program_that_was_started_before_counts_from_when_somebody_waits_for_it() -> None:
+def test_the_time_of_a_program_that_was_started_before_counts_from_when_somebody_waits_for_it():
     running = Running(python("import time; time.sleep(4); print('done')"))
     time.sleep(3.5)
     finished = running.finish(timeout_s=3)
@@ -90,7 +77,7 @@ def test_the_time_of_a_program_that_was_started_before_counts_from_when_somebody
     assert finished.seconds < 3
 
 
-def test_a_program_that_nobody_waits_for_is_ended_once_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_program_that_nobody_waits_for_is_ended_once_with_all_that_it_started(tmp_path):
     started = tmp_path / "started"
     code = (
         "import subprocess, sys, time\n"
@@ -98,16 +85,14 @@ def test_a_program_that_nobody_waits_for_is_ended_once_with_all_that_it_started(
         f"open({str(started)!r}, 'w').write(f'{{child.pid}} ')\ntime.sleep(600)"
     )
     running = Running(python(code), leash=True)
-    deadline = time.monotonic() + 60
-    while (not started.exists() or not started.read_text().endswith(" ")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert wait_until(lambda: started.exists() and started.read_text().endswith(" "))
     assert not running.has_exited
     running.end()
     running.end()
     assert _gone(int(started.read_text()))
 
 
-def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
+def test_a_child_that_holds_the_pipe_does_not_hold_us():
     code = (
         "import subprocess, sys\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
@@ -118,7 +103,7 @@ def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
     assert _gone(int(finished.stdout))
 
 
-def test_closing_its_pipes_is_not_ending() -> None:
+def test_closing_its_pipes_is_not_ending():
     code = "import os, time; os.close(1); os.close(2); time.sleep(1); os._exit(5)"
     finished = run(python(code), timeout_s=30)
     assert finished.exit_code == 5
@@ -126,18 +111,18 @@ def test_closing_its_pipes_is_not_ending() -> None:
         run(python(code.replace("sleep(1)", "sleep(600)")), timeout_s=2)
 
 
-def test_output_without_end_is_ended() -> None:
+def test_output_without_end_is_ended():
     with pytest.raises(OutputInvalid, match="more than 16 MB"):
         run(python("while True: print('x' * 4096)"), timeout_s=120)
 
 
 @pytest.mark.parametrize("program", ["/nonexistent/program", "/etc/passwd", "/", "a\0b", ""])
-def test_a_program_that_cannot_be_started_is_reported_as_not_found(program: str) -> None:
+def test_a_program_that_cannot_be_started_is_reported_as_not_found(program):
     with pytest.raises(ToolNotFound, match="cannot be started"):
         run([program], timeout_s=5)
 
 
-def test_an_interrupt_ends_what_runs_in_other_threads() -> None:
+def test_an_interrupt_ends_what_runs_in_other_threads():
     ended: list[int] = []
     threads = [
         threading.Thread(target=lambda: ended.append(run(["sleep", "600"], timeout_s=600).exit_code))
@@ -154,7 +139,7 @@ def test_an_interrupt_ends_what_runs_in_other_threads() -> None:
     assert ended == [-9, -9, -9]
 
 
-def test_an_interrupt_ends_also_what_is_just_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_also_what_is_just_being_started(monkeypatch):
     begun = threading.Event()
 
     class Slow(subprocess.Popen):
@@ -173,7 +158,7 @@ def test_an_interrupt_ends_also_what_is_just_being_started(monkeypatch: pytest.M
     assert ended == [-9]
 
 
-def test_the_last_lines_stand_below_the_command() -> None:
+def test_the_last_lines_stand_below_the_command():
     said = "\n".join(str(number) for number in range(100)) + "\n\n"
     details = command_details(["a b", "c"], said)
     assert details[0] == "  'a b' c"
@@ -181,7 +166,7 @@ def test_the_last_lines_stand_below_the_command() -> None:
     assert all(len(line) < 400 for line in command_details(["x"], "y" * 10_000))
 
 
-def test_descriptors_are_closed() -> None:
+def test_descriptors_are_closed():
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         run(["true"], timeout_s=5)

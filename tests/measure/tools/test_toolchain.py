@@ -1,11 +1,10 @@
 """Finding nvcc, cuBLAS and the GPUs wherever they are; and the errors if they are missing."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 import pytest
+from terminal import write_tool
 
 from profiler.errors import GpuNotFound, ToolNotFound
 from profiler.measure.tools.toolchain import (
@@ -22,11 +21,7 @@ SAYS_VERSION = 'case "$*" in *--version*) echo "release 13.0, V13.0.88";; esac'
 
 
 def _nvcc(folder: Path, body: str = SAYS_VERSION) -> Path:
-    path = folder / "bin" / "nvcc"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o755)
-    return path
+    return write_tool(folder / "bin" / "nvcc", body)
 
 
 def _cublas(folder: Path, library: str, name: str = "libcublas.so.13") -> Path:
@@ -37,7 +32,7 @@ def _cublas(folder: Path, library: str, name: str = "libcublas.so.13") -> Path:
     return folder / library / name
 
 
-def test_the_path_comes_first_then_cuda_home(tmp_path: Path) -> None:
+def test_the_path_comes_first_then_cuda_home(tmp_path):
     on_path, home = _nvcc(tmp_path / "a"), _nvcc(tmp_path / "b")
     both = {"PATH": str(on_path.parent), "CUDA_HOME": str(tmp_path / "b")}
     assert find_toolchain(both).nvcc == on_path
@@ -45,7 +40,7 @@ def test_the_path_comes_first_then_cuda_home(tmp_path: Path) -> None:
     assert find_toolchain({"PATH": "", "CUDA_PATH": str(tmp_path / "b")}).nvcc == home
 
 
-def test_the_packages_of_pypi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_packages_of_pypi(tmp_path, monkeypatch):
     site = tmp_path / "site"
     older, newer = _nvcc(site / "nvidia" / "cu13"), _nvcc(site / "nvidia" / "cu14")
     library = _cublas(site / "nvidia" / "cu13", "lib")
@@ -60,12 +55,12 @@ def test_the_packages_of_pypi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert found.cublas.file == library
 
 
-def test_a_script_that_calls_nvcc_is_asked_where_it_really_is(tmp_path: Path) -> None:
+def test_a_script_that_calls_nvcc_is_asked_where_it_really_is(tmp_path):
     body = f'{SAYS_VERSION}\ncase "$*" in *--dryrun*) echo "#\\$ TOP=/opt/cuda/bin/.." >&2;; esac'
     assert find_toolchain({"PATH": str(_nvcc(tmp_path, body).parent)}).root == Path("/opt/cuda")
 
 
-def test_no_nvcc_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_nvcc_anywhere(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr(
         "profiler.measure.tools.toolchain.nvcc_candidates",
@@ -77,14 +72,14 @@ def test_no_nvcc_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert "pip install nvidia-cuda-nvcc" in caught.value.remedy
 
 
-def test_an_nvcc_that_says_nothing(tmp_path: Path) -> None:
+def test_an_nvcc_that_says_nothing(tmp_path):
     nvcc = _nvcc(tmp_path, "echo broken >&2; exit 1")
     with pytest.raises(ToolNotFound, match="does not report its version") as caught:
         find_toolchain({"PATH": str(nvcc.parent)})
     assert "broken" in str(caught.value)
 
 
-def test_cublas_of_another_version_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cublas_of_another_version_is_not_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     _cublas(tmp_path, "lib64", "libcublas.so.12")
     found = find_cublas(tmp_path, "13")
@@ -95,14 +90,14 @@ def test_cublas_of_another_version_is_not_taken(tmp_path: Path, monkeypatch: pyt
     assert found.file == library
 
 
-def test_a_header_without_its_library_is_no_cublas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_without_its_library_is_no_cublas(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     _cublas(tmp_path, "lib64").unlink()
     found = find_cublas(tmp_path, "13")
     assert found is None or not found.file.is_relative_to(tmp_path)
 
 
-def test_the_gpu(script) -> None:
+def test_the_gpu(script):
     folder = script(
         "nvidia-smi", 'echo "$@" > "$(dirname "$0")/asked"\necho "NVIDIA B200, 10.0, 580.1, GPU-1"'
     )
@@ -125,7 +120,7 @@ def test_the_gpu(script) -> None:
         ("exit 0", {"CUDA_VISIBLE_DEVICES": "-1"}, "CUDA_VISIBLE_DEVICES hides all of them"),
     ],
 )
-def test_no_gpu(script, tmp_path: Path, body: str | None, environment: dict[str, str], reason: str) -> None:
+def test_no_gpu(script, tmp_path, body, environment, reason):
     folder = script("nvidia-smi", body) if body is not None else tmp_path
     with pytest.raises(GpuNotFound) as caught:
         find_gpu({"PATH": str(folder), **environment})
@@ -143,12 +138,12 @@ def test_no_gpu(script, tmp_path: Path, body: str | None, environment: dict[str,
         ("GPU-32345678-abcd,0", [3, 0]),
     ],
 )
-def test_gpus_are_chosen_by_number_or_uuid(given_: str, numbers: list[int]) -> None:
+def test_gpus_are_chosen_by_number_or_uuid(given_, numbers):
     assert choose_gpus(given_, GPUS) == [GPUS[number] for number in numbers]
 
 
 @pytest.mark.parametrize("given_", ["4", "0,4", "-1", "", ",", "0,", "GPU-9", "none", "ALL"])
-def test_a_gpu_that_is_not_there_is_refused(given_: str) -> None:
+def test_a_gpu_that_is_not_there_is_refused(given_):
     with pytest.raises(GpuNotFound, match="4 are visible, from 0") as caught:
         choose_gpus(given_, GPUS)
     assert "all" in caught.value.remedy

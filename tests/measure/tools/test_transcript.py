@@ -1,7 +1,5 @@
 """ncu's output as recorded on an H200: the progress in it, and the failure behind each of its silences."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -60,27 +58,27 @@ def fed(*pieces: str) -> Transcript:
         ("program-absent", 0, None),
     ],
 )
-def test_launches_and_passes_are_counted(name: str, launches: int, passes: int | None) -> None:
+def test_launches_and_passes_are_counted(name, launches, passes):
     transcript = fed(finished(name).stdout)
 
     assert (transcript.launches, transcript.finished, transcript.passes) == (launches, launches, passes)
     assert (transcript.steps, transcript.replay) == (0, 0)
 
 
-def test_progress_of_an_application_replay_counts_passes_and_launches_within_one() -> None:
+def test_progress_of_an_application_replay_counts_passes_and_launches_within_one():
     transcript = fed(finished("application-replay").stdout)
 
     assert (transcript.replay, transcript.launches, transcript.passes) == (14, 2, None)
 
 
-def test_a_launch_that_was_cut_short_is_begun_and_not_finished() -> None:
+def test_a_launch_that_was_cut_short_is_begun_and_not_finished():
     transcript = fed(finished("interrupted").stdout)
 
     assert (transcript.launches, transcript.finished) == (4, 3)
     assert transcript.fraction == 0.5
 
 
-def test_the_fraction_of_a_launch_grows_with_every_dot() -> None:
+def test_the_fraction_of_a_launch_grows_with_every_dot():
     transcript, seen = Transcript(), []
     for piece in (PROGRESS, "0%", ".", "..", ".", "50%", ".", "...", "100%"):
         transcript.feed(piece)
@@ -93,7 +91,7 @@ def test_the_fraction_of_a_launch_grows_with_every_dot() -> None:
 
 
 @given(name=st.sampled_from(NAMES), cuts=st.data())
-def test_a_transcript_reads_the_same_however_its_pieces_are_cut(name: str, cuts: st.DataObject) -> None:
+def test_a_transcript_reads_the_same_however_its_pieces_are_cut(name, cuts):
     text = finished(name).stdout
     places = sorted(cuts.draw(st.sets(st.integers(0, len(text)), max_size=20)))
     pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
@@ -104,7 +102,7 @@ def test_a_transcript_reads_the_same_however_its_pieces_are_cut(name: str, cuts:
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([PROGRESS, "0%", ".", "50%", "100% - 3 passes", "\n", "mine: ", "a" * 9]), max_size=30))  # fmt: skip
-def test_a_transcript_mixed_with_other_output_reads_the_same_however_it_is_cut(parts: list[str]) -> None:
+def test_a_transcript_mixed_with_other_output_reads_the_same_however_it_is_cut(parts):
     whole, apart = fed("".join(parts)), fed(*parts)
 
     assert whole.finished == apart.finished <= apart.launches
@@ -139,7 +137,7 @@ def test_a_transcript_mixed_with_other_output_reads_the_same_however_it_is_cut(p
         ("interrupted", 3, errors.NcuFailed, 'Failed to profile "gemm_05_tile_2d"'),
     ],
 )
-def test_each_failure_is_one_error(name: str, results: int | None, error: type, told: str) -> None:
+def test_each_failure_is_one_error(name, results, error, told):
     failure = recording_error("mine", finished(name), results, wanted=50, is_rung=True)
 
     assert type(failure) is error
@@ -153,21 +151,21 @@ def test_each_failure_is_one_error(name: str, results: int | None, error: type, 
     ("name", "results"),
     [("default", 3), ("four-way", 2), ("application-replay", 2), ("range", 1), ("graph", 1), ("probe", 1)],
 )
-def test_a_good_recording_is_good(name: str, results: int) -> None:
+def test_a_good_recording_is_good(name, results):
     assert recording_error("mine", finished(name), results, wanted=results) is None
 
 
-def test_an_unknown_metric_is_no_error_of_ncus() -> None:
+def test_an_unknown_metric_is_no_error_of_ncus():
     """So `store/reports/extract.py` looks into the report."""
     assert recording_error("mine", finished("unknown-metric"), 2, wanted=2) is None
 
 
-def test_no_report_and_no_complaint_is_an_error_all_the_same() -> None:
+def test_no_report_and_no_complaint_is_an_error_all_the_same():
     assert type(recording_error("mine", finished("default"), None, wanted=3)) is errors.ReportNotWritten
 
 
 @pytest.mark.parametrize("code", [3, 4, 6, 7, 134])
-def test_only_a_rungs_exit_codes_have_meanings(code: int) -> None:
+def test_only_a_rungs_exit_codes_have_meanings(code):
     """Exit code 3 of `python train.py` does not mean a refused shape, and ncu reports an abort as 6."""
     said = ended(f"==ERROR== The application returned an error code ({code}).\n", exit_code=code)
     meanings = {3: errors.ShapeRefused, 4: errors.ResultWrong, 6: errors.DeviceMemoryFull}
@@ -178,7 +176,7 @@ def test_only_a_rungs_exit_codes_have_meanings(code: int) -> None:
     assert type(recording_error("mine", said, None, 1)) is errors.ProgramFailed
 
 
-def test_a_line_of_the_program_without_an_end_hides_none_of_ncus() -> None:
+def test_a_line_of_the_program_without_an_end_hides_none_of_ncus():
     said = ended("step 1 of 9: ==ERROR== The application returned an error code (3).\n", exit_code=3)
     assert type(recording_error("mine", said, None, 1, is_rung=True)) is errors.ShapeRefused
 
@@ -189,11 +187,11 @@ def test_a_line_of_the_program_without_an_end_hides_none_of_ncus() -> None:
 @pytest.mark.parametrize(
     "text", ["read about ERR_NVGPUCTRPERM", "No kernels were profiled", "a tool (like DCGM)", "error: none"]
 )
-def test_a_program_may_say_what_it_likes(text: str) -> None:
+def test_a_program_may_say_what_it_likes(text):
     assert recording_error("mine", ended(f"{text}\n", f"{text}\n"), 5, wanted=5) is None
 
 
-def test_ncu_killed_from_outside_is_reported() -> None:
+def test_ncu_killed_from_outside_is_reported():
     failure = recording_error(
         "mine", ended("==PROF== Connected to process 1 (mine)\n", exit_code=-9), None, 1
     )
@@ -202,7 +200,7 @@ def test_ncu_killed_from_outside_is_reported() -> None:
     assert "ended by SIGKILL" in failure.message
 
 
-def test_a_long_list_of_launched_kernels_names_a_dozen_and_counts_the_rest() -> None:
+def test_a_long_list_of_launched_kernels_names_a_dozen_and_counts_the_rest():
     listing = "\n".join(f"{number}. void k{number}()" for number in range(1, 31))
     said = ended(f"==WARNING== No kernels were profiled.\nAvailable Kernels:\n{listing}\n")
     failure = recording_error("mine", said, None, 1)
@@ -218,7 +216,7 @@ def test_a_long_list_of_launched_kernels_names_a_dozen_and_counts_the_rest() -> 
 # The transcripts themselves
 
 
-def test_every_transcript_is_described_and_what_nobody_recorded_is_said_to_be_so() -> None:
+def test_every_transcript_is_described_and_what_nobody_recorded_is_said_to_be_so():
     described = (TRANSCRIPTS / "README.md").read_text()
     row: Callable[[str], str] = lambda name: next(  # noqa: E731
         line for line in described.splitlines() if line.startswith(f"| `{name}` |")
@@ -228,6 +226,6 @@ def test_every_transcript_is_described_and_what_nobody_recorded_is_said_to_be_so
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_transcript_names_anybodys_home(name: str) -> None:
+def test_no_transcript_names_anybodys_home(name):
     text = (TRANSCRIPTS / f"{name}.json").read_text()
     assert not any(place in text for place in ("/home/", "/root", "/Users/"))

@@ -1,7 +1,5 @@
 """Defaults in a source: read, replaced without changing another character, and found in the shipped kernels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -23,19 +21,19 @@ NAMES = ("TILE", "UNROLL")
 GEMM = read_ladder(Path(__file__).parents[3] / "kernels/gemm/ladder.toml")
 
 
-def test_the_values_are_read_and_replaced_and_nothing_else() -> None:
+def test_the_values_are_read_and_replaced_and_nothing_else():
     assert read_defaults(SOURCE, NAMES) == {"TILE": 64, "UNROLL": -2}
     changed = with_defaults(SOURCE, {"TILE": 128, "UNROLL": 4})
     assert changed == SOURCE.replace("TILE 64", "TILE 128").replace("-2", "4")
     assert with_defaults(changed, {"TILE": 64, "UNROLL": -2}) == SOURCE
 
 
-def test_line_ends_stay_as_they_are() -> None:
+def test_line_ends_stay_as_they_are():
     windows = SOURCE.replace("\n", "\r\n")
     assert with_defaults(windows, {"TILE": 8}) == windows.replace("TILE 64", "TILE 8")
 
 
-def test_a_source_is_the_same_whatever_its_defaults() -> None:
+def test_a_source_is_the_same_whatever_its_defaults():
     changed = with_defaults(SOURCE, {"TILE": 128, "UNROLL": 4})
     assert without_defaults(changed, NAMES) == without_defaults(SOURCE, NAMES)
     assert without_defaults(SOURCE + " ", NAMES) != without_defaults(SOURCE, NAMES)
@@ -51,17 +49,17 @@ def test_a_source_is_the_same_whatever_its_defaults() -> None:
         ("#define TILE 8\n#define TILE 16\n", "2 times"),
     ],
 )
-def test_a_default_that_is_not_one_whole_number_is_refused(source: str, times: str) -> None:
+def test_a_default_that_is_not_one_whole_number_is_refused(source, times):
     with pytest.raises(DefaultsNotFound, match=rf"defines TILE as a whole number {times}"):
         read_defaults(source, ["TILE"])
 
 
 @pytest.mark.parametrize("kernel", [one for one in GEMM.kernels if one.sweep], ids=str)
-def test_the_defaults_of_a_shipped_rung_are_a_point_that_its_sweep_allows(kernel) -> None:
+def test_the_defaults_of_a_shipped_rung_are_a_point_that_its_sweep_allows(kernel):
     current = read_defaults(kernel.source.read_text(), kernel.sweep.parameters)
     assert current in list(kernel.sweep.grid())
     assert kernel.sweep.broken({**GEMM.workload.parameters, **current, "spill_bytes": 0}) is None
 
 
-def test_three_shipped_rungs_declare_a_sweep() -> None:
+def test_three_shipped_rungs_declare_a_sweep():
     assert [one.number for one in GEMM.kernels if one.sweep] == [7, 8, 9]

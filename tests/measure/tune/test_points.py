@@ -1,7 +1,5 @@
 """The points of a sweep: chosen by a seed, compiled under names of their own, judged by the compiler's figures."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +55,7 @@ def resources(function: str, registers: int, spills: int = 0) -> Resources:
 # Choosing
 
 
-def test_every_allowed_point_once_in_an_order_that_the_seed_alone_decides() -> None:
+def test_every_allowed_point_once_in_an_order_that_the_seed_alone_decides():
     chosen = choose_points(SWEEP, {"n": 64}, None, None, seed=1)
     assert (chosen.combinations, len(chosen.points)) == (12, ALLOWED)
     assert chosen.excluded == {"TILE * UNROLL <= 32": 1}
@@ -68,7 +66,7 @@ def test_every_allowed_point_once_in_an_order_that_the_seed_alone_decides() -> N
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_limit_keeps_what_the_source_has_now(seed: int) -> None:
+def test_a_limit_keeps_what_the_source_has_now(seed):
     current = {"TILE": 4, "UNROLL": 2}
     chosen = choose_points(SWEEP, {"n": 64}, current, 3, seed)
     assert len(chosen.points) == 3
@@ -77,7 +75,7 @@ def test_a_limit_keeps_what_the_source_has_now(seed: int) -> None:
     assert len(every.points) == ALLOWED
 
 
-def test_the_point_of_the_source_is_tried_even_when_no_list_names_it() -> None:
+def test_the_point_of_the_source_is_tried_even_when_no_list_names_it():
     outside = {"TILE": 3, "UNROLL": 1}
     assert outside in choose_points(SWEEP, {"n": 64}, outside, None, 1).points
     forbidden = {"TILE": 3, "UNROLL": 16}
@@ -86,7 +84,7 @@ def test_the_point_of_the_source_is_tried_even_when_no_list_names_it() -> None:
     assert chosen.excluded == {"TILE * UNROLL <= 32": 2}
 
 
-def test_every_point_that_a_shipped_sweep_allows_passes_the_assertions_of_its_source() -> None:
+def test_every_point_that_a_shipped_sweep_allows_passes_the_assertions_of_its_source():
     gemm = read_ladder(Path(__file__).parents[3] / "kernels/gemm/ladder.toml")
     for kernel in filter(lambda one: one.sweep is not None, gemm.kernels):
         assert kernel.source is not None
@@ -114,7 +112,7 @@ def _assertions(source: str) -> tuple[list[tuple[str, str]], list[str]]:
     return [(name, in_python(text)) for name, text in constants], list(map(in_python, assertions))
 
 
-def test_a_kernel_without_a_sweep_names_those_that_have_one() -> None:
+def test_a_kernel_without_a_sweep_names_those_that_have_one():
     gemm = read_ladder(Path(__file__).parents[3] / "kernels/gemm/ladder.toml")
     with pytest.raises(
         LadderInvalid, match=r"kernel 6 \(vectorized\) declares no sweep; those that do: 7, 8, 9"
@@ -125,7 +123,7 @@ def test_a_kernel_without_a_sweep_names_those_that_have_one() -> None:
 # Compiling
 
 
-def test_a_point_is_the_same_kernel_with_every_parameter_given() -> None:
+def test_a_point_is_the_same_kernel_with_every_parameter_given():
     one = variant(kernel(), {"TILE": 8, "UNROLL": -1})
     assert one.flags == ("-O3", "-DTILE=8", "-DUNROLL=-1")
     assert one.file_name == "07_tile-8--1"
@@ -134,19 +132,19 @@ def test_a_point_is_the_same_kernel_with_every_parameter_given() -> None:
     assert long.file_name != variant(kernel(), {f"P{number}": number + 1 for number in range(60)}).file_name
 
 
-def test_the_largest_of_the_rungs_own_kernels_counts() -> None:
+def test_the_largest_of_the_rungs_own_kernels_counts():
     point = judge_built(SWEEP, {"n": 64}, candidate(resources("_Z4tileb", 40), resources("_Z4tilei", 96), resources("other", 255, 8)))  # fmt: skip
     assert (point.point, point.status, point.reason) == (5, "correct", "")
     assert (point.registers, point.shared_bytes, point.spill_bytes) == (96, 4352, 0)
 
 
-def test_a_constraint_on_the_compiled_kernel_is_not_passed_by_a_kernel_that_is_not_found() -> None:
+def test_a_constraint_on_the_compiled_kernel_is_not_passed_by_a_kernel_that_is_not_found():
     point = judge_built(SWEEP, {"n": 64}, candidate(resources("other", 255, 8)))
     assert point.status == "excluded"
     assert point.reason.startswith("registers <= 128 and spill_bytes == 0, but 'tile' matches no kernel")
 
 
-def test_a_point_that_breaks_a_constraint_once_compiled_says_by_what() -> None:
+def test_a_point_that_breaks_a_constraint_once_compiled_says_by_what():
     point = judge_built(SWEEP, {"n": 64}, candidate(resources("tile", 96, 4)))
     assert point.status == "excluded"
     assert point.reason == "registers <= 128 and spill_bytes == 0, but registers is 96, spill_bytes is 8"
@@ -160,13 +158,13 @@ def test_a_point_that_breaks_a_constraint_once_compiled_says_by_what() -> None:
         ("    killed", "kernel 7 does not compile (exit code 2)"),
     ],
 )  # fmt: skip
-def test_a_point_that_does_not_compile_gives_the_reason_in_one_line(said: str, reason: str) -> None:
+def test_a_point_that_does_not_compile_gives_the_reason_in_one_line(said, reason):
     error = BuildFailed("kernel 7 does not compile (exit code 2)", details=["  nvcc -Werror tile.cu", said])
     point = judge_built(SWEEP, {"n": 64}, candidate(error=error))
     assert (point.status, point.reason, point.registers) == ("uncompiled", reason, None)
 
 
-def test_a_failure_is_one_line_without_the_points_own_name() -> None:
+def test_a_failure_is_one_line_without_the_points_own_name():
     error = ProgramFailed("kernel 7 (tile-2) at n=64 failed (exit code 1)", details=["  ./tile", "    one", "    too many resources"])  # fmt: skip
     assert failure_of(error, "kernel 7 (tile-2) at n=64") == "exit code 1: too many resources"
     assert failure_of(ProgramFailed("it did not end"), "kernel 7") == "it did not end"
@@ -175,7 +173,7 @@ def test_a_failure_is_one_line_without_the_points_own_name() -> None:
 # Telling whether a program changed
 
 
-def test_other_defaults_are_the_same_source_and_anything_else_is_another(tmp_path: Path) -> None:
+def test_other_defaults_are_the_same_source_and_anything_else_is_another(tmp_path):
     source, header = tmp_path / "tile.cu", tmp_path / "shared.cuh"
     source.write_text("#define TILE 2\n#define UNROLL 1\ncode\n")
     header.write_text("#define TILE 2\n")

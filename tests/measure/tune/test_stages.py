@@ -1,7 +1,5 @@
 """The stages of a sweep, with scripts as programs: how often each point is timed, and which points go on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from profiler.measure.rungs.build import Built
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import BuiltPoint, Choice, variant
 from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
-from profiler.store.sweeps import Stage, Status, SweepStore, SweptPoint, Visit
+from profiler.store.sweeps import Stage, SweepStore, SweptPoint, Visit
 
 LADDER = """
 title = "Made up"
@@ -109,7 +107,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path):
     (tmp_path / "ladder.toml").write_text(LADDER)
     return Place(tmp_path, read_ladder(tmp_path / "ladder.toml"))
 
@@ -118,7 +116,7 @@ def stages(point: SweptPoint) -> Counter[Stage]:
     return Counter(repeat.stage for repeat in point.repeats)
 
 
-def test_hopeless_points_are_stopped_and_the_best_few_are_timed_again(place: Place) -> None:
+def test_hopeless_points_are_stopped_and_the_best_few_are_timed_again(place):
     points = place.run({1: (1000, ""), 2: (1010, ""), 3: (1050, ""), 4: (5000, "")})
     assert stages(points[1]) == stages(points[2]) == {"screen": 2, "full": 3, "final": 6}
     assert stages(points[3]) == {"screen": 2, "full": 3}
@@ -128,13 +126,13 @@ def test_hopeless_points_are_stopped_and_the_best_few_are_timed_again(place: Pla
     assert {one.status for one in points.values()} == {"correct"}
 
 
-def test_the_finalists_take_turns(place: Place) -> None:
+def test_the_finalists_take_turns(place):
     place.run({1: (1000, ""), 2: (1010, ""), 3: (5000, "")}, processes=3)
     turns = place.calls()[-6:]
     assert [sorted(turns[at : at + 2]) for at in (0, 2, 4)] == [[1, 2]] * 3
 
 
-def test_the_point_of_the_source_passes_through_all_stages_however_slow_it_is(place: Place) -> None:
+def test_the_point_of_the_source_passes_through_all_stages_however_slow_it_is(place):
     points = place.run({1: (1000, ""), 2: (1010, ""), 3: (1020, ""), 4: (5000, "")}, current=4)
     assert stages(points[4]) == {"screen": 2, "full": 3, "final": 6}
 
@@ -148,9 +146,7 @@ def test_the_point_of_the_source_passes_through_all_stages_however_slow_it_is(pl
         ("hangs", "hung", "did not end within 3 s and was killed"),
     ],
 )
-def test_a_point_that_does_not_work_is_recorded_with_its_reason(
-    place: Place, what: str, status: Status, reason: str
-) -> None:
+def test_a_point_that_does_not_work_is_recorded_with_its_reason(place, what, status, reason):
     points = place.run({1: (1, what), 2: (1000, "")}, timeout_s=3.0 if what == "hangs" else 20.0)
     assert (points[1].status, points[1].repeats) == (status, [])
     assert points[1].reason.startswith(reason)
@@ -158,24 +154,24 @@ def test_a_point_that_does_not_work_is_recorded_with_its_reason(
     assert place.calls().count(1) <= 1
 
 
-def test_one_that_fails_late_is_not_tried_further(place: Place) -> None:
+def test_one_that_fails_late_is_not_tried_further(place):
     points = place.run({1: (1000, "late"), 2: (1010, ""), 3: (1020, "")})
     assert (points[1].status, points[1].reason) == ("failed", "exit code 1: an illegal access")
     assert place.calls().count(1) == 2
     assert stages(points[3]) == {"screen": 2, "full": 3, "final": 6}
 
 
-def test_no_point_is_timed_further_when_none_works(place: Place) -> None:
+def test_no_point_is_timed_further_when_none_works(place):
     points = place.run({1: (1, "wrong"), 2: (1, "fails")})
     assert {one.status for one in points.values()} == {"wrong", "failed"}
 
 
-def test_a_machine_without_a_gpu_ends_it(place: Place) -> None:
+def test_a_machine_without_a_gpu_ends_it(place):
     with pytest.raises(GpuNotFound):
         place.run({1: (1000, "gpuless")})
 
 
-def test_points_that_were_measured_are_not_measured_again(place: Place) -> None:
+def test_points_that_were_measured_are_not_measured_again(place):
     points = {1: (1000, ""), 2: (1010, "wrong"), 3: (1020, "")}
     first = place.run(points)
     calls, place.told = place.calls(), []
@@ -184,13 +180,13 @@ def test_points_that_were_measured_are_not_measured_again(place: Place) -> None:
     assert {what for what, _ in place.told} - {"screen", "full", "final"} == {"known"}
 
 
-def test_each_process_of_a_finalist_gets_inputs_of_its_own(place: Place) -> None:
+def test_each_process_of_a_finalist_gets_inputs_of_its_own(place):
     place.run({1: (1000, "")}, processes=3, seed=70)
     log = (place.folder / "log").read_text().splitlines()
     assert [line.split()[2] for line in log if line.startswith("check")] == ["70", "70", "71", "72"]
 
 
-def test_the_order_is_decided_by_the_seed(place: Place) -> None:
+def test_the_order_is_decided_by_the_seed(place):
     points = {tile: (1000 + tile, "") for tile in range(1, 6)}
     orders = []
     for seed in (1, 1, 2):
@@ -201,14 +197,14 @@ def test_the_order_is_decided_by_the_seed(place: Place) -> None:
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_a_ladder_that_cannot_be_timed_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_ladder_that_cannot_be_timed_is_refused_before_anything_is_measured(tmp_path):
     (tmp_path / "ladder.toml").write_text(LADDER.replace("time =", "flags = [] #"))
     ladder = read_ladder(tmp_path / "ladder.toml")
     with pytest.raises(LadderInvalid, match="has no 'time' command"):
         Place(tmp_path, ladder).plan.check()
 
 
-def test_the_key_holds_all_that_is_asked_for(place: Place) -> None:
+def test_the_key_holds_all_that_is_asked_for(place):
     plan = place.plan
     others = [
         replace(plan, repeats=4), replace(plan, seed=1), replace(plan, limit=2), replace(plan, within_pct=3.0),

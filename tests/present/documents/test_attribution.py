@@ -1,7 +1,5 @@
 """The speedup as a product: its printed figures agree, fit the window, and say what they rest on."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace as replaced

@@ -1,7 +1,5 @@
 """Causes on a page: what each saves, its name, its place and what to try, and what could not be seen."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

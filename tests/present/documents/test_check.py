@@ -1,7 +1,5 @@
 """The check's page, summary and JUnit XML: the same outcome in each, whatever the names hold."""
 
-from __future__ import annotations
-
 import csv
 import io
 from xml.etree import ElementTree

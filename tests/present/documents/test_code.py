@@ -1,7 +1,5 @@
 """The page of `prof sass`: what a person reads of two hot loops."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

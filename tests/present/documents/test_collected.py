@@ -1,7 +1,5 @@
 """The answer of `prof collect` has a row for each kernel, and the command that one would type next."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,7 +55,7 @@ def manifest(make_run):
 # Rows
 
 
-def test_a_narrow_window_keeps_the_speed_and_leaves_out_the_run_s_id_which_is_long() -> None:
+def test_a_narrow_window_keeps_the_speed_and_leaves_out_the_run_s_id_which_is_long():
     texts = {"status": "collected", "run": "gemm-6", "kernel": "", "size": "m=n=k=4096"}
     texts["run_id"] = "20261123t093038z-gemm-6-dff79ca0222e"
     document = collected_document([tuple(texts.get(name, 1234.5) for name in HEADER)])
@@ -68,7 +66,7 @@ def test_a_narrow_window_keeps_the_speed_and_leaves_out_the_run_s_id_which_is_lo
     assert "run id" not in header
 
 
-def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_run) -> None:
+def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_run):
     launches = [{"kernel": "k", "metrics": METRICS, "process": process} for process in (0, 0, 1)]
     row = row_of(make_run(*launches, name="gemm-6", timings=(3000.0, 5000.0, 3100.0)))
 
@@ -78,7 +76,7 @@ def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_ru
     assert row["run_id"] == "20260101t000000z-gemm-6-" + str(row["run_id"])[-12:]
 
 
-def test_a_row_leaves_figures_empty_that_were_not_measured(make_run) -> None:
+def test_a_row_leaves_figures_empty_that_were_not_measured(make_run):
     run = make_run({"kernel": "k"}, name="mine", workload=None)
     row = row_of(run)
     for name in ("unprofiled_ns", "gflops", "reference_pct", "profiled_ns", "fma_pipe_pct"):
@@ -86,13 +84,13 @@ def test_a_row_leaves_figures_empty_that_were_not_measured(make_run) -> None:
     assert not {"unprofiled_ns", "size"} & printed(row).keys()
 
 
-def test_cells_carry_units_and_no_more_digits_than_needed(make_run) -> None:
+def test_cells_carry_units_and_no_more_digits_than_needed(make_run):
     row = row_of(make_run({"kernel": "k", "metrics": METRICS}, name="gemm-6", timings=(3_100_000.0,)))
     assert (printed(row)["unprofiled_ns"], printed(row)["profiled_ns"]) == ("3.100 ms", "4.000 ms")
     assert printed(row)["launches"] == "1"
 
 
-def test_the_kernels_of_a_run_of_several_are_distinguished(make_run) -> None:
+def test_the_kernels_of_a_run_of_several_are_distinguished(make_run):
     long = "void gemm<" + "int, " * 50 + "int>"
     run = make_run({"kernel": "softmax"}, {"kernel": long}, name="mine")
     assert row_of(run, "softmax")["kernel"] == "softmax"
@@ -100,7 +98,7 @@ def test_the_kernels_of_a_run_of_several_are_distinguished(make_run) -> None:
     assert len(printed(row_of(run, long))["kernel"]) <= 40
 
 
-def test_figures_are_on_the_right_and_what_names_a_run_is_never_left_out() -> None:
+def test_figures_are_on_the_right_and_what_names_a_run_is_never_left_out():
     columns = dict(zip(HEADER, table_of().columns, strict=True))
     right = {name for name, column in columns.items() if column.is_right}
     assert right == columns.keys() - {"status", "run", "kernel", "size", "run_id"}
@@ -111,21 +109,21 @@ def test_figures_are_on_the_right_and_what_names_a_run_is_never_left_out() -> No
 # What one would type next
 
 
-def test_with_the_rung_below_there_it_is_their_comparison(manifest) -> None:
+def test_with_the_rung_below_there_it_is_their_comparison(manifest):
     runs = [manifest(5), manifest(6)]
     assert next_command(runs, ladder_of(range(11)), ["gemm-5", "gemm-6"]) == "prof compare 5 6"
 
 
-def test_a_rung_that_was_never_collected_is_passed_over(manifest) -> None:
+def test_a_rung_that_was_never_collected_is_passed_over(manifest):
     assert next_command([manifest(6)], ladder_of([1, 4, 5, 6]), ["gemm-1", "gemm-4", "gemm-6"]) == "prof compare 4 6"  # fmt: skip
 
 
-def test_another_ladder_is_named(manifest) -> None:
+def test_another_ladder_is_named(manifest):
     run = manifest(2, name="softmax-2")
     assert next_command([run], ladder_of([1, 2], "softmax"), ["softmax-1"]) == "prof compare 1 2 --ladder softmax"  # fmt: skip
 
 
-def test_runs_of_a_preset_are_compared_by_name(manifest) -> None:
+def test_runs_of_a_preset_are_compared_by_name(manifest):
     run = manifest(6, name="gemm-6-source", preset="source")
     ladder = ladder_of(range(11))
     assert next_command([run], ladder, ["gemm-5", "gemm-5-source"]) == "prof compare gemm-5-source gemm-6-source"  # fmt: skip
@@ -133,9 +131,9 @@ def test_runs_of_a_preset_are_compared_by_name(manifest) -> None:
 
 
 @pytest.mark.parametrize("stored", [[], ["gemm-6"], ["gemm-7", "gemm-6"], ["other-5"]])
-def test_with_nothing_below_it_is_shown(manifest, stored: list[str]) -> None:
+def test_with_nothing_below_it_is_shown(manifest, stored):
     assert next_command([manifest(6)], ladder_of(range(11)), stored) == "prof show gemm-6"
 
 
-def test_any_program_is_shown(manifest) -> None:
+def test_any_program_is_shown(manifest):
     assert next_command([manifest(None, name="mine")], None, ["mine"]) == "prof show mine"

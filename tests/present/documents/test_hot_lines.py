@@ -1,7 +1,5 @@
 """The hottest lines: where the first cause names another one, the answer says why."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings

@@ -1,7 +1,5 @@
 """The document of a ladder's ideas says what each was worth, to people and to programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """The ladder's page: one row a rung, as wide as the window, honest about where a time is from."""
 
-from __future__ import annotations
-
 import csv
 import io
 from itertools import pairwise

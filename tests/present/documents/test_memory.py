@@ -1,7 +1,5 @@
 """A kernel's traffic in few words, and nothing where nothing was recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.recording.overview import SheetMetric

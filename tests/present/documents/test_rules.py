@@ -1,7 +1,5 @@
 """The findings of Nsight Compute's own rules in one sentence each: the one that says something of this kernel."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.analyse.recording.overview import SheetFinding, SheetRule

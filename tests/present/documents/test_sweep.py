@@ -1,7 +1,5 @@
 """A sweep in words, tables and a picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -36,7 +34,7 @@ def measured(number: int, bm: int, bk: int, ns: float, *, final: bool = False) -
 
 
 @pytest.fixture(scope="module")
-def sweep() -> StoredSweep:
+def sweep():
     points = [
         measured(0, 128, 16, 2_000_000.0, final=True), measured(1, 64, 8, 2_100_000.0, final=True),
         measured(2, 64, 16, 2_400_000.0), measured(3, 128, 8, 9_000_000.0),
@@ -60,15 +58,15 @@ def sweep() -> StoredSweep:
         (["GEMM_A", "GEMM"], ["GEMM_A", "GEMM"]),
     ],
 )
-def test_names_lose_what_all_begin_with(names: list[str], short: list[str]) -> None:
+def test_names_lose_what_all_begin_with(names, short):
     assert short_names(names) == short
 
 
-def test_a_point_is_written_as_one_would_say_it() -> None:
+def test_a_point_is_written_as_one_would_say_it():
     assert settings_text(CURRENT) == "BM=64 BK=8"
 
 
-def test_a_sweep_begins_with_what_it_found(sweep: StoredSweep) -> None:
+def test_a_sweep_begins_with_what_it_found(sweep):
     text = document_text(sweep_document(derive_tuning(sweep, CURRENT)), Window())
     first, second, *_ = text.splitlines()
     assert first == "gemm 7 on NVIDIA H200, m=n=64"
@@ -76,13 +74,13 @@ def test_a_sweep_begins_with_what_it_found(sweep: StoredSweep) -> None:
     assert text.index("time  spread") < text.index("6 combinations") < text.index("What each value is worth")
 
 
-def test_a_sweep_says_how_many_points_it_tried_and_what_became_of_the_others(sweep: StoredSweep) -> None:
+def test_a_sweep_says_how_many_points_it_tried_and_what_became_of_the_others(sweep):
     lines = tried_lines(derive_tuning(sweep))
     assert lines[0] == "6 combinations, 5 within the constraints; 4 are correct"
     assert lines[-1] == "  1 point failed: too many \\x1b[31mresources"
 
 
-def test_the_best_is_named_with_what_is_known_of_its_lead(sweep: StoredSweep) -> None:
+def test_the_best_is_named_with_what_is_known_of_its_lead(sweep):
     lines = verdict_lines(derive_tuning(sweep, CURRENT))
     assert lines[0] == "The best is BM=128 BK=16: 2.000 ms, 95.0 % of cuBLAS."
     second = "BM=64 BK=8, which is what the source has now, is 5.00 % slower (95 % interval 4."
@@ -93,12 +91,12 @@ def test_the_best_is_named_with_what_is_known_of_its_lead(sweep: StoredSweep) ->
     assert "It is what the source has now." in best
 
 
-def test_a_difference_within_the_noise_is_called_none(sweep: StoredSweep) -> None:
+def test_a_difference_within_the_noise_is_called_none(sweep):
     near = StoredSweep(sweep.path, sweep.manifest, [sweep.points[0], measured(1, 64, 8, 2_000_100.0, final=True)])  # fmt: skip
     assert verdict_lines(derive_tuning(near))[1].endswith(": no certain difference.")
 
 
-def test_the_table_shows_every_parameter_and_marks_the_source(sweep: StoredSweep) -> None:
+def test_the_table_shows_every_parameter_and_marks_the_source(sweep):
     def text_of(width: int | None) -> str:
         return document_text(sweep_document(derive_tuning(sweep, CURRENT)), Window(width=width))
 
@@ -113,21 +111,21 @@ def test_the_table_shows_every_parameter_and_marks_the_source(sweep: StoredSweep
     assert "2.100 ms" in narrow
 
 
-def test_programs_get_whole_names_and_plain_numbers(sweep: StoredSweep) -> None:
+def test_programs_get_whole_names_and_plain_numbers(sweep):
     records = sweep_document(derive_tuning(sweep, CURRENT)).records
     first = dict(zip(records.header, records.rows[0], strict=True))
     assert (first["GEMM_BM"], first["time_ns"], first["stage"]) == (128, 2_000_000.0, "final")
     assert [row[-1] for row in records.rows] == [False, True, False, False]
 
 
-def test_markdown_holds_the_same(sweep: StoredSweep) -> None:
+def test_markdown_holds_the_same(sweep):
     text = document_markdown(sweep_document(derive_tuning(sweep, CURRENT)))
     assert "| 128 | 16 | 2.000 ms |" in text
     assert "| BK | 8 |" in text
     assert "\x1b" not in text
 
 
-def test_a_diff_shows_the_lines_that_change() -> None:
+def test_a_diff_shows_the_lines_that_change():
     assert diff_lines("a\nb\nc\nd\n", "a\nB\nc\nd\n", "tile.cu") == [
         "--- tile.cu", "+++ tile.cu", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c",
     ]  # fmt: skip
@@ -136,7 +134,7 @@ def test_a_diff_shows_the_lines_that_change() -> None:
 # The picture
 
 
-def test_every_point_stands_under_each_parameter_unless_it_is_far_behind(sweep: StoredSweep, rows_of) -> None:
+def test_every_point_stands_under_each_parameter_unless_it_is_far_behind(sweep, rows_of):
     chart = tuning_chart(derive_tuning(sweep, CURRENT, most=9))
     rows = [row for row in rows_of(chart) if "point" in row]
     assert len(rows) == 3 * 2
@@ -148,9 +146,7 @@ def test_every_point_stands_under_each_parameter_unless_it_is_far_behind(sweep: 
     assert title_of(chart) == "BM is worth most: with BM=64, the fastest point is 5.00 % slower"
 
 
-def test_the_values_in_the_source_are_marked_beside_the_best_and_in_the_text(
-    sweep: StoredSweep, rows_of
-) -> None:
+def test_the_values_in_the_source_are_marked_beside_the_best_and_in_the_text(sweep, rows_of):
     own, slow = CURRENT, {"GEMM_BM": 128, "GEMM_BK": 8}
     marked = {
         (row["value"], round(row["pct"], 1))
@@ -174,12 +170,12 @@ def test_the_values_in_the_source_are_marked_beside_the_best_and_in_the_text(
     assert told(slow) == [f"diamond: the best, {best}", f"{unseen}, what the source has now among them"]
 
 
-def test_the_line_goes_through_the_best_of_each_value(sweep: StoredSweep, rows_of) -> None:
+def test_the_line_goes_through_the_best_of_each_value(sweep, rows_of):
     rows = [row for row in rows_of(tuning_chart(derive_tuning(sweep, most=9))) if "point" not in row]
     assert [(row["value"], round(row["pct"], 1)) for row in rows] == [(64, 95.2), (128, 100.0), (8, 95.2), (16, 100.0)]  # fmt: skip
 
 
-def test_a_single_point_can_be_drawn(sweep: StoredSweep) -> None:
+def test_a_single_point_can_be_drawn(sweep):
     alone = StoredSweep(sweep.path, sweep.manifest, sweep.points[:1])
     chart = tuning_chart(derive_tuning(alone))
     assert title_of(chart) == "No parameter makes a difference"

@@ -1,7 +1,5 @@
 """Two lists side by side: aligned, in colour if asked, and no cell ever cut."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

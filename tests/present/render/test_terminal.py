@@ -1,7 +1,5 @@
 """Tables on a terminal: aligned, no wider than they must be, and never a figure cut short."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

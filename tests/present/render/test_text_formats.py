@@ -1,7 +1,5 @@
 """JSON, CSV and Markdown hold any text and stay what they are."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Many reports into runs: each once, the good beside the bad, and nothing half done."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -15,7 +13,6 @@ from profiler.errors import (
     NotAReport,
     ReportDamaged,
     ReportEmpty,
-    ReportError,
     ReportNotFound,
     ReportUnreadable,
     RunDamaged,
@@ -33,7 +30,7 @@ SMALL = ("graph", "range", "hostile")
 
 
 @pytest.fixture
-def folder(reports: Path, tmp_path: Path) -> Path:
+def folder(reports, tmp_path):
     """A folder of three small reports that a test may change."""
     folder = tmp_path / "reports"
     folder.mkdir()
@@ -43,7 +40,7 @@ def folder(reports: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> RunStore:
+def empty(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
@@ -74,7 +71,7 @@ def leftovers(store: RunStore) -> list[str]:
 # Which files
 
 
-def test_files_folders_and_patterns_name_each_report_once(folder: Path, tmp_path: Path) -> None:
+def test_files_folders_and_patterns_name_each_report_once(folder, tmp_path):
     deeper = folder / "deeper" / "still"
     deeper.mkdir(parents=True)
     (deeper / "again.ncu-rep").symlink_to(folder / "graph.ncu-rep")
@@ -93,7 +90,7 @@ def test_files_folders_and_patterns_name_each_report_once(folder: Path, tmp_path
     ]  # fmt: skip
 
 
-def test_a_file_given_by_name_needs_no_suffix(folder: Path, empty: RunStore) -> None:
+def test_a_file_given_by_name_needs_no_suffix(folder, empty):
     (folder / "graph.ncu-rep").rename(folder / "recording")
 
     (one,) = ingest(empty, folder / "recording")
@@ -101,16 +98,14 @@ def test_a_file_given_by_name_needs_no_suffix(folder: Path, empty: RunStore) -> 
     assert one.status == "stored"
 
 
-def test_the_reports_inside_runs_are_not_found_again(folder: Path) -> None:
+def test_the_reports_inside_runs_are_not_found_again(folder):
     inside = RunStore(folder / "runs")
     ingest(inside, folder)
 
     assert len(find_reports([str(folder)])) == len(SMALL)
 
 
-def test_an_unreadable_folder_below_is_listed_and_the_rest_is_found(
-    reports: Path, open_folder: Path, as_nobody
-) -> None:
+def test_an_unreadable_folder_below_is_listed_and_the_rest_is_found(reports, open_folder, as_nobody):
     (open_folder / "graph.ncu-rep").write_bytes((reports / "graph.ncu-rep").read_bytes())
     (open_folder / "locked").mkdir()
     (open_folder / "locked").chmod(0)
@@ -122,7 +117,7 @@ def test_an_unreadable_folder_below_is_listed_and_the_rest_is_found(
             extract_report(Request((found[1],), open_folder / "staging"))
 
 
-def test_places_that_cannot_be_looked_at_do_not_stop_the_others(folder: Path, empty: RunStore) -> None:
+def test_places_that_cannot_be_looked_at_do_not_stop_the_others(folder, empty):
     (folder / "loop").symlink_to("loop")
     bad = {
         "gone.ncu-rep": ReportNotFound,
@@ -145,7 +140,7 @@ def test_places_that_cannot_be_looked_at_do_not_stop_the_others(folder: Path, em
 # What becomes of them
 
 
-def test_a_run_holds_the_report_and_says_where_it_comes_from(folder: Path, empty: RunStore) -> None:
+def test_a_run_holds_the_report_and_says_where_it_comes_from(folder, empty):
     (one,) = ingest(empty, folder / "graph.ncu-rep")
 
     run = empty.find("graph", ladder="gemm")
@@ -160,7 +155,7 @@ def test_a_run_holds_the_report_and_says_where_it_comes_from(folder: Path, empty
     }
 
 
-def test_the_same_report_again_changes_nothing_and_says_so(folder: Path, empty: RunStore) -> None:
+def test_the_same_report_again_changes_nothing_and_says_so(folder, empty):
     first = ingest(empty, folder)
     before = snapshot(empty.root)
 
@@ -177,9 +172,7 @@ def test_the_same_report_again_changes_nothing_and_says_so(folder: Path, empty: 
     assert after == before
 
 
-def test_a_stored_report_asked_for_under_another_name_is_an_error_that_says_so(
-    folder: Path, empty: RunStore
-) -> None:
+def test_a_stored_report_asked_for_under_another_name_is_an_error_that_says_so(folder, empty):
     ingest(empty, folder / "graph.ncu-rep")
     before = snapshot(empty.root)
 
@@ -192,7 +185,7 @@ def test_a_stored_report_asked_for_under_another_name_is_an_error_that_says_so(
     assert after == before
 
 
-def test_the_same_report_under_three_names_becomes_one_run(folder: Path, empty: RunStore) -> None:
+def test_the_same_report_under_three_names_becomes_one_run(folder, empty):
     data = (folder / "graph.ncu-rep").read_bytes()
     for name in ("b.ncu-rep", "c.ncu-rep"):
         (folder / name).write_bytes(data)
@@ -203,7 +196,7 @@ def test_the_same_report_under_three_names_becomes_one_run(folder: Path, empty: 
     assert len({one.run_id for one in outcomes}) == len(empty.ids()) == 1
 
 
-def test_a_bad_report_is_listed_and_the_good_ones_are_stored(folder: Path, empty: RunStore) -> None:
+def test_a_bad_report_is_listed_and_the_good_ones_are_stored(folder, empty):
     whole = (folder / "range.ncu-rep").read_bytes()
     bad = {
         "empty": (b"", NotAReport),
@@ -231,7 +224,7 @@ def test_a_bad_report_is_listed_and_the_good_ones_are_stored(folder: Path, empty
     assert leftovers(empty) == []
 
 
-def test_a_report_cut_between_two_results_is_a_shorter_report(folder: Path, empty: RunStore) -> None:
+def test_a_report_cut_between_two_results_is_a_shorter_report(folder, empty):
     """No reader can tell it from a recording of one launch; its hash can, once it is stored."""
     (folder / "short.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes()[:39943])
 
@@ -240,7 +233,7 @@ def test_a_report_cut_between_two_results_is_a_shorter_report(folder: Path, empt
     assert (one.status, one.launches) == ("stored", 1)
 
 
-def test_a_damaged_compressed_report_is_named_by_its_own_path(folder: Path, empty: RunStore) -> None:
+def test_a_damaged_compressed_report_is_named_by_its_own_path(folder, empty):
     """The reader sees an unpacked copy in a folder that is gone when the message is read."""
     data = (folder / "graph.ncu-rep").read_bytes()
     (folder / "plain").write_bytes(data.replace(b"\x0a", b"\xff", 400))
@@ -258,7 +251,7 @@ def test_a_damaged_compressed_report_is_named_by_its_own_path(folder: Path, empt
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_any_unicode_file_name_will_do(folder: Path, empty: RunStore, copy: bool) -> None:
+def test_any_unicode_file_name_will_do(folder, empty, copy):
     for old, new in zip(SMALL, ("größe 雪.ncu-rep", "two\nlines.ncu-rep", "\x1b[31m-n.ncu-rep"), strict=True):
         (folder / f"{old}.ncu-rep").rename(folder / new)
 
@@ -269,9 +262,7 @@ def test_any_unicode_file_name_will_do(folder: Path, empty: RunStore, copy: bool
 
 
 @pytest.mark.parametrize("format", ["table", "json"])
-def test_a_name_that_is_not_unicode_is_refused_in_every_format(
-    folder: Path, tmp_path: Path, prof_here, format: str
-) -> None:
+def test_a_name_that_is_not_unicode_is_refused_in_every_format(folder, tmp_path, prof_here, format):
     (folder / "graph.ncu-rep").rename(folder / os.fsdecode(b"caf\xe9.ncu-rep"))
 
     done = prof_here("--runs", tmp_path / "runs", "ingest", folder, "--format", format)
@@ -284,7 +275,7 @@ def test_a_name_that_is_not_unicode_is_refused_in_every_format(
 # By reference
 
 
-def test_a_reference_keeps_the_path_and_no_copy(folder: Path, empty: RunStore) -> None:
+def test_a_reference_keeps_the_path_and_no_copy(folder, empty):
     (one,) = ingest(empty, folder / "graph.ncu-rep", copy=False)
 
     run = empty.open(empty.ids()[0])
@@ -295,7 +286,7 @@ def test_a_reference_keeps_the_path_and_no_copy(folder: Path, empty: RunStore) -
     run.verify()
 
 
-def test_a_missing_original_is_fine_and_a_changed_one_is_not(folder: Path, empty: RunStore) -> None:
+def test_a_missing_original_is_fine_and_a_changed_one_is_not(folder, empty):
     original = folder / "graph.ncu-rep"
     ingest(empty, original, copy=False)
     run = empty.open(empty.ids()[0])
@@ -309,9 +300,7 @@ def test_a_missing_original_is_fine_and_a_changed_one_is_not(folder: Path, empty
 
 
 @pytest.mark.parametrize("name", ["graph.ncu-rep.zst", "misnamed.ncu-rep"])
-def test_a_compressed_original_is_verified_whatever_it_is_called(
-    folder: Path, empty: RunStore, name: str
-) -> None:
+def test_a_compressed_original_is_verified_whatever_it_is_called(folder, empty, name):
     packed = folder / name
     pack_report(folder / "graph.ncu-rep", packed)
     ingest(empty, packed, copy=False)
@@ -322,7 +311,7 @@ def test_a_compressed_original_is_verified_whatever_it_is_called(
 # Names
 
 
-def test_the_name_of_a_run_is_the_files_the_users_or_the_rungs(folder: Path, empty: RunStore) -> None:
+def test_the_name_of_a_run_is_the_files_the_users_or_the_rungs(folder, empty):
     ingest(empty, folder / "graph.ncu-rep")
     ingest(empty, folder / "range.ncu-rep", name="../../Etc/Passwd \x1b[31m")
     ingest(empty, folder / "hostile.ncu-rep", ladder="gemm", kernel=5)
@@ -335,7 +324,7 @@ def test_the_name_of_a_run_is_the_files_the_users_or_the_rungs(folder: Path, emp
 # The command
 
 
-def test_the_command_lists_what_failed_and_ends_with_42(folder: Path, tmp_path: Path, prof_here) -> None:
+def test_the_command_lists_what_failed_and_ends_with_42(folder, tmp_path, prof_here):
     (folder / "cut.ncu-rep").write_bytes((folder / "range.ncu-rep").read_bytes()[:999])
 
     done = prof_here("--runs", tmp_path / "runs", "ingest", folder)
@@ -349,7 +338,7 @@ def test_the_command_lists_what_failed_and_ends_with_42(folder: Path, tmp_path: 
     assert "Traceback" not in done.stderr
 
 
-def test_ingesting_again_with_the_command_says_unchanged(folder: Path, tmp_path: Path, prof_here) -> None:
+def test_ingesting_again_with_the_command_says_unchanged(folder, tmp_path, prof_here):
     runs = tmp_path / "runs"
     assert prof_here("--runs", runs, "ingest", folder).returncode == 0
     before = snapshot(runs)
@@ -375,8 +364,8 @@ def test_ingesting_again_with_the_command_says_unchanged(folder: Path, tmp_path:
     ],
 )
 def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
-    folder: Path, tmp_path: Path, prof_here, name: str, error: type[ReportError]
-) -> None:
+    folder, tmp_path, prof_here, name, error
+):
     whole = (folder / "graph.ncu-rep").read_bytes()
     os.mkfifo(folder / "pipe.ncu-rep")
     (folder / "loop.ncu-rep").symlink_to("loop.ncu-rep")
@@ -394,7 +383,7 @@ def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
     assert RunStore(tmp_path / "runs").ids() == []
 
 
-def test_a_file_in_place_of_the_runs_folder_is_refused(folder: Path, tmp_path: Path, prof_here) -> None:
+def test_a_file_in_place_of_the_runs_folder_is_refused(folder, tmp_path, prof_here):
     (tmp_path / "runs").write_text("a file")
 
     done = prof_here("--runs", tmp_path / "runs", "ingest", folder)

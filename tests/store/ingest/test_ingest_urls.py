@@ -1,7 +1,5 @@
 """Reports on object storage become the runs that local files do; a real S3 server on loopback holds them."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading
@@ -33,7 +31,7 @@ NAMES = ("graph", "range", "hostile")
 
 
 @pytest.fixture
-def aws(s3, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+def aws(s3, monkeypatch):
     """For tests that change how S3 is reached: what was made of it before is not used again."""
     S3FileSystem.clear_instance_cache()
     yield monkeypatch
@@ -41,7 +39,7 @@ def aws(s3, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture
-def bucket(s3, reports: Path) -> str:
+def bucket(s3, reports):
     """The name of a fresh bucket that holds three small reports in folders."""
     name: str = s3().split("/")[2]
     for report in NAMES:
@@ -50,7 +48,7 @@ def bucket(s3, reports: Path) -> str:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> RunStore:
+def empty(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
@@ -71,9 +69,7 @@ def put(place: str, data: bytes) -> None:
     S3FileSystem().pipe_file(place, data)
 
 
-def test_a_folder_in_a_bucket_becomes_the_runs_that_a_local_one_does(
-    bucket: str, empty: RunStore, reports: Path, tmp_path: Path
-) -> None:
+def test_a_folder_in_a_bucket_becomes_the_runs_that_a_local_one_does(bucket, empty, reports, tmp_path):
     here = RunStore(tmp_path / "here")
     list(ingest_reports([reports / f"{name}.ncu-rep" for name in NAMES], here, IngestOptions()))
 
@@ -93,7 +89,7 @@ def test_a_folder_in_a_bucket_becomes_the_runs_that_a_local_one_does(
     ]
 
 
-def test_the_same_bucket_again_changes_nothing_whatever_the_names(bucket: str, empty: RunStore) -> None:
+def test_the_same_bucket_again_changes_nothing_whatever_the_names(bucket, empty):
     ingest(empty, f"s3://{bucket}")
     data = S3FileSystem().cat_file(f"{bucket}/reports/deep/graph.ncu-rep")
     put(f"{bucket}/größe 雪 {'x' * 300}?.ncu-rep", data)
@@ -104,9 +100,7 @@ def test_the_same_bucket_again_changes_nothing_whatever_the_names(bucket: str, e
     assert len(empty.ids()) == 3
 
 
-def test_a_compressed_report_and_a_name_that_no_file_could_have(
-    bucket: str, empty: RunStore, reports: Path, tmp_path: Path
-) -> None:
+def test_a_compressed_report_and_a_name_that_no_file_could_have(bucket, empty, reports, tmp_path):
     pack_report(reports / "processes.ncu-rep", tmp_path / "packed")
     put(f"{bucket}/more/Wide {'x' * 300}: 雪.ncu-rep.zst", (tmp_path / "packed").read_bytes())
 
@@ -118,9 +112,7 @@ def test_a_compressed_report_and_a_name_that_no_file_could_have(
     assert empty.open(run_id).manifest.reports[0].bytes == (reports / "processes.ncu-rep").stat().st_size
 
 
-def test_bad_reports_are_named_by_their_url_and_the_good_ones_are_stored(
-    bucket: str, empty: RunStore
-) -> None:
+def test_bad_reports_are_named_by_their_url_and_the_good_ones_are_stored(bucket, empty):
     whole = S3FileSystem().cat_file(f"{bucket}/reports/deep/range.ncu-rep")
     put(f"{bucket}/reports/cut.ncu-rep", whole[:20_000])
     put(f"{bucket}/reports/empty.ncu-rep", b"")
@@ -137,7 +129,7 @@ def test_bad_reports_are_named_by_their_url_and_the_good_ones_are_stored(
     assert len(empty.ids()) == len(NAMES)
 
 
-def test_a_reference_is_the_url_and_no_copy_is_kept(bucket: str, empty: RunStore) -> None:
+def test_a_reference_is_the_url_and_no_copy_is_kept(bucket, empty):
     ingest(empty, f"s3://{bucket}/reports/deep/graph.ncu-rep", copy=False)
 
     run = empty.open(empty.ids()[0])
@@ -146,7 +138,7 @@ def test_a_reference_is_the_url_and_no_copy_is_kept(bucket: str, empty: RunStore
     run.verify()
 
 
-def test_only_a_few_reports_lie_on_the_disk_at_a_time(bucket: str, empty: RunStore, monkeypatch) -> None:
+def test_only_a_few_reports_lie_on_the_disk_at_a_time(bucket, empty, monkeypatch):
     """However many there are: each is removed as soon as it is read."""
     data = S3FileSystem().cat_file(f"{bucket}/reports/deep/graph.ncu-rep")
     for number in range(30):
@@ -198,15 +190,13 @@ class Chunked(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def chunked(reports: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def chunked(reports, monkeypatch):
     monkeypatch.setattr(Chunked, "reports", reports, raising=False)
     with served(Chunked) as url:
         yield url
 
 
-def test_a_report_of_unknown_size_is_fetched_to_its_end(
-    chunked: str, empty: RunStore, reports: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_of_unknown_size_is_fetched_to_its_end(chunked, empty, reports, monkeypatch):
     # private: no shipped report is larger than one piece of 16 MB
     monkeypatch.setattr(finding, "_FETCH_BYTES", 10_000)
 
@@ -216,7 +206,7 @@ def test_a_report_of_unknown_size_is_fetched_to_its_end(
     assert (outcome.status, stored.sha256) == ("stored", sha256_of_report(reports / "graph.ncu-rep"))
 
 
-def test_one_whose_connection_ends_before_it_does_is_not_stored(chunked: str, empty: RunStore) -> None:
+def test_one_whose_connection_ends_before_it_does_is_not_stored(chunked, empty):
     (outcome,) = ingest(empty, f"{chunked}/cut-graph.ncu-rep")
 
     assert (type(outcome.error), empty.ids()) == (RemoteFailed, [])
@@ -242,7 +232,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def refusing() -> Iterator[str]:
+def refusing():
     with served(Refusing) as url:
         yield url
 
@@ -260,13 +250,13 @@ def one_line(prof_here, tmp_path: Path, place: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "place", ["s3://no-such-bucket/x.ncu-rep", "s3://no-such-bucket", "s3://no-such-bucket/*"]
 )
-def test_nothing_is_there(aws, prof_here, tmp_path: Path, place: str) -> None:
+def test_nothing_is_there(aws, prof_here, tmp_path, place):
     assert one_line(prof_here, tmp_path, place) == (
         ReportNotFound.exit_code, f"prof: {place}: nothing is there",
     )  # fmt: skip
 
 
-def test_access_is_denied(aws, refusing: str, prof_here, tmp_path: Path) -> None:
+def test_access_is_denied(aws, refusing, prof_here, tmp_path):
     aws.setenv("AWS_ENDPOINT_URL", refusing)
 
     code, complaint = one_line(prof_here, tmp_path, "s3://bucket/reports")
@@ -275,7 +265,7 @@ def test_access_is_denied(aws, refusing: str, prof_here, tmp_path: Path) -> None
     assert complaint.startswith("prof: s3://bucket/reports: access denied: ")
 
 
-def test_there_are_no_credentials(aws, prof_here, tmp_path: Path) -> None:
+def test_there_are_no_credentials(aws, prof_here, tmp_path):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         aws.delenv(name)
 
@@ -284,7 +274,7 @@ def test_there_are_no_credentials(aws, prof_here, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_nobody_answers_at_the_endpoint(aws, prof_here, tmp_path: Path) -> None:
+def test_nobody_answers_at_the_endpoint(aws, prof_here, tmp_path):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         aws.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
@@ -295,9 +285,7 @@ def test_nobody_answers_at_the_endpoint(aws, prof_here, tmp_path: Path) -> None:
     assert complaint.startswith("prof: s3://bucket/reports: Could not connect to the endpoint")
 
 
-def test_an_endpoint_that_accepts_and_never_answers_is_given_up(
-    aws, monkeypatch, prof_here, tmp_path
-) -> None:
+def test_an_endpoint_that_accepts_and_never_answers_is_given_up(aws, monkeypatch, prof_here, tmp_path):
     monkeypatch.setattr(remote_files, "_READ_S", 0.2)  # private: no option shortens the wait of ten seconds
     monkeypatch.setattr(S3FileSystem, "retries", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -309,7 +297,7 @@ def test_an_endpoint_that_accepts_and_never_answers_is_given_up(
     assert "imeout" in complaint
 
 
-def test_the_file_system_is_not_installed(aws, prof_here, tmp_path: Path, monkeypatch) -> None:
+def test_the_file_system_is_not_installed(aws, prof_here, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     # private: fsspec remembers a file system that it has once imported
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
@@ -322,7 +310,7 @@ def test_the_file_system_is_not_installed(aws, prof_here, tmp_path: Path, monkey
     )
 
 
-def test_one_bad_url_does_not_stop_the_others(bucket: str, prof_here, tmp_path: Path) -> None:
+def test_one_bad_url_does_not_stop_the_others(bucket, prof_here, tmp_path):
     done = prof_here(
         "--runs", tmp_path / "runs", "ingest", f"s3://{bucket}", "gs://bucket/x", "memory://none/x"
     )

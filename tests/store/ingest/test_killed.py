@@ -4,8 +4,6 @@ The real command is killed with SIGKILL at seeded random times: alone, so that i
 processes are left behind, or with its whole process group.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
@@ -13,11 +11,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import forked
 import pytest
+from living import living, wait_until
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
@@ -27,7 +26,7 @@ Finish = Callable[[Path, Path], None]
 
 
 @pytest.fixture(scope="module")
-def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(reports, tmp_path_factory):
     """Ten different reports: two small ones, and one cut after each of its eight launches."""
     folder = tmp_path_factory.mktemp("reports")
     for name in ("graph", "range"):
@@ -39,7 +38,7 @@ def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seconds(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
+def seconds(folder, tmp_path_factory):
     """How long one undisturbed ingest takes here, so that kills fall all over it."""
     start = time.monotonic()
     assert start_ingest(folder, tmp_path_factory.mktemp("timing") / "runs").wait(timeout=120) == 0
@@ -47,7 +46,7 @@ def seconds(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
 
 
 @pytest.fixture
-def finish(prof_here) -> Finish:
+def finish(prof_here):
     """An undisturbed ingest ends well and leaves each report exactly once and nothing else."""
 
     def finish(folder: Path, runs: Path) -> None:
@@ -65,7 +64,7 @@ STARTED: list[subprocess.Popen[bytes]] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
+def nothing_is_left_running():
     """A test that fails half way leaves no process behind."""
     yield
     for process in STARTED:
@@ -98,28 +97,9 @@ def whole_runs(runs: Path) -> list:
     return found
 
 
-def session_members(session: int) -> list[int]:
-    """The living processes of a session: prof and every process that it started."""
-    workers = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            state, _, _, its_session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(its_session) == session and state != "Z":
-            workers.append(int(entry.name))
-    return workers
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """The living processes of a prof's session: itself, and every process that it started."""
+    return [one.pid for one in living() if one.session == process.pid]
 
 
 def kill_campaign(
@@ -139,7 +119,7 @@ def kill_campaign(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL) if rng.random() < 0.5 else process.kill()
         process.wait()
-        assert wait_until(lambda p=process: not session_members(p.pid), 60), "a worker outlived prof"
+        assert wait_until(lambda p=process: not workers_of(p)), "a worker outlived prof"
         stored = len(whole_runs(runs))
         seen["left staging"] += (runs / STAGING_FOLDER).exists()
         seen["nothing stored" if stored == 0 else "some stored"] += 1
@@ -151,7 +131,7 @@ def kill_campaign(
 
 
 @pytest.mark.campaign  # the suite kills one that is staging, below
-def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path) -> None:
+def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path):
     seen = kill_campaign(folder, tmp_path, seconds, finish, kills=120, seed=21)
     print(dict(seen))
 
@@ -160,28 +140,28 @@ def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path) ->
     assert seen["some stored"] > 10
 
 
-def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, finish: Finish, tmp_path: Path) -> None:
+def test_killed_while_staging_the_next_ingest_sweeps(folder, finish, tmp_path):
     """The parent alone is killed as soon as a worker has begun to write."""
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
-    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*/*.parquet")), 60)
+    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*/*.parquet")))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
     assert (runs / STAGING_FOLDER).exists()
-    assert wait_until(lambda: not session_members(process.pid), 60), "a worker outlived prof"
+    assert wait_until(lambda: not workers_of(process)), "a worker outlived prof"
     finish(folder, runs)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent) -> None:
+def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent):
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
-    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")), 60)
+    assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")))
     os.killpg(process.pid, sent)
 
     assert process.wait(timeout=60) != 0
-    assert wait_until(lambda: not session_members(process.pid), 60), "a worker outlived prof"
+    assert wait_until(lambda: not workers_of(process)), "a worker outlived prof"
     whole_runs(runs)
     finish(folder, runs)
 
@@ -190,7 +170,7 @@ def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp
     ("together", "jobs"),
     [(2, 1), *(pytest.param(*more, marks=pytest.mark.campaign) for more in ((2, 2), (4, 1)))],
 )
-def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs) -> None:
+def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs):
     """Each takes an overlapping part of the reports, all into one folder of runs."""
     reports = sorted(folder.iterdir())
     runs = tmp_path / "runs"

@@ -1,7 +1,5 @@
 """How reports are shared among the workers of a cluster."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 
@@ -30,7 +28,7 @@ def take_all(queue: ReportQueue, drivers: int) -> list[list[int]]:
     return batches
 
 
-def test_the_largest_go_first_and_the_last_are_small_enough_to_end_together() -> None:
+def test_the_largest_go_first_and_the_last_are_small_enough_to_end_together():
     batches = take_all(ReportQueue(reports_of(*range(1, 101))), drivers=4)
 
     flat = [size for batch in batches for size in batch]
@@ -40,7 +38,7 @@ def test_the_largest_go_first_and_the_last_are_small_enough_to_end_together() ->
     assert [len(batch) for batch in batches[-4:]] == [1, 1, 1, 1]
 
 
-def test_a_batch_is_bounded_in_bytes_and_in_reports() -> None:
+def test_a_batch_is_bounded_in_bytes_and_in_reports():
     many = take_all(ReportQueue(reports_of(*[1] * 1000)), drivers=1)
     large = take_all(ReportQueue(reports_of(*[10_000_000] * 50)), drivers=1)
     huge = take_all(ReportQueue(reports_of(90_000_000, 5, 5, 5)), drivers=1)
@@ -50,13 +48,13 @@ def test_a_batch_is_bounded_in_bytes_and_in_reports() -> None:
     assert huge[0] == [90_000_000]
 
 
-def test_all_batches_together_are_bounded_however_many_workers_there_are() -> None:
+def test_all_batches_together_are_bounded_however_many_workers_there_are():
     queue = ReportQueue(reports_of(*[1_000_000] * 100_000))
 
     assert sum(sizes(queue.take(drivers=1000))) <= module.UNDER_WAY_BYTES / 1000
 
 
-def test_reports_of_unknown_size_are_shared_out_by_their_number() -> None:
+def test_reports_of_unknown_size_are_shared_out_by_their_number():
     batches = take_all(
         ReportQueue([RemoteReport(f"s3://bucket/{number}") for number in range(100)]), drivers=2
     )
@@ -65,7 +63,7 @@ def test_reports_of_unknown_size_are_shared_out_by_their_number() -> None:
     assert len(batches[0]) == 25
 
 
-def test_the_reports_of_a_lost_worker_go_alone_and_after_all_others() -> None:
+def test_the_reports_of_a_lost_worker_go_alone_and_after_all_others():
     queue = ReportQueue(reports_of(*[5, 5], *[1] * 20))
     lost = queue.take(drivers=1)
     assert len(lost) > 1
@@ -82,7 +80,7 @@ def test_the_reports_of_a_lost_worker_go_alone_and_after_all_others() -> None:
     assert {len(batch) for batch in alone} == {1}
 
 
-def test_a_report_is_given_up_after_it_was_lost_alone_often_enough() -> None:
+def test_a_report_is_given_up_after_it_was_lost_alone_often_enough():
     queue = ReportQueue(reports_of(1))
     for _ in range(MOST_LOSSES - 1):
         assert queue.lose(queue.take(drivers=1)) == []
@@ -94,7 +92,7 @@ def test_a_report_is_given_up_after_it_was_lost_alone_often_enough() -> None:
     assert queue.take(drivers=1) == []
 
 
-def test_reports_that_nobody_looked_at_are_as_before() -> None:
+def test_reports_that_nobody_looked_at_are_as_before():
     queue = ReportQueue(reports_of(1, 1))
     first = queue.take(drivers=1)
     queue.put_back(first)
@@ -104,7 +102,7 @@ def test_reports_that_nobody_looked_at_are_as_before() -> None:
 
 
 @pytest.mark.parametrize("how", ["lost", "finished", "closed"])
-def test_who_finds_nothing_waits_for_what_others_have_in_hand(how: str) -> None:
+def test_who_finds_nothing_waits_for_what_others_have_in_hand(how):
     queue = ReportQueue([Path("a.ncu-rep")])
     reports = queue.take(drivers=1)
     taken: list[list[QueuedReport]] = []

@@ -1,7 +1,5 @@
 """Reads batches as a worker does, here in this process; `tests/cluster` has real workers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from profiler.store.runs.run_store import RunStore
 
 
 @pytest.fixture(autouse=True)
-def one_reader(reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def one_reader(reader, monkeypatch):
     # private: one reader for all of these tests
     monkeypatch.setattr(reading, "_sandbox", lambda *_: reader)
 
@@ -34,7 +32,7 @@ def batch(*tasks: ReadTask) -> Batch:
     return Batch(tasks, readers=1, memory_bytes=0)
 
 
-def test_the_files_of_a_run_come_back_and_make_the_run(reports: Path, tmp_path: Path) -> None:
+def test_the_files_of_a_run_come_back_and_make_the_run(reports, tmp_path):
     (read,) = read_batch(batch(task(reports / "graph.ncu-rep")))
 
     assert isinstance(read.extracted, Manifest)
@@ -44,7 +42,7 @@ def test_the_files_of_a_run_come_back_and_make_the_run(reports: Path, tmp_path: 
     assert run.manifest == read.extracted
 
 
-def test_each_report_has_its_answer_in_its_place(reports: Path, tmp_path: Path) -> None:
+def test_each_report_has_its_answer_in_its_place(reports, tmp_path):
     cut = tmp_path / "cut.ncu-rep"
     cut.write_bytes((reports / "range.ncu-rep").read_bytes()[:20_000])
     known = frozenset({"b5c4656e1750"})
@@ -66,7 +64,7 @@ def test_each_report_has_its_answer_in_its_place(reports: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("bound", ["_MOST_S", "_MOST_RESULT_BYTES"])
-def test_it_ends_early_but_never_empty_handed(reports: Path, monkeypatch, bound: str) -> None:
+def test_it_ends_early_but_never_empty_handed(reports, monkeypatch, bound):
     monkeypatch.setattr(reading, bound, 0)
 
     reads = read_batch(batch(*[task(reports / "graph.ncu-rep")] * 3))
@@ -74,7 +72,7 @@ def test_it_ends_early_but_never_empty_handed(reports: Path, monkeypatch, bound:
     assert len(reads) == 1
 
 
-def test_nothing_is_left_in_the_temporary_folder(reports: Path, tmp_path: Path, monkeypatch) -> None:
+def test_nothing_is_left_in_the_temporary_folder(reports, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     read_batch(batch(task(reports / "graph.ncu-rep"), task(RemoteReport("memory://none/x.ncu-rep"))))
@@ -82,7 +80,7 @@ def test_nothing_is_left_in_the_temporary_folder(reports: Path, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_cannot_leave_the_folder_of_its_run(tmp_path: Path) -> None:
+def test_a_file_cannot_leave_the_folder_of_its_run(tmp_path):
     write_files({"../../run.json": b"{}"}, tmp_path / "run")
 
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.json")] == ["run/run.json"]

@@ -1,7 +1,5 @@
 """Parquet files end to end under one footer: any reader sees one file with all of their rows."""
 
-from __future__ import annotations
-
 import struct
 
 import duckdb

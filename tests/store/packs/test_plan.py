@@ -1,7 +1,5 @@
 """PackPublisher runs: every answer stays, nothing is lost or doubled, and what is packed well is left alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -54,14 +52,14 @@ def make_runs(make_run, tmp_path):
 
 
 @pytest.fixture(params=["folder", "memory"])
-def store(request, make_runs) -> RunStore:
+def store(request, make_runs):
     """Nine runs, in a folder or at a URL."""
     store = make_runs(FEW)
     return store if request.param == "folder" else at_url(store, f"memory://packed-{next(NAMES)}")
 
 
 @pytest.fixture(autouse=True)
-def readers_of_memory_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def readers_of_memory_apart(monkeypatch):
     """Gives each reader of a memory:// file its own copy: fsspec gives all the same one, with one position."""
     opened = MemoryFileSystem._open  # private: what its own readers and writers open
 
@@ -107,7 +105,7 @@ def loose(store: RunStore) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def everything(once, recorded) -> tuple[RunStore, RunStore]:
+def everything(once, recorded):
     """The runs that the repository ships, and the same packed."""
 
     def pack(folder: Path) -> None:

@@ -3,15 +3,12 @@
 The sizes are made small here, so that a test takes no gigabytes.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import fsspec
 import pytest
@@ -66,14 +63,14 @@ class Endless(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch):
     for name in ("_MOST_BYTES", "_MOST_OTHER_BYTES", "MOST_FILE_BYTES"):  # two are private
         monkeypatch.setattr(bounds, name, MOST)
     monkeypatch.setattr("profiler.store.reports.locate.MOST_FILE_BYTES", MOST)
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, Any]]:
+def server():
     """The URL of a server without end, and its handler, which counts what it sent."""
     handler = type("Handler", (Endless,), {})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
@@ -159,7 +156,7 @@ def test_an_empty_object_is_read_as_one(s3):
     assert ObjectPlace(url, last_files=(MANIFEST_FILE,)).read(f"{RUN}/{MANIFEST_FILE}") == b""
 
 
-def test_a_file_of_this_machine_has_the_same_size(tmp_path: Path):
+def test_a_file_of_this_machine_has_the_same_size(tmp_path):
     folder = tmp_path / RUN
     folder.mkdir()
     (folder / MANIFEST_FILE).write_bytes(b" " * (MOST + 1))

@@ -1,7 +1,5 @@
 """Runs at a URL: written whole, seen when whole, once whatever happens; a real S3 server answers here."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -32,13 +30,13 @@ NAMES = count()
 
 
 @pytest.fixture(params=["s3", "memory"])
-def url(request) -> str:
+def url(request):
     """A place for runs: S3, which creates a file or says that it is there, and one that can only look first."""
     return request.getfixturevalue("s3")() if request.param == "s3" else f"memory://runs-{next(NAMES)}"
 
 
 @pytest.fixture(scope="session")
-def some(once, recorded) -> RunStore:
+def some(once, recorded):
     """A few of the runs that the repository ships."""
     names = {"textbook-5", "textbook-6", "gemm-4", "gemm-5", "gemm-6"}
 
@@ -51,7 +49,7 @@ def some(once, recorded) -> RunStore:
 
 
 @pytest.fixture(scope="session")
-def uploaded(s3, some) -> RunStore:
+def uploaded(s3, some):
     """The same, as any tool copies a folder: `aws s3 sync runs s3://…`."""
     url = s3()
     fsspec.filesystem("s3").put(f"{some.root}/", f"{url}/", recursive=True)

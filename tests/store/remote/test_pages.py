@@ -3,11 +3,8 @@
 The libraries are no part of prof: `pip install gcsfs adlfs` installs them.
 """
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -94,9 +91,7 @@ def azure(page: list[tuple[str, bool]], token: str) -> bytes:
 
 
 @pytest.fixture(params=LIBRARIES)
-def bucket(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., tuple[str, Any]]]:
+def bucket(request, monkeypatch):
     """`bucket(names)`: the URL of a bucket with these names, and the server that counts its requests."""
     pytest.importorskip(LIBRARIES[request.param])
     handler: Any = type("Handler", (Bucket,), {"names": []})

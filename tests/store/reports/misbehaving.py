@@ -4,8 +4,6 @@ A worker asks its request for the name of the run once the report is identified:
 question crashes, spins or eats, for real, in the process of the worker.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Nothing can tell every flipped bit from a value that was measured; what must hol
 no damage takes `prof` down, hangs it, or leaves anything but whole runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re
@@ -80,7 +78,7 @@ def kind_of(reason: str) -> str:
     ("seed", "count"),
     [(SEED, SAMPLE), *(pytest.param(SEED + more, BATCH, marks=pytest.mark.campaign) for more in range(5))],
 )
-def test_reports_with_flipped_bits(reports: Path, tmp_path: Path, prof, seed: int, count: int) -> None:
+def test_reports_with_flipped_bits(reports, tmp_path, prof, seed, count):
     write_mutants(reports, tmp_path / "mutants", count, seed, SMALL)
 
     outcomes = ingest_mutants(prof, tmp_path / "mutants", tmp_path / "runs")
@@ -93,7 +91,7 @@ def test_reports_with_flipped_bits(reports: Path, tmp_path: Path, prof, seed: in
 
 
 @pytest.mark.campaign
-def test_flipped_bits_in_larger_reports(reports: Path, tmp_path: Path, prof) -> None:
+def test_flipped_bits_in_larger_reports(reports, tmp_path, prof):
     names = ("gemm_5", "gemm_6", "several", "processes", "pm_sampling")
     write_mutants(reports, tmp_path / "mutants", 1000, SEED, names)
 

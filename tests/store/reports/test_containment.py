@@ -1,7 +1,5 @@
 """The process that runs NVIDIA's library may read the report it was handed and write to its pipe, nothing else."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -11,10 +9,10 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from living import wait_until
 
 from profiler.errors import ReaderFailed
 from profiler.store.reports.containment import CALLS, CLONE3, filter_program
@@ -126,7 +124,7 @@ def attempt(folder: Path, *left_out: str) -> dict[str, str | int]:
 
 
 @pytest.fixture(scope="module")
-def contained(tmp_path_factory: pytest.TempPathFactory, granted: dict[str, bool]) -> dict[str, str | int]:
+def contained(tmp_path_factory, granted):
     if not granted["calls"]:
         pytest.skip("this kernel has no seccomp")
     folder = tmp_path_factory.mktemp("contained")
@@ -137,7 +135,7 @@ def contained(tmp_path_factory: pytest.TempPathFactory, granted: dict[str, bool]
 
 
 @pytest.fixture(scope="module")
-def granted() -> dict[str, bool]:
+def granted():
     code = (
         "from profiler.store.reports.containment import *; os.write(1, json.dumps(vars(restrict())).encode())"
     )
@@ -146,18 +144,18 @@ def granted() -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NEEDED])
-def test_the_reader_is_refused(contained: dict[str, str | int], granted: dict[str, bool], name: str) -> None:
+def test_the_reader_is_refused(contained, granted, name):
     if name in BY_LANDLOCK and not granted["files"]:
         pytest.skip("this kernel has no Landlock")
     assert contained[name] in (errno.EPERM, errno.EACCES)
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_the_reader_may_do_what_reading_takes(contained: dict[str, str | int], name: str) -> None:
+def test_the_reader_may_do_what_reading_takes(contained, name):
     assert contained[name] == "done"
 
 
-def test_without_containment_it_could_do_all_of_that(tmp_path: Path) -> None:
+def test_without_containment_it_could_do_all_of_that(tmp_path):
     """Shows that the attempts above are real ones."""
     results = attempt(tmp_path, *NOT_EVERYWHERE, "become a program")
 
@@ -178,7 +176,7 @@ print(contained_reader.ContainedReader(serve)._pipe.recv_bytes().decode())
 """
 
 
-def test_the_reader_holds_no_descriptors_but_its_own(tmp_path: Path) -> None:
+def test_the_reader_holds_no_descriptors_but_its_own(tmp_path):
     """Open files of its parent, such as the pipes of the pool, would be a way out."""
     command = [sys.executable, "-c", HELD, str(tmp_path / "kept")]
     done = subprocess.run(command, stdin=subprocess.PIPE, capture_output=True, text=True, check=True)
@@ -196,7 +194,7 @@ ANSWERS = {
 }
 
 
-def test_an_answer_of_a_reader_that_was_taken_over_is_refused(reports: Path) -> None:
+def test_an_answer_of_a_reader_that_was_taken_over_is_refused(reports):
     """It is never unpickled, a table counts only when all of it is valid, and the next report is read by another."""
     code = f"""
 import sys
@@ -236,7 +234,7 @@ for answer in {list(ANSWERS.values())!r}:
     assert set(lines[1::2]) == {"2 launches"}
 
 
-def test_a_report_that_took_over_a_process_cannot_falsify_the_figures_of_later_runs(reports: Path) -> None:
+def test_a_report_that_took_over_a_process_cannot_falsify_the_figures_of_later_runs(reports):
     """The process for machine code serves many runs. Here it says that there is none, and that the sections are evil."""
     code = """
 import sys
@@ -280,7 +278,7 @@ print(honest.sections == after.sections)
         ("bytes(1 << 60)", 112),
     ],
 )
-def test_a_process_ends_as_its_reader_ended(reports: Path, how: str, status: int) -> None:
+def test_a_process_ends_as_its_reader_ended(reports, how, status):
     code = f"""
 import os, sys
 from pathlib import Path
@@ -298,20 +296,17 @@ reader.decode([report], "run", Omitted.NOTHING, ReportPart.ALL)
     assert done.returncode == status, done.stderr
 
 
-def test_readers_of_a_pool_are_contained_and_end_with_it(reports: Path, tmp_path: Path) -> None:
+def test_readers_of_a_pool_are_contained_and_end_with_it(reports, tmp_path):
     before = set(children(os.getpid()))
     with Sandbox(workers=1) as sandbox:
         report = reports / "graph.ncu-rep"
         assert isinstance(outcome(sandbox.submit(Request((report,), tmp_path / "run")), report), Manifest)
         (reader,) = (one for new in set(children(os.getpid())) - before for one in children(new))
         status = Path(f"/proc/{reader}/status").read_text()
-    deadline = time.monotonic() + 60
-    while Path(f"/proc/{reader}/stat").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
 
+    assert wait_until(lambda: not Path(f"/proc/{reader}/stat").exists())
     assert "NoNewPrivs:\t1" in status
     assert "Seccomp:\t2" in status
-    assert not Path(f"/proc/{reader}/stat").exists()
 
 
 def children(process: int) -> list[int]:
@@ -327,7 +322,7 @@ NAMES_OF_SIZE = {"fcntl": "__NR3264_fcntl", "fstat": "__NR3264_fstat", "lseek": 
 
 
 @pytest.mark.parametrize(("column", "machine"), list(enumerate(HEADERS)))
-def test_system_calls_have_the_kernel_s_numbers(column: int, machine: str) -> None:
+def test_system_calls_have_the_kernel_s_numbers(column, machine):
     if not HEADERS[machine].exists():
         pytest.skip("the kernel's headers are not installed")
     numbers = dict(re.findall(r"#define\s+(__NR\w+)\s+(\d+)", HEADERS[machine].read_text()))
@@ -357,7 +352,7 @@ def test_system_calls_have_the_kernel_s_numbers(column: int, machine: str) -> No
         ("x86_64", 1000, [], errno.EPERM),  # a call that a later kernel may have
     ],
 )
-def test_the_filter_decides_the_same_on_every_architecture(machine, call, arguments, decision) -> None:
+def test_the_filter_decides_the_same_on_every_architecture(machine, call, arguments, decision):
     architecture = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
     program = filter_program(machine, process=1234)
 

@@ -1,9 +1,6 @@
 """A damaged report often states two things that cannot both be, and is refused; no valid report ever does."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +8,7 @@ import pytest
 
 from profiler.errors import ReportDamaged
 from profiler.store.reports.envelope import read_envelope
-from profiler.store.runs.run_store import RunStore, open_report
+from profiler.store.runs.run_store import open_report
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 from tests.store.flips import flipped
@@ -24,11 +21,11 @@ def tables_of(run) -> dict[str, pa.Table]:
 
 
 @pytest.fixture(scope="module")
-def gemm(reports: Path) -> dict[str, pa.Table]:
+def gemm(reports):
     return tables_of(open_report(reports / "gemm_5.ncu-rep"))
 
 
-def test_no_valid_report_contradicts_itself(store: RunStore):
+def test_no_valid_report_contradicts_itself(store):
     """Kernels, ranges and graphs; the recorded runs are read by `prof fsck`, and so by its tests."""
     for run_id in store.ids():
         assert list(find_contradictions(tables_of(store.open(run_id)), "2025.3.1")) == [], str(run_id)
@@ -47,7 +44,7 @@ def test_no_valid_report_contradicts_itself(store: RunStore):
         ("several", [1673315, 1876774], "stalled_not_selected is 0, and its instances add up to 8"),
     ],
 )  # fmt: skip
-def test_flipped_bits_that_change_a_count_are_damage(reports: Path, tmp_path: Path, name, bits, said):
+def test_flipped_bits_that_change_a_count_are_damage(reports, tmp_path, name, bits, said):
     path = tmp_path / "flipped.ncu-rep"
     path.write_bytes(flipped((reports / f"{name}.ncu-rep").read_bytes(), bits))
     with pytest.raises(ReportDamaged) as caught:
@@ -107,7 +104,7 @@ def test_opcodes_may_have_other_names_where_an_old_disassembler_wrote_them(gemm)
         ("several", b"CUDA Version", b"CUDA Versioo", "it does not say its CUDA Version"),
     ],
 )  # fmt: skip
-def test_a_report_whose_session_or_order_cannot_be_is_damaged(reports: Path, name, before, after, said):
+def test_a_report_whose_session_or_order_cannot_be_is_damaged(reports, name, before, after, said):
     data = (reports / f"{name}.ncu-rep").read_bytes()
     assert before in data
     place = data.rindex(before)
@@ -116,5 +113,5 @@ def test_a_report_whose_session_or_order_cannot_be_is_damaged(reports: Path, nam
     assert said in caught.value.message
 
 
-def test_the_launches_of_each_process_are_in_an_order_of_their_own(reports: Path):
+def test_the_launches_of_each_process_are_in_an_order_of_their_own(reports):
     assert read_envelope((reports / "processes.ncu-rep").read_bytes(), "report").processes == 2

@@ -1,7 +1,5 @@
 """Damage is seen before NVIDIA's reader, which accepts almost anything, is asked."""
 
-from __future__ import annotations
-
 import random
 import struct
 from datetime import UTC, datetime
@@ -43,7 +41,7 @@ WHOLE_LENGTHS = {
         ("triton_add_full", 3, 1, "2026-11-20 11:24:27"),
     ],
 )
-def test_a_report_says_how_it_was_made(name: str, results: int, processes: int, created: str) -> None:
+def test_a_report_says_how_it_was_made(name, results, processes, created):
     envelope = envelope_of((REPORTS / f"{name}.ncu-rep").read_bytes())
 
     assert (envelope.results, envelope.processes) == (results, processes)
@@ -56,14 +54,14 @@ def test_a_report_says_how_it_was_made(name: str, results: int, processes: int, 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", ["graph", "range"])
-def test_every_truncation_is_refused_but_between_two_results(name: str) -> None:
+def test_every_truncation_is_refused_but_between_two_results(name):
     data = (REPORTS / f"{name}.ncu-rep").read_bytes()
 
     assert whole_lengths(data, range(len(data) + 1)) == WHOLE_LENGTHS[name]
 
 
 @pytest.mark.parametrize("name", ["graph", "range", "pm_sampling", "hostile", "several"])
-def test_a_truncation_is_refused_but_between_two_results(name: str) -> None:
+def test_a_truncation_is_refused_but_between_two_results(name):
     data = (REPORTS / f"{name}.ncu-rep").read_bytes()
     edges = {0, len(data), *WHOLE_LENGTHS[name]}
     near = {edge + step for edge in edges for step in range(-40, 41)}
@@ -72,7 +70,7 @@ def test_a_truncation_is_refused_but_between_two_results(name: str) -> None:
     assert whole_lengths(data, sorted(n for n in lengths if 0 <= n <= len(data))) == WHOLE_LENGTHS[name]
 
 
-def test_a_report_that_ncu_filtered_is_whole_and_one_that_is_cut_before_a_result_is_not() -> None:
+def test_a_report_that_ncu_filtered_is_whole_and_one_that_is_cut_before_a_result_is_not():
     """NVIDIA's `ncu -i processes.ncu-rep --launch-skip 1 --launch-count 1` kept one result of 14, and the code of all."""
     filtered = (REPORTS.parent / "filtered.ncu-rep").read_bytes()
     assert envelope_of(filtered).results == 1
@@ -82,7 +80,7 @@ def test_a_report_that_ncu_filtered_is_whole_and_one_that_is_cut_before_a_result
         envelope_of(hostile[:134797])  # the end of the code before the last result
 
 
-def test_a_cut_before_the_session_details_says_so() -> None:
+def test_a_cut_before_the_session_details_says_so():
     with pytest.raises(ReportDamaged, match="it ends before its session details"):
         envelope_of(GRAPH[:39650])  # the end of the last block before the details
 
@@ -93,7 +91,7 @@ def block_of(session: bytes) -> bytes:
     return len(header).to_bytes(4, "little") + header
 
 
-def test_reports_without_a_command_line_are_whole_where_no_version_writes_one() -> None:
+def test_reports_without_a_command_line_are_whole_where_no_version_writes_one():
     """Versions before 2022, and the window of Nsight Compute, which also writes the version of its host."""
     without = GRAPH[:39650] + GRAPH[39943:]  # all but the block that holds the command line
     with pytest.raises(ReportDamaged, match="it ends before its session details"):
@@ -107,18 +105,18 @@ def test_reports_without_a_command_line_are_whole_where_no_version_writes_one() 
     assert (window.results, window.ncu_version) == (2, "2025.3.1.0")
 
 
-def test_a_cut_inside_a_block_says_how_much_is_missing() -> None:
+def test_a_cut_inside_a_block_says_how_much_is_missing():
     with pytest.raises(ReportDamaged, match=r"the block at byte 39,943 lacks its last 10 bytes"):
         envelope_of(GRAPH[:-10])
 
 
-def test_appended_bytes_are_refused() -> None:
+def test_appended_bytes_are_refused():
     for tail in (b"\0", b"\0" * 4096, GRAPH, b"\n"):
         with pytest.raises(ReportError):
             envelope_of(GRAPH + tail)
 
 
-def test_a_hole_in_the_middle_is_refused() -> None:
+def test_a_hole_in_the_middle_is_refused():
     rng = random.Random(11)
     for _ in range(200):
         start = rng.randrange(len(GRAPH) - 1)
@@ -143,9 +141,7 @@ def test_a_hole_in_the_middle_is_refused() -> None:
         (GRAPH[:10], ReportEmpty, "holds no launches"),
     ],
 )
-def test_a_file_that_is_no_report_is_refused_with_the_reason(
-    data: bytes, error: type[ReportError], reason: str
-) -> None:
+def test_a_file_that_is_no_report_is_refused_with_the_reason(data, error, reason):
     with pytest.raises(error, match=reason) as caught:
         read_envelope(data, "some.ncu-rep")
 
@@ -153,7 +149,7 @@ def test_a_file_that_is_no_report_is_refused_with_the_reason(
     assert "\n" not in str(caught.value)
 
 
-def test_an_impossible_creation_time_is_damage() -> None:
+def test_an_impossible_creation_time_is_damage():
     """A flipped bit there would name the run after a year that never comes."""
     seconds = varint(int(datetime(2026, 11, 21, 8, 54, 0, tzinfo=UTC).timestamp()))
     assert seconds in GRAPH
@@ -165,14 +161,14 @@ def test_an_impossible_creation_time_is_damage() -> None:
 
 
 @given(st.binary(max_size=400))
-def test_random_bytes_raise_nothing_but_report_errors(tail: bytes) -> None:
+def test_random_bytes_raise_nothing_but_report_errors(tail):
     for data in (tail, MAGIC + tail, MAGIC + struct.pack("<I", len(tail)) + tail, GRAPH[:10] + tail):
         with pytest.raises(ReportError):
             envelope_of(data)
 
 
 @given(st.data())
-def test_changed_headers_raise_nothing_but_report_errors(draw: st.DataObject) -> None:
+def test_changed_headers_raise_nothing_but_report_errors(draw):
     headers = [n for start, end in header_spans(GRAPH) for n in range(start, end)]
     data = bytearray(GRAPH)
     for position in draw.draw(st.lists(st.sampled_from(headers), min_size=1, max_size=6)):
@@ -183,7 +179,7 @@ def test_changed_headers_raise_nothing_but_report_errors(draw: st.DataObject) ->
     assert isinstance(outcome, (Envelope, ReportError))
 
 
-def test_any_bit_of_the_headers_may_flip_without_another_exception() -> None:
+def test_any_bit_of_the_headers_may_flip_without_another_exception():
     bits = [bit for start, end in header_spans(GRAPH) for bit in range(start * 8, end * 8)]
     for bit in random.Random(3).sample(bits, 3000):
         assert isinstance(envelope_or_error(flipped(GRAPH, [bit])), (Envelope, ReportError))

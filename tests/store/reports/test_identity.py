@@ -1,7 +1,5 @@
 """A path may be anything a shell hands over; only a whole report is taken for one."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket
@@ -31,12 +29,12 @@ from profiler.store.reports.request import Request
 
 
 @pytest.fixture
-def graph(reports: Path) -> Path:
+def graph(reports):
     return reports / "graph.ncu-rep"
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
+def scratch(tmp_path):
     folder = tmp_path / "scratch"
     folder.mkdir()
     return folder
@@ -52,7 +50,7 @@ def refused(path: Path, scratch: Path) -> ReportError:
     return caught.value
 
 
-def test_a_whole_report_is_identified_by_its_bytes(graph: Path, scratch: Path) -> None:
+def test_a_whole_report_is_identified_by_its_bytes(graph, scratch):
     data = graph.read_bytes()
 
     file = identify_report(graph, scratch)
@@ -62,7 +60,7 @@ def test_a_whole_report_is_identified_by_its_bytes(graph: Path, scratch: Path) -
     assert file.envelope.results == 2
 
 
-def test_a_report_that_is_too_large_is_refused_before_it_is_hashed(tmp_path: Path) -> None:
+def test_a_report_that_is_too_large_is_refused_before_it_is_hashed(tmp_path):
     """A sparse file of a terabyte takes no room on a disk, and a quarter of an hour to read."""
     path = tmp_path / "large.ncu-rep"
     with path.open("wb") as sparse:
@@ -71,7 +69,7 @@ def test_a_report_that_is_too_large_is_refused_before_it_is_hashed(tmp_path: Pat
         next(read_plain(path))
 
 
-def test_an_empty_file_is_no_report(tmp_path: Path, scratch: Path) -> None:
+def test_an_empty_file_is_no_report(tmp_path, scratch):
     (tmp_path / "empty.ncu-rep").touch()
 
     error = refused(tmp_path / "empty.ncu-rep", scratch)
@@ -80,7 +78,7 @@ def test_an_empty_file_is_no_report(tmp_path: Path, scratch: Path) -> None:
     assert "empty" in str(error)
 
 
-def test_a_folder_is_no_report(tmp_path: Path, scratch: Path) -> None:
+def test_a_folder_is_no_report(tmp_path, scratch):
     error = refused(tmp_path, scratch)
 
     assert isinstance(error, NotAReport)
@@ -88,7 +86,7 @@ def test_a_folder_is_no_report(tmp_path: Path, scratch: Path) -> None:
 
 
 @pytest.mark.parametrize("writer", ["nobody writes", "somebody writes"])
-def test_a_named_pipe_is_refused_without_waiting_for_it(tmp_path: Path, scratch: Path, writer: str) -> None:
+def test_a_named_pipe_is_refused_without_waiting_for_it(tmp_path, scratch, writer):
     pipe = tmp_path / "pipe.ncu-rep"
     os.mkfifo(pipe)
     held = os.open(pipe, os.O_RDWR | os.O_NONBLOCK) if writer == "somebody writes" else None
@@ -102,20 +100,20 @@ def test_a_named_pipe_is_refused_without_waiting_for_it(tmp_path: Path, scratch:
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
-def test_a_device_is_refused_though_it_never_ends(device: str, scratch: Path) -> None:
+def test_a_device_is_refused_though_it_never_ends(device, scratch):
     error = refused(Path(device), scratch)
 
     assert isinstance(error, NotAReport)
     assert "a device" in str(error)
 
 
-def test_a_socket_is_refused(open_folder: Path, scratch: Path) -> None:
+def test_a_socket_is_refused(open_folder, scratch):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(open_folder / "s.ncu-rep"))
         assert isinstance(refused(open_folder / "s.ncu-rep", scratch), ReportUnreadable)
 
 
-def test_a_missing_file_and_a_dangling_link_are_not_found(tmp_path: Path, scratch: Path) -> None:
+def test_a_missing_file_and_a_dangling_link_are_not_found(tmp_path, scratch):
     (tmp_path / "link.ncu-rep").symlink_to(tmp_path / "gone.ncu-rep")
 
     for name in ("gone.ncu-rep", "link.ncu-rep"):
@@ -124,17 +122,17 @@ def test_a_missing_file_and_a_dangling_link_are_not_found(tmp_path: Path, scratc
         assert "no such file" in str(error)
 
 
-def test_a_link_to_itself_cannot_be_opened(tmp_path: Path, scratch: Path) -> None:
+def test_a_link_to_itself_cannot_be_opened(tmp_path, scratch):
     (tmp_path / "loop.ncu-rep").symlink_to("loop.ncu-rep")
 
     assert isinstance(refused(tmp_path / "loop.ncu-rep", scratch), ReportUnreadable)
 
 
-def test_a_path_through_a_file_cannot_be_opened(graph: Path, scratch: Path) -> None:
+def test_a_path_through_a_file_cannot_be_opened(graph, scratch):
     assert isinstance(refused(graph / "inside.ncu-rep", scratch), ReportUnreadable)
 
 
-def test_a_file_nobody_may_read_is_unreadable(graph, scratch, open_folder, as_nobody) -> None:
+def test_a_file_nobody_may_read_is_unreadable(graph, scratch, open_folder, as_nobody):
     secret = open_folder / "secret.ncu-rep"
     secret.write_bytes(graph.read_bytes())
     secret.chmod(0)
@@ -150,9 +148,7 @@ def test_a_file_nobody_may_read_is_unreadable(graph, scratch, open_folder, as_no
 
 
 @pytest.mark.parametrize("name", ["graph.ncu-rep.zst", "graph.ncu-rep", "graph"])
-def test_a_compressed_report_is_the_report_whatever_it_is_called(
-    graph: Path, tmp_path: Path, scratch: Path, name: str
-) -> None:
+def test_a_compressed_report_is_the_report_whatever_it_is_called(graph, tmp_path, scratch, name):
     packed = tmp_path / name
     pack_report(graph, packed)
 
@@ -164,9 +160,7 @@ def test_a_compressed_report_is_the_report_whatever_it_is_called(
 
 
 @pytest.mark.parametrize("left", [0.999, 0.9, 0.5, 0.01])
-def test_a_compressed_report_cut_short_is_damaged(
-    graph: Path, tmp_path: Path, scratch: Path, left: float
-) -> None:
+def test_a_compressed_report_cut_short_is_damaged(graph, tmp_path, scratch, left):
     packed = tmp_path / "graph.ncu-rep.zst"
     pack_report(graph, packed)
     data = packed.read_bytes()
@@ -175,9 +169,7 @@ def test_a_compressed_report_cut_short_is_damaged(
     assert isinstance(refused(packed, scratch), (ReportDamaged, NotAReport))
 
 
-def test_a_compressed_report_with_changed_bytes_never_passes_as_another(
-    graph: Path, tmp_path: Path, scratch: Path
-) -> None:
+def test_a_compressed_report_with_changed_bytes_never_passes_as_another(graph, tmp_path, scratch):
     packed = tmp_path / "graph.ncu-rep.zst"
     pack_report(graph, packed)
     data = packed.read_bytes()
@@ -190,7 +182,7 @@ def test_a_compressed_report_with_changed_bytes_never_passes_as_another(
         assert file.sha256 != sha256_of_report(graph), "a changed byte that changes nothing?"
 
 
-def test_rubbish_behind_the_compressed_magic_is_damaged(tmp_path: Path, scratch: Path) -> None:
+def test_rubbish_behind_the_compressed_magic_is_damaged(tmp_path, scratch):
     path = tmp_path / "rubbish.ncu-rep.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(range(256)) * 10)
 
@@ -200,7 +192,7 @@ def test_rubbish_behind_the_compressed_magic_is_damaged(tmp_path: Path, scratch:
     assert "does not decompress" in str(error)
 
 
-def test_something_else_that_was_compressed_is_no_report(tmp_path: Path, scratch: Path) -> None:
+def test_something_else_that_was_compressed_is_no_report(tmp_path, scratch):
     path = tmp_path / "letter.ncu-rep.zst"
     path.write_bytes(pa.compress(b"Dear reader, " * 100, codec="zstd", asbytes=True))
 
@@ -212,14 +204,12 @@ def test_something_else_that_was_compressed_is_no_report(tmp_path: Path, scratch
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails when it is read")
 @pytest.mark.parametrize("keep", [pack_report, copy_report])
-def test_a_report_that_fails_while_it_is_read_is_unreadable(tmp_path: Path, keep) -> None:
+def test_a_report_that_fails_while_it_is_read_is_unreadable(tmp_path, keep):
     with pytest.raises(ReportUnreadable, match=r"^/proc/self/mem: cannot be read: Input/output error$"):
         keep(Path("/proc/self/mem"), tmp_path / "kept")
 
 
-def test_a_folder_that_cannot_be_unpacked_into_is_no_full_disk(
-    graph: Path, open_folder: Path, as_nobody
-) -> None:
+def test_a_folder_that_cannot_be_unpacked_into_is_no_full_disk(graph, open_folder, as_nobody):
     packed = open_folder / "graph.ncu-rep.zst"
     pack_report(graph, packed)
     folder = open_folder / "folder"
@@ -233,9 +223,7 @@ def test_a_folder_that_cannot_be_unpacked_into_is_no_full_disk(
 
 
 @pytest.mark.parametrize("change", ["grow", "rewrite", "replace", "restore its times", "remove"])
-def test_a_file_that_changes_while_it_is_read_is_refused(
-    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
+def test_a_file_that_changes_while_it_is_read_is_refused(graph, tmp_path, monkeypatch, change):
     report = tmp_path / "graph.ncu-rep"
     report.write_bytes(graph.read_bytes())
     other = tmp_path / "other"

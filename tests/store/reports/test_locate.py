@@ -1,10 +1,5 @@
 """Which reports a place holds, when it is a URL; `test_ingest.py` has the same of local folders."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import fsspec
 import pytest
 
@@ -14,7 +9,7 @@ from profiler.store.reports.locate import RemoteReport, fetch, find_reports, siz
 
 
 @pytest.fixture
-def memory() -> Iterator[fsspec.AbstractFileSystem]:
+def memory():
     """An object store of this process: it has no folders, only names with slashes."""
     filesystem = fsspec.filesystem("memory")
     yield filesystem
@@ -31,14 +26,14 @@ def found(*places: str) -> list[str]:
     return [str(report) for report in find_reports(list(places))]
 
 
-def test_a_folder_is_searched_to_the_bottom(memory) -> None:
+def test_a_folder_is_searched_to_the_bottom(memory):
     put(memory, "a.ncu-rep", "deep/er/b.ncu-rep.zst", "deep/notes.txt", "deep/ncu-rep", "other.parquet")
 
     assert found("memory://bucket") == ["memory://bucket/a.ncu-rep", "memory://bucket/deep/er/b.ncu-rep.zst"]
     assert found("memory://bucket/deep/") == ["memory://bucket/deep/er/b.ncu-rep.zst"]
 
 
-def test_hidden_and_stored_reports_are_not_found_below_a_folder(memory) -> None:
+def test_hidden_and_stored_reports_are_not_found_below_a_folder(memory):
     put(memory, ".trash/a.ncu-rep", "runs/.staging/1/b.ncu-rep.zst", "c.ncu-rep")
     put(memory, "runs/20260101t000000z-gemm-0123456789ab/report.ncu-rep.zst")
     put(memory, "runs/pack-20260101t000000z-0123456789ab/reports/0123.ncu-rep.zst")
@@ -46,7 +41,7 @@ def test_hidden_and_stored_reports_are_not_found_below_a_folder(memory) -> None:
     assert found("memory://bucket") == ["memory://bucket/c.ncu-rep"]
 
 
-def test_packed_runs_are_left_alone_in_local_folders_too(tmp_path: Path) -> None:
+def test_packed_runs_are_left_alone_in_local_folders_too(tmp_path):
     folder = tmp_path / "pack-20260101t000000z-0123456789ab" / "reports"
     folder.mkdir(parents=True)
     (folder / "0123.ncu-rep.zst").touch()
@@ -55,7 +50,7 @@ def test_packed_runs_are_left_alone_in_local_folders_too(tmp_path: Path) -> None
     assert find_reports([str(tmp_path)]) == [tmp_path / "a.ncu-rep"]
 
 
-def test_a_pattern_finds_files_and_folders(memory) -> None:
+def test_a_pattern_finds_files_and_folders(memory):
     put(memory, "x/a.ncu-rep", "x/y/b.ncu-rep", "x/c.txt", "z/d.ncu-rep")
 
     assert found("memory://bucket/**/*.ncu-rep") == [
@@ -64,13 +59,13 @@ def test_a_pattern_finds_files_and_folders(memory) -> None:
     assert found("memory://bucket/[xy]") == ["memory://bucket/x/a.ncu-rep", "memory://bucket/x/y/b.ncu-rep"]
 
 
-def test_a_name_with_the_characters_of_a_pattern_is_itself(memory) -> None:
+def test_a_name_with_the_characters_of_a_pattern_is_itself(memory):
     put(memory, "a[1]?.ncu-rep", "a1x.ncu-rep")
 
     assert found("memory://bucket/a[1]?.ncu-rep") == ["memory://bucket/a[1]?.ncu-rep"]
 
 
-def test_each_report_is_there_once_with_its_size(memory, tmp_path: Path) -> None:
+def test_each_report_is_there_once_with_its_size(memory, tmp_path):
     put(memory, "a.ncu-rep", data=b"x" * 1000)
     local = tmp_path / "b.ncu-rep"
     local.write_bytes(b"y" * 10)
@@ -92,8 +87,8 @@ def test_each_report_is_there_once_with_its_size(memory, tmp_path: Path) -> None
     ],
 )  # fmt: skip
 def test_a_place_that_cannot_be_opened_is_listed_and_gives_the_reason_when_it_is_read(
-    memory, tmp_path: Path, place: str, error: type[Exception], message: str
-) -> None:
+    memory, tmp_path, place, error, message
+):
     (report,) = find_reports([place])
 
     assert str(report) == place
@@ -102,7 +97,7 @@ def test_a_place_that_cannot_be_opened_is_listed_and_gives_the_reason_when_it_is
     assert str(caught.value).startswith(message)
 
 
-def test_a_large_report_is_fetched_in_pieces(memory, tmp_path: Path, monkeypatch) -> None:
+def test_a_large_report_is_fetched_in_pieces(memory, tmp_path, monkeypatch):
     # private: no shipped report is larger than one piece of 16 MB
     monkeypatch.setattr("profiler.store.reports.locate._FETCH_BYTES", 100)
     data = bytes(range(256)) * 3
@@ -123,7 +118,7 @@ def test_a_large_report_is_fetched_in_pieces(memory, tmp_path: Path, monkeypatch
     assert len(asked) == 8
 
 
-def test_a_report_that_shrank_since_it_was_listed_is_an_error(memory, tmp_path: Path) -> None:
+def test_a_report_that_shrank_since_it_was_listed_is_an_error(memory, tmp_path):
     put(memory, "a.ncu-rep", data=b"x" * 100)
     (report,) = find_reports(["memory://bucket"])
     put(memory, "a.ncu-rep", data=b"x" * 60)
@@ -132,7 +127,7 @@ def test_a_report_that_shrank_since_it_was_listed_is_an_error(memory, tmp_path: 
         fetch(report, tmp_path / "copy")
 
 
-def test_a_size_that_no_listing_has_is_requested(memory, tmp_path: Path) -> None:
+def test_a_size_that_no_listing_has_is_requested(memory, tmp_path):
     put(memory, "a.ncu-rep", data=b"x" * 100)
 
     fetch(RemoteReport("memory://bucket/a.ncu-rep"), tmp_path / "copy")
@@ -155,7 +150,7 @@ def test_a_size_that_no_listing_has_is_requested(memory, tmp_path: Path) -> None
         ("https://[::1]:80/a@b.ncu-rep", "https://[::1]:80/a@b.ncu-rep"),
     ],
 )
-def test_the_public_form_of_a_url_holds_no_secret(url: str, public: str) -> None:
+def test_the_public_form_of_a_url_holds_no_secret(url, public):
     assert is_url(url)
     assert public_url(url) == public
     assert str(RemoteReport(url)) == public
@@ -171,7 +166,7 @@ def test_the_public_form_of_a_url_holds_no_secret(url: str, public: str) -> None
         ("user jane@example.org may not read", "user jane@example.org may not read"),
     ],
 )
-def test_a_message_of_a_file_system_is_printed_without_the_secrets_of_its_url(words: str, shown: str) -> None:
+def test_a_message_of_a_file_system_is_printed_without_the_secrets_of_its_url(words, shown):
     url = "s3://me:p%40ss@bucket/runs"
 
     with pytest.raises(RemoteFailed) as caught, remote_errors(url):
@@ -181,5 +176,5 @@ def test_a_message_of_a_file_system_is_printed_without_the_secrets_of_its_url(wo
 
 
 @pytest.mark.parametrize("place", ["a.ncu-rep", "/a/b", "./s3:/x", "C:x", "", "://x"])
-def test_a_path_is_no_url(place: str) -> None:
+def test_a_path_is_no_url(place):
     assert not is_url(place)

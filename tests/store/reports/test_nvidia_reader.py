@@ -1,9 +1,6 @@
 """A value that the reader does not know stays unknown; it never becomes a zero or the usual case."""
 
-from __future__ import annotations
-
 import struct
-from pathlib import Path
 from types import SimpleNamespace
 
 # private: no report that ships holds such a launch
@@ -14,7 +11,7 @@ from profiler.store.tables.columns import labels_of
 _PROGRAM, _EXECUTABLE = 1, 4  # of a section of an ELF file
 
 
-def test_an_instruction_whose_count_is_missing_is_kept_without_one() -> None:
+def test_an_instruction_whose_count_is_missing_is_kept_without_one():
     launch = _Launch(0, None)
 
     # private: as above
@@ -25,7 +22,7 @@ def test_an_instruction_whose_count_is_missing_is_kept_without_one() -> None:
     assert launch.executed == {16: None, 32: 0, 48: 7}
 
 
-def test_a_workload_of_a_type_to_come_is_unknown() -> None:
+def test_a_workload_of_a_type_to_come_is_unknown():
     action = SimpleNamespace(
         workload_type=lambda: 999,
         name=lambda base: "name",
@@ -56,9 +53,7 @@ def with_code_that_nobody_knows(report: bytes) -> bytes:
     return bytes(spoiled)
 
 
-def test_code_that_cannot_be_disassembled_keeps_its_counts_and_lines(
-    reports: Path, tmp_path: Path, prof_here
-):
+def test_code_that_cannot_be_disassembled_keeps_its_counts_and_lines(reports, tmp_path, prof_here):
     """NVIDIA's reader prints ??? for the code of GPUs that it gave up, and N/A for what is no instruction."""
     whole = (reports / "several.ncu-rep").read_bytes()
     path = tmp_path / "volta.ncu-rep"

@@ -1,7 +1,5 @@
 """A home directory in a report is found wherever it stands, and nothing else is taken for one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from profiler.store.reports.privacy import find_home_directories
 
 
 @pytest.fixture
-def report(reports: Path, tmp_path: Path):
+def report(reports, tmp_path):
     """`report(b"...")`: a real report with these bytes in the middle."""
 
     def make(text: bytes) -> Path:
@@ -37,7 +35,7 @@ def report(reports: Path, tmp_path: Path):
         (b"C:/Users/jane/a.cu", "C:/Users/jane"),
     ],
 )
-def test_a_home_directory_is_found(report, tmp_path: Path, text: bytes, home: str) -> None:
+def test_a_home_directory_is_found(report, tmp_path, text, home):
     plain = report(text)
     packed = tmp_path / "made.ncu-rep.zst"
     pack_report(plain, packed)
@@ -48,11 +46,11 @@ def test_a_home_directory_is_found(report, tmp_path: Path, text: bytes, home: st
 @pytest.mark.parametrize(
     "text", [b"/rootfs/lib/a.so", b"/root.cu", b"/home/ /Users/\0", b"/homes/a", b"root/x"]
 )
-def test_a_path_that_only_looks_like_a_home_directory_is_not_reported(report, text: bytes) -> None:
+def test_a_path_that_only_looks_like_a_home_directory_is_not_reported(report, text):
     assert find_home_directories(report(text)) == []
 
 
-def test_a_home_of_ones_own_may_lie_anywhere(report) -> None:
+def test_a_home_of_ones_own_may_lie_anywhere(report):
     made = report(b"/data/people/jane/src/a.cu /data/people/janet/b.cu")
 
     assert find_home_directories(made, own=Path("/data/people/jane")) == ["/data/people/jane"]
@@ -61,7 +59,7 @@ def test_a_home_of_ones_own_may_lie_anywhere(report) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("offset", [-12, -5, -1, 0, 1, 4000])
-def test_one_across_the_end_of_a_chunk_is_found_whole(tmp_path: Path, offset: int, packed: bool) -> None:
+def test_one_across_the_end_of_a_chunk_is_found_whole(tmp_path, offset, packed):
     path = tmp_path / "long.ncu-rep"
     path.write_bytes(b"\0" * ((1 << 22) + offset) + b"/home/somebody/a.cu" + b"\0" * 5000)
     if packed:
@@ -71,7 +69,7 @@ def test_one_across_the_end_of_a_chunk_is_found_whole(tmp_path: Path, offset: in
     assert find_home_directories(path) == ["/home/somebody"]
 
 
-def test_a_report_that_cannot_be_read_is_an_error(reports: Path, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_read_is_an_error(reports, tmp_path):
     packed = tmp_path / "report.ncu-rep.zst"
     pack_report(reports / "graph.ncu-rep", packed)
     packed.write_bytes(packed.read_bytes()[:-50])

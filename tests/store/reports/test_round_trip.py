@@ -4,8 +4,6 @@ Each test reads a shipped report with `ncu_report` itself, knowing nothing of ho
 store is written, and compares.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 import re
@@ -46,12 +44,12 @@ KINDS = {
 
 
 @pytest.fixture(params=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     return request.param
 
 
 @pytest.fixture
-def run(store: RunStore, name: str) -> Run:
+def run(store, name):
     return store.find(name, ladder="gemm")
 
 
@@ -89,7 +87,7 @@ def columns(run: Run, table: str, *names: str) -> list[tuple]:
     return list(zip(*(arrow.column(name).to_pylist() for name in names), strict=True))
 
 
-def test_every_metric_value_comes_back_bit_for_bit(run: Run, name: str) -> None:
+def test_every_metric_value_comes_back_bit_for_bit(run, name):
     stored = [
         (launch, metric, (bits(value), text, exact), unit_of(metric, unit), kind)
         for launch, metric, value, text, exact, unit, kind in columns(
@@ -107,7 +105,7 @@ def test_every_metric_value_comes_back_bit_for_bit(run: Run, name: str) -> None:
     assert stored == yielded
 
 
-def test_every_instance_comes_back_with_the_id_it_had(run: Run, name: str) -> None:
+def test_every_instance_comes_back_with_the_id_it_had(run, name):
     """Offsets are mapped back to the absolute addresses that the report holds."""
     starts = function_starts(run)
     stored = []
@@ -140,7 +138,7 @@ def function_starts(run: Run) -> dict[int, list[int]]:
     return {launch: sorted(set(addresses) - {0}) for launch, addresses in starts.items()}
 
 
-def test_every_launch_comes_back_in_order(run: Run, name: str) -> None:
+def test_every_launch_comes_back_in_order(run, name):
     workloads = {
         ncu_report.IAction.WorkloadType_KERNEL: "kernel",
         ncu_report.IAction.WorkloadType_RANGE: "range",
@@ -174,7 +172,7 @@ def value_or_none(action: object, metric: str) -> object:
     return None if one is None else one.value()
 
 
-def test_every_rule_finding_comes_back(run: Run, name: str) -> None:
+def test_every_rule_finding_comes_back(run, name):
     yielded = [
         (launch, result["rule_identifier"], result["section_identifier"], result["rule_message"]["message"])
         for launch, (_, action) in enumerate(actions_of(name))
@@ -185,7 +183,7 @@ def test_every_rule_finding_comes_back(run: Run, name: str) -> None:
     assert len(stored) - len(yielded) == sum(len(action.source_markers()) for _, action in actions_of(name))
 
 
-def test_duckdb_pandas_and_pyarrow_agree_on_the_counts(store: RunStore) -> None:
+def test_duckdb_pandas_and_pyarrow_agree_on_the_counts(store):
     for table in TABLES:
         files = sorted(store.root.glob(f"*/{table}.parquet"))
         assert len(files) == len(NAMES)
@@ -197,7 +195,7 @@ def test_duckdb_pandas_and_pyarrow_agree_on_the_counts(store: RunStore) -> None:
         assert arrow == pandas == by_glob[0][0] == by_query == declared
 
 
-def test_they_agree_on_the_values_too(run: Run) -> None:
+def test_they_agree_on_the_values_too(run):
     table = run.table("metrics")
     arrow = table.column("value").drop_null().to_pylist()
     pandas = run.to_pandas("metrics")["value"].dropna().tolist()
@@ -208,7 +206,7 @@ def test_they_agree_on_the_values_too(run: Run) -> None:
     assert table.column("value").null_count == run.to_pandas("metrics")["value"].isna().sum()
 
 
-def test_missing_values_are_null_and_never_zero(store: RunStore) -> None:
+def test_missing_values_are_null_and_never_zero(store):
     """Textual metrics, and names that ncu accepted but could not measure."""
     seen = Counter()
     for name in NAMES:
@@ -227,7 +225,7 @@ def with_code(store: RunStore) -> list[tuple[str, Run]]:
     return [(name, store.find(name, ladder="gemm")) for name in NAMES]
 
 
-def test_instructions_start_at_zero_and_follow_each_16_bytes(store: RunStore) -> None:
+def test_instructions_start_at_zero_and_follow_each_16_bytes(store):
     for name, run in with_code(store):
         functions: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for launch, function, index, offset in columns(
@@ -239,7 +237,7 @@ def test_instructions_start_at_zero_and_follow_each_16_bytes(store: RunStore) ->
             assert rows == [(i, 16 * i) for i in range(len(rows))], name
 
 
-def test_the_code_is_the_readers_with_its_own_addresses_made_relative(run: Run, name: str) -> None:
+def test_the_code_is_the_readers_with_its_own_addresses_made_relative(run, name):
     starts = function_starts(run)
     actions = actions_of(name)
     texts = columns(run, "instructions", "launch", "function_index", "offset", "sass", "opcode")
@@ -256,7 +254,7 @@ def test_the_code_is_the_readers_with_its_own_addresses_made_relative(run: Run, 
 
 
 @pytest.mark.parametrize("name", ["gemm_5", "gemm_6", "triton_add_full", "several"], indirect=True)
-def test_executed_counts_are_those_of_inst_executed(run: Run, name: str) -> None:
+def test_executed_counts_are_those_of_inst_executed(run, name):
     stored: dict[int, dict[int, int]] = {}
     starts = function_starts(run)
     for launch, function, offset, executed in columns(
@@ -272,7 +270,7 @@ def test_executed_counts_are_those_of_inst_executed(run: Run, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["triton_add_full", "several"], indirect=True)
-def test_no_sample_is_lost_between_the_stall_reasons_and_the_instructions(run: Run, name: str) -> None:
+def test_no_sample_is_lost_between_the_stall_reasons_and_the_instructions(run, name):
     """Warps also wait on the branch behind `EXIT`, which `inst_executed` does not count."""
     by_reason: dict[int, Counter[str]] = {}
     total: Counter[int] = Counter()
@@ -290,13 +288,13 @@ def test_no_sample_is_lost_between_the_stall_reasons_and_the_instructions(run: R
         }
 
 
-def test_counts_are_null_when_nothing_was_counted(store: RunStore) -> None:
+def test_counts_are_null_when_nothing_was_counted(store):
     for name in ("graph", "range", "hostile", "processes", "pm_sampling"):
         run = store.find(name, ladder="gemm")
         assert set(columns(run, "instructions", "executed", "samples", "stalls")) == {(None, None, None)}
 
 
-def test_the_same_kernel_at_two_addresses_reads_the_same(store: RunStore) -> None:
+def test_the_same_kernel_at_two_addresses_reads_the_same(store):
     """Two processes load it elsewhere; only the rebased code may be compared."""
     run = store.find("processes", ladder="gemm")
     starts = function_starts(run)
@@ -313,7 +311,7 @@ def test_the_same_kernel_at_two_addresses_reads_the_same(store: RunStore) -> Non
     assert [starts[launch] for launch in range(7)] != [function_starts(elsewhere)[n] for n in range(7)]
 
 
-def test_several_and_processes_hold_the_same_code_but_for_padding(store: RunStore) -> None:
+def test_several_and_processes_hold_the_same_code_but_for_padding(store):
     def code(name: str) -> dict[str, list[str]]:
         run = store.find(name, ladder="gemm")
         kernels = [kernel for (kernel,) in columns(run, "launches", "kernel")]
@@ -333,7 +331,7 @@ def test_several_and_processes_hold_the_same_code_but_for_padding(store: RunStor
 # Source, NVTX, ranges and graphs
 
 
-def test_source_lines_are_those_of_the_file(store: RunStore) -> None:
+def test_source_lines_are_those_of_the_file(store):
     run = store.find("several", ladder="gemm")
     text = (REPORTS / "zoo.cu").read_text().splitlines()
     rows = columns(run, "instructions", "file", "line", "source")
@@ -345,7 +343,7 @@ def test_source_lines_are_those_of_the_file(store: RunStore) -> None:
     assert any("polish" in source or "x * x" in source for _, _, source in ours)
 
 
-def test_nvtx_ranges_are_kept_as_they_are_whatever_is_in_them(store: RunStore) -> None:
+def test_nvtx_ranges_are_kept_as_they_are_whatever_is_in_them(store):
     launches = store.find("hostile", ladder="gemm").table("launches").column("nvtx").to_pylist()
     names = [[one["name"] for one in nvtx] for nvtx in launches]
 
@@ -363,7 +361,7 @@ def test_nvtx_ranges_are_kept_as_they_are_whatever_is_in_them(store: RunStore) -
     assert others == [("start_end", "started, not pushed")]
 
 
-def test_a_name_of_thousands_of_characters_is_kept_whole(store: RunStore) -> None:
+def test_a_name_of_thousands_of_characters_is_kept_whole(store):
     (kernel,) = columns(store.find("hostile", ladder="gemm"), "launches", "kernel")[7]
 
     assert kernel.startswith("void long_name<Pair<Pair<")
@@ -371,7 +369,7 @@ def test_a_name_of_thousands_of_characters_is_kept_whole(store: RunStore) -> Non
 
 
 @pytest.mark.parametrize(("name", "functions"), [("graph", 2), ("range", 2)], indirect=["name"])
-def test_a_range_or_graph_is_one_launch_with_the_code_of_each_of_its_kernels(run, name, functions) -> None:
+def test_a_range_or_graph_is_one_launch_with_the_code_of_each_of_its_kernels(run, name, functions):
     assert [workload for (workload,) in columns(run, "launches", "workload")] == [name, name]
     opcodes: dict[tuple[int, int], list[str]] = {}
     for launch, function, opcode in columns(run, "instructions", "launch", "function_index", "opcode"):
@@ -383,7 +381,7 @@ def test_a_range_or_graph_is_one_launch_with_the_code_of_each_of_its_kernels(run
     )  # fmt: skip
 
 
-def test_counters_sampled_over_time_keep_their_times(store: RunStore) -> None:
+def test_counters_sampled_over_time_keep_their_times(store):
     run = store.find("pm_sampling", ladder="gemm")
     times: dict[str, list[int]] = {}
     for metric, kind, number in columns(run, "instances", "metric", "id_kind", "id_number"):
@@ -395,9 +393,7 @@ def test_counters_sampled_over_time_keep_their_times(store: RunStore) -> None:
     assert all(10**18 < moment < 2 * 10**18 for series in times.values() for moment in series)
 
 
-def test_a_checkout_that_is_not_installed_stores_reports_too(
-    reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkout_that_is_not_installed_stores_reports_too(reports, tmp_path, monkeypatch):
     def not_installed(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
 

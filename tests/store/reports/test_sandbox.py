@@ -1,16 +1,12 @@
 """Whatever NVIDIA's library does to its process, it cannot take `prof` down."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -23,7 +19,7 @@ from profiler.store.runs.run import Run
 
 
 @pytest.fixture(scope="module")
-def misbehaving() -> Iterator[ModuleType]:
+def misbehaving():
     """The module of requests that go wrong, importable in workers as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parent))
@@ -31,7 +27,7 @@ def misbehaving() -> Iterator[ModuleType]:
 
 
 @pytest.fixture(scope="module")
-def sandbox(misbehaving: ModuleType) -> Iterator[Sandbox]:
+def sandbox(misbehaving):
     """One that must survive all of them."""
     with Sandbox(workers=2) as sandbox:
         yield sandbox
@@ -47,13 +43,13 @@ def sandbox(misbehaving: ModuleType) -> Iterator[Sandbox]:
     ],
 )
 def test_a_worker_that_misbehaves_fails_alone(
-    sandbox: Sandbox,
-    misbehaving: ModuleType,
-    reports: Path,
-    tmp_path: Path,
-    request_name: str,
-    message: str,
-) -> None:
+    sandbox,
+    misbehaving,
+    reports,
+    tmp_path,
+    request_name,
+    message,
+):
     report = reports / "graph.ncu-rep"
     bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
     limit_s = 8 if request_name == "Spins" else None
@@ -78,7 +74,7 @@ def test_a_worker_that_misbehaves_fails_alone(
 )
 def test_after_a_crash_all_is_kept_but_the_part_that_crashed(
     sandbox, misbehaving, reports, tmp_path, request_name, report, unread, launches_with_code
-) -> None:
+):
     """`several` holds seven kernels, `graph` nothing but graphs."""
     paths, folders = (reports / f"{report}.ncu-rep",), (tmp_path / "run", tmp_path / "whole")
     crashing = sandbox.submit(getattr(misbehaving, request_name)(paths, folders[0]))
@@ -105,7 +101,7 @@ main()
 """
 
 
-def test_every_command_that_shows_a_run_says_what_was_left_out_of_it(reports, prof, tmp_path) -> None:
+def test_every_command_that_shows_a_run_says_what_was_left_out_of_it(reports, prof, tmp_path):
     report = reports / "graph.ncu-rep"
     command = [sys.executable, "-c", INGEST_WITH_A_CRASH, "--runs", tmp_path, "ingest", report]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
@@ -127,9 +123,7 @@ def test_every_command_that_shows_a_run_says_what_was_left_out_of_it(reports, pr
     assert "--graph-profiling node" in code.stderr
 
 
-def test_a_reader_that_crashes_on_a_sound_file_is_not_called_damage(
-    sandbox, misbehaving, reports, tmp_path
-) -> None:
+def test_a_reader_that_crashes_on_a_sound_file_is_not_called_damage(sandbox, misbehaving, reports, tmp_path):
     report = reports / "graph.ncu-rep"
 
     with pytest.raises(ReaderFailed) as caught:
@@ -138,7 +132,7 @@ def test_a_reader_that_crashes_on_a_sound_file_is_not_called_damage(
     assert "need not be damaged" in caught.value.remedy
 
 
-def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, reports, tmp_path) -> None:
+def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, reports, tmp_path):
     report = reports / "graph.ncu-rep"
 
     broken = sandbox.submit(misbehaving.Breaks((report,), tmp_path / "bad"))
@@ -148,7 +142,7 @@ def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, repor
     assert isinstance(outcome(good, report), Manifest)
 
 
-def test_errors_come_back_from_a_worker_with_their_remedy(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_errors_come_back_from_a_worker_with_their_remedy(sandbox, tmp_path):
     report = tmp_path / "gone.ncu-rep"
 
     future = sandbox.submit(Request((report,), tmp_path / "folder"))
@@ -158,7 +152,7 @@ def test_errors_come_back_from_a_worker_with_their_remedy(sandbox: Sandbox, tmp_
     assert caught.value.remedy == ReportNotFound.remedy
 
 
-def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, reports, tmp_path) -> None:
+def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, reports, tmp_path):
     """Nobody is left to stop it, and its own watching thread never gets the interpreter."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -174,7 +168,7 @@ def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, re
     assert time.monotonic() - start >= 1.5
 
 
-def test_a_memory_limit_that_is_lower_already_stays(reports: Path, tmp_path: Path) -> None:
+def test_a_memory_limit_that_is_lower_already_stays(reports, tmp_path):
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     code = (
         "import resource, sys; half = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_AS, (half, half))\n"
@@ -189,9 +183,7 @@ def test_a_memory_limit_that_is_lower_already_stays(reports: Path, tmp_path: Pat
     assert done.stderr == "1 stored\n"
 
 
-def test_a_limit_of_memory_leaves_room_for_what_the_libraries_only_reserve(
-    misbehaving: ModuleType, reports: Path, tmp_path: Path
-) -> None:
+def test_a_limit_of_memory_leaves_room_for_what_the_libraries_only_reserve(misbehaving, reports, tmp_path):
     """As a worker with half a gigabyte has it: reports are read, and one that eats all is stopped early."""
     report = reports / "several.ncu-rep"
     with Sandbox(workers=1, timeout_s=30, memory_bytes=512 << 20) as sandbox:
@@ -226,13 +218,13 @@ with Sandbox(workers=1) as sandbox:
 """
 
 
-def test_a_signal_while_a_reader_starts_leaves_no_reader_that_prints_an_error(reports, tmp_path) -> None:
+def test_a_signal_while_a_reader_starts_leaves_no_reader_that_prints_an_error(reports, tmp_path):
     command = [sys.executable, "-c", TOLD_TO_END_WHILE_A_READER_STARTS, reports / "graph.ncu-rep", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (1, "ended\n")
 
 
-def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
+def test_more_is_allowed_for_larger_reports(tmp_path):
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(100_000_000)
@@ -245,9 +237,7 @@ def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["triton_matmul", pytest.param("triton_add_full", marks=pytest.mark.campaign)]
 )
-def test_the_tables_of_a_report_do_not_depend_on_the_reports_before_it(
-    reports: Path, tmp_path: Path, name: str
-) -> None:
+def test_the_tables_of_a_report_do_not_depend_on_the_reports_before_it(reports, tmp_path, name):
     """NVIDIA's library remembers units from the first report that a process reads."""
     report, before = reports / f"{name}.ncu-rep", reports / "graph.ncu-rep"
     with Sandbox(workers=1) as one:

@@ -7,8 +7,6 @@ run that can be seen is read whole, and after every few kills the work is finish
 What it saw is printed as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A run comes to exist whole, once, or not at all."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random
@@ -37,7 +35,7 @@ def prepared(staging: Staging, run: str = RUN_ID) -> Path:
     return folder
 
 
-def test_a_commit_moves_the_folder_into_place_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_commit_moves_the_folder_into_place_and_leaves_nothing(tmp_path):
     with Staging(tmp_path / "a" / "runs") as staging:
         target = staging.commit(prepared(staging, RUN_ID), RUN_ID)
 
@@ -46,7 +44,7 @@ def test_a_commit_moves_the_folder_into_place_and_leaves_nothing(tmp_path: Path)
     assert sorted(path.name for path in target.parent.iterdir()) == [".lock", RUN_ID]
 
 
-def test_a_second_run_of_the_same_report_is_not_committed(tmp_path: Path) -> None:
+def test_a_second_run_of_the_same_report_is_not_committed(tmp_path):
     with Staging(tmp_path) as staging:
         assert staging.commit(prepared(staging, RUN_ID), RUN_ID)
         other_name = RUN_ID.replace("name", "other")
@@ -57,9 +55,7 @@ def test_a_second_run_of_the_same_report_is_not_committed(tmp_path: Path) -> Non
     assert not (tmp_path / other_name).exists()
 
 
-def test_the_runs_are_listed_again_only_where_another_changed_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runs_are_listed_again_only_where_another_changed_the_folder(tmp_path, monkeypatch):
     """Else each commit to a folder of many thousand runs would take longer than the one before."""
     names, listings = FolderPlace.names, []
     monkeypatch.setattr(FolderPlace, "names", lambda folder: listings.append(1) or names(folder))
@@ -81,9 +77,7 @@ def test_the_runs_are_listed_again_only_where_another_changed_the_folder(
 
 
 @pytest.mark.parametrize("step_ns", [100, 4_000_000, 1_000_000_000])
-def test_coarse_file_times_do_not_hide_the_commit_of_another_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ns: int
-) -> None:
+def test_coarse_file_times_do_not_hide_the_commit_of_another_process(tmp_path, monkeypatch, step_ns):
     utime = os.utime
     monkeypatch.setattr(
         os, "utime", lambda path, ns: utime(path, ns=tuple(one // step_ns * step_ns for one in ns))
@@ -95,7 +89,7 @@ def test_coarse_file_times_do_not_hide_the_commit_of_another_process(
             assert second.commit(prepared(second, run_id(number, "second")), run_id(number, "second")) is None
 
 
-def test_processes_that_commit_the_same_reports_at_once_store_each_once(tmp_path: Path) -> None:
+def test_processes_that_commit_the_same_reports_at_once_store_each_once(tmp_path):
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     processes = [context.Process(target=commit_all, args=(tmp_path, 40, name)) for name in "abcd"]
     for process in processes:
@@ -115,7 +109,7 @@ def commit_all(root: Path, count: int, name: str) -> None:
             staging.commit(prepared(staging, run_id(number, name)), run_id(number, name))
 
 
-def test_staged_files_of_a_living_process_stay_and_those_of_a_dead_one_are_swept(tmp_path: Path) -> None:
+def test_staged_files_of_a_living_process_stay_and_those_of_a_dead_one_are_swept(tmp_path):
     dead = tmp_path / STAGING_FOLDER / "dead"
     (dead / "1").mkdir(parents=True)
     (dead / "owner").touch()
@@ -133,7 +127,7 @@ def test_staged_files_of_a_living_process_stay_and_those_of_a_dead_one_are_swept
     assert not unborn.exists()
 
 
-def test_a_process_that_died_while_staging_is_swept_by_the_next(tmp_path: Path) -> None:
+def test_a_process_that_died_while_staging_is_swept_by_the_next(tmp_path):
     code = (
         "import os, sys; from pathlib import Path; from profiler.store.runs.commit import Staging\n"
         "staging = Staging(Path(sys.argv[1])); folder = staging.folder(); folder.mkdir()\n"
@@ -146,7 +140,7 @@ def test_a_process_that_died_while_staging_is_swept_by_the_next(tmp_path: Path) 
         assert not list(tmp_path.glob(f"{STAGING_FOLDER}/*/1/half"))
 
 
-def test_a_stray_file_among_the_staging_folders_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_stray_file_among_the_staging_folders_is_no_obstacle(tmp_path):
     (tmp_path / STAGING_FOLDER).mkdir()
     (tmp_path / STAGING_FOLDER / "stray").touch()
 
@@ -154,14 +148,14 @@ def test_a_stray_file_among_the_staging_folders_is_no_obstacle(tmp_path: Path) -
         assert staging.commit(prepared(staging, RUN_ID), RUN_ID)
 
 
-def test_a_store_that_cannot_be_made_is_refused_with_its_path(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_made_is_refused_with_its_path(tmp_path):
     (tmp_path / "file").touch()
 
     with pytest.raises(StoreNotWritable, match=r"file/runs: cannot be written: Not a directory"):
         Staging(tmp_path / "file" / "runs")
 
 
-def test_several_users_stage_in_one_folder(open_folder: Path, as_nobody) -> None:
+def test_several_users_stage_in_one_folder(open_folder, as_nobody):
     """Nobody sweeps what another user left, and the usual umask is no obstacle."""
     dead = open_folder / STAGING_FOLDER / "dead"
     with Staging(open_folder) as living:
@@ -179,7 +173,7 @@ def test_several_users_stage_in_one_folder(open_folder: Path, as_nobody) -> None
     assert not dead.exists()
 
 
-def test_processes_that_come_and_go_together_do_not_trip_over_each_other(tmp_path: Path) -> None:
+def test_processes_that_come_and_go_together_do_not_trip_over_each_other(tmp_path):
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     processes = [context.Process(target=come_and_go, args=(tmp_path, 150)) for _ in range(4)]
     for process in processes:

@@ -1,10 +1,7 @@
 """A full disk is told as such, and leaves no half run; the rest is stored once there is room."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ SPACES_KIB = [0, 160, *(pytest.param(left_kib, marks=pytest.mark.campaign) for l
 
 
 @pytest.fixture
-def disk(tmp_path: Path, needs) -> Iterator[Path]:
+def disk(tmp_path, needs):
     """A real file system of two megabytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -40,9 +37,7 @@ def fill(disk: Path, leave_bytes: int) -> Path:
 
 
 @pytest.mark.parametrize("left_kib", SPACES_KIB)
-def test_a_full_disk_ends_with_23_and_only_whole_runs(
-    reports: Path, disk: Path, tmp_path: Path, prof, prof_here, left_kib: int
-) -> None:
+def test_a_full_disk_ends_with_23_and_only_whole_runs(reports, disk, tmp_path, prof, prof_here, left_kib):
     folder = tmp_path / "reports"
     folder.mkdir()
     for name in ("graph", "range", "hostile", "pm_sampling", "processes"):
@@ -70,8 +65,8 @@ def test_a_full_disk_ends_with_23_and_only_whole_runs(
 
 
 def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
-    reports: Path, disk: Path, tmp_path: Path, prof_here
-) -> None:
+    reports, disk, tmp_path, prof_here
+):
     from profiler.store.reports.identity import pack_report
 
     packed = tmp_path / "several.ncu-rep.zst"
@@ -85,7 +80,7 @@ def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
     assert RunStore(disk / "runs").ids() == []
 
 
-def test_a_read_only_disk_is_reported_as_such(reports: Path, disk: Path, prof_here) -> None:
+def test_a_read_only_disk_is_reported_as_such(reports, disk, prof_here):
     remount = ["mount", "-o", "remount,ro", str(disk)]
     if subprocess.run(remount, capture_output=True, check=False).returncode != 0:
         pytest.skip("no file system can be remounted here")
@@ -96,9 +91,7 @@ def test_a_read_only_disk_is_reported_as_such(reports: Path, disk: Path, prof_he
     assert f"{disk / 'runs'}: cannot be written: Read-only file system" in done.stderr
 
 
-def test_the_older_file_stays_where_there_is_no_room_for_a_new_one(
-    reports: Path, disk: Path, tmp_path: Path, prof_here
-) -> None:
+def test_the_older_file_stays_where_there_is_no_room_for_a_new_one(reports, disk, tmp_path, prof_here):
     runs = tmp_path / "runs"
     assert prof_here("--runs", runs, "ingest", reports / "gemm_6.ncu-rep").returncode == 0
     older = disk / "rows.parquet"

@@ -1,7 +1,5 @@
 """Reports that nobody stored: read once, and never taken for another."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

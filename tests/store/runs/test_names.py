@@ -1,7 +1,5 @@
 """Which runs a person means, told from names alone."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,10 +1,7 @@
 """The runs folder: find a run, read its tables, refuse it when it changed."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ GRAPH_ID = "20261121t085400z-graph-dd9b57cb58c9"
 
 
 @pytest.fixture
-def copy(store: RunStore, tmp_path: Path) -> RunStore:
+def copy(store, tmp_path):
     """A store of two runs that a test may change."""
     for name in ("graph", "range"):
         run = store.find(name, ladder="gemm")
@@ -31,7 +28,7 @@ def copy(store: RunStore, tmp_path: Path) -> RunStore:
 
 
 @pytest.fixture
-def graph(copy: RunStore) -> Path:
+def graph(copy):
     return copy.root / GRAPH_ID
 
 
@@ -39,11 +36,11 @@ def graph(copy: RunStore) -> Path:
 
 
 @pytest.mark.parametrize("reference", [GRAPH_ID, "graph", GRAPH_ID[:17], "20261121t085400"])
-def test_a_run_is_found_by_its_id_its_name_or_the_start_of_its_id(copy: RunStore, reference: str) -> None:
+def test_a_run_is_found_by_its_id_its_name_or_the_start_of_its_id(copy, reference):
     assert copy.find(reference, ladder="gemm").manifest.run_id == GRAPH_ID
 
 
-def test_a_number_is_a_kernel_of_the_ladder(reports: Path, tmp_path: Path) -> None:
+def test_a_number_is_a_kernel_of_the_ladder(reports, tmp_path):
     store = RunStore(tmp_path)
     for ladder, name in (("gemm", "graph"), ("reduce", "range")):
         list(ingest_reports([reports / f"{name}.ncu-rep"], store, IngestOptions(ladder=ladder, kernel=5)))
@@ -55,9 +52,7 @@ def test_a_number_is_a_kernel_of_the_ladder(reports: Path, tmp_path: Path) -> No
         store.find("6", ladder="gemm")
 
 
-def test_a_number_is_the_kernels_profile_or_its_timings_where_it_was_never_profiled(
-    make_run, tmp_path: Path
-) -> None:
+def test_a_number_is_the_kernels_profile_or_its_timings_where_it_was_never_profiled(make_run, tmp_path):
     make_run(name="gemm-1-timed", root=tmp_path, timings=[1.0])
     store = RunStore(tmp_path)
     assert store.find("1", ladder="gemm").manifest.name == "gemm-1-timed"
@@ -65,13 +60,13 @@ def test_a_number_is_the_kernels_profile_or_its_timings_where_it_was_never_profi
     assert store.find("1", ladder="gemm").manifest.name == "gemm-1"
 
 
-def test_the_newest_of_several_runs_of_a_name_is_meant(copy: RunStore, graph: Path, dated) -> None:
+def test_the_newest_of_several_runs_of_a_name_is_meant(copy, graph, dated):
     newer = dated(shutil.copytree(graph, copy.root / "newer"), 400 * 86400)
 
     assert copy.find("graph", ladder="gemm").manifest.run_id == newer != graph.name
 
 
-def test_a_run_is_found_by_the_name_that_it_was_given(make_run, tmp_path: Path) -> None:
+def test_a_run_is_found_by_the_name_that_it_was_given(make_run, tmp_path):
     run = make_run({"kernel": "k"}, name="my-kernel", root=tmp_path)  # of `prof ingest --name "My Kernel"`
     store = RunStore(tmp_path)
 
@@ -80,21 +75,21 @@ def test_a_run_is_found_by_the_name_that_it_was_given(make_run, tmp_path: Path) 
         store.find("My Kernal", ladder="gemm")
 
 
-def test_a_number_longer_than_any_kernels_is_just_not_there(make_run, tmp_path: Path) -> None:
+def test_a_number_longer_than_any_kernels_is_just_not_there(make_run, tmp_path):
     make_run({"kernel": "k"}, name="gemm-1", root=tmp_path)
 
     with pytest.raises(RunNotFound, match=r"no run of kernel 9{5000}; gemm has runs of 1$"):
         RunStore(tmp_path).find("9" * 5000, ladder="gemm")
 
 
-def test_nothing_is_not_the_start_of_the_only_run(make_run, tmp_path: Path) -> None:
+def test_nothing_is_not_the_start_of_the_only_run(make_run, tmp_path):
     """A script's variable may be empty, and must not mean whatever is stored."""
     make_run({"kernel": "k"}, root=tmp_path)
     with pytest.raises(RunNotFound, match="no run of ''"):
         RunStore(tmp_path).find("", "gemm")
 
 
-def test_an_ambiguous_start_lists_what_it_may_mean(copy: RunStore) -> None:
+def test_an_ambiguous_start_lists_what_it_may_mean(copy):
     with pytest.raises(RunNotFound, match="start of 2 run ids") as caught:
         copy.find("20261121t", ladder="gemm")
 
@@ -111,14 +106,14 @@ def test_an_ambiguous_start_lists_what_it_may_mean(copy: RunStore) -> None:
         ("x", "it holds runs of graph, range"),
     ],
 )
-def test_a_name_that_is_not_there_names_those_near_or_all(copy: RunStore, reference: str, hint: str) -> None:
+def test_a_name_that_is_not_there_names_those_near_or_all(copy, reference, hint):
     with pytest.raises(RunNotFound) as caught:
         copy.find(reference, ladder="gemm")
     assert caught.value.message == f"{copy.root}: no run of '{reference}'; {hint}"
     assert "`prof list` shows what is stored" in caught.value.remedy
 
 
-def test_a_missing_number_is_an_error_that_lists_the_ladders_others(make_run, tmp_path: Path) -> None:
+def test_a_missing_number_is_an_error_that_lists_the_ladders_others(make_run, tmp_path):
     names = [*(f"gemm-{number}" for number in (0, 1, 2, 4, 9, 10)), "gemm-3-timed", "gemm-7-source"]
     for name in [*names, "gemm-fp16-5", "other-8"]:
         make_run({"kernel": "k"}, name=name, root=tmp_path)
@@ -133,7 +128,7 @@ def test_a_missing_number_is_an_error_that_lists_the_ladders_others(make_run, tm
         store.find("1", ladder="reduce")
 
 
-def test_a_number_is_no_start_of_an_id_before_it_is_a_whole_date(make_run, tmp_path: Path) -> None:
+def test_a_number_is_no_start_of_an_id_before_it_is_a_whole_date(make_run, tmp_path):
     """Otherwise, with a single run stored, kernel 2 would mean that run of 2026, whatever it is."""
     run = make_run({"kernel": "k"}, name="gemm-1", root=tmp_path)
     store = RunStore(tmp_path)
@@ -143,7 +138,7 @@ def test_a_number_is_no_start_of_an_id_before_it_is_a_whole_date(make_run, tmp_p
     assert store.find("20260101", ladder="gemm").manifest.run_id == run.manifest.run_id
 
 
-def test_a_ladder_is_known_by_a_run_of_any_of_its_kernels(make_run, tmp_path: Path) -> None:
+def test_a_ladder_is_known_by_a_run_of_any_of_its_kernels(make_run, tmp_path):
     for name in ("gemm-7-source", "relu-0-timed", "relu-fp16-x"):
         make_run({"kernel": "k"}, name=name, root=tmp_path)
     known = [
@@ -152,14 +147,14 @@ def test_a_ladder_is_known_by_a_run_of_any_of_its_kernels(make_run, tmp_path: Pa
     assert known == ["gemm", "relu"]
 
 
-def test_an_empty_store_says_so(tmp_path: Path) -> None:
+def test_an_empty_store_says_so(tmp_path):
     for root, said in ((tmp_path, "it holds no runs"), (tmp_path / "not there", "not there: no such folder")):
         assert RunStore(root).ids() == []
         with pytest.raises(RunNotFound, match=said):
             RunStore(root).find("5", ladder="gemm")
 
 
-def test_other_folders_beside_the_runs_are_no_runs(copy: RunStore) -> None:
+def test_other_folders_beside_the_runs_are_no_runs(copy):
     for name in (".staging", "notes", "20261121t085400z-graph", "20261121t085400z-UPPER-dd9b57cb58c9"):
         (copy.root / name).mkdir()
 
@@ -179,7 +174,7 @@ def test_other_folders_beside_the_runs_are_no_runs(copy: RunStore) -> None:
         ("CON.txt", "con.txt"),
     ],
 )
-def test_any_text_becomes_a_name_that_is_safe_in_a_path(text: str, name: str) -> None:
+def test_any_text_becomes_a_name_that_is_safe_in_a_path(text, name):
     assert path_name(text) == name
     assert RunId.parse(str(RunId.make(None, text, "0" * 64))) is not None
 
@@ -205,9 +200,7 @@ FILES = ["report.ncu-rep.zst", *(f"{table}.parquet" for table in TABLES)]
 
 @pytest.mark.parametrize("damage", [flip, truncate, empty, Path.unlink])
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_that_changed_is_refused_with_its_name(
-    copy: RunStore, graph: Path, file: str, damage: Callable[[Path], None]
-) -> None:
+def test_a_file_that_changed_is_refused_with_its_name(copy, graph, file, damage):
     damage(graph / file)
 
     with pytest.raises(RunDamaged) as caught:
@@ -217,7 +210,7 @@ def test_a_file_that_changed_is_refused_with_its_name(
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_changed_table_is_an_error_and_never_a_figure(copy: RunStore, graph: Path, table: str) -> None:
+def test_a_changed_table_is_an_error_and_never_a_figure(copy, graph, table):
     flip(graph / f"{table}.parquet")
     run = copy.open(copy.ids()[0])
 
@@ -229,7 +222,7 @@ def test_a_changed_table_is_an_error_and_never_a_figure(copy: RunStore, graph: P
     ]
 
 
-def test_another_report_in_its_place_is_refused(copy: RunStore, graph: Path, reports: Path) -> None:
+def test_another_report_in_its_place_is_refused(copy, graph, reports):
     """Also when the hash in the manifest is made to fit: the run's own name tells."""
     packed = graph / "report.ncu-rep.zst"
     pack_report(reports / "range.ncu-rep", packed)
@@ -245,9 +238,7 @@ def test_another_report_in_its_place_is_refused(copy: RunStore, graph: Path, rep
 
 @pytest.mark.parametrize("verb", ["show", "compare", "ingest"])
 @pytest.mark.parametrize("file", ["report.ncu-rep.zst", "metrics.parquet", MANIFEST_FILE])
-def test_show_compare_and_ingest_refuse_a_damaged_run(
-    copy: RunStore, graph: Path, reports: Path, prof_here, verb: str, file: str
-) -> None:
+def test_show_compare_and_ingest_refuse_a_damaged_run(copy, graph, reports, prof_here, verb, file):
     truncate(graph / file)
     arguments = {
         "show": ["graph"],
@@ -263,7 +254,7 @@ def test_show_compare_and_ingest_refuse_a_damaged_run(
     assert len(copy.ids()) == 2
 
 
-def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy: RunStore, graph: Path) -> None:
+def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy, graph):
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
     rewrite(graph, {**manifest, "schema_version": 5, "invented_later": [1]})
 
@@ -272,7 +263,7 @@ def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy: RunStore, graph: Pa
     assert "Upgrade prof" in caught.value.remedy
 
 
-def test_fields_that_this_version_does_not_know_are_no_harm(copy: RunStore, graph: Path) -> None:
+def test_fields_that_this_version_does_not_know_are_no_harm(copy, graph):
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
     rewrite(graph, {**manifest, "invented_later": {"a": [1, 2]}})
 
@@ -296,7 +287,7 @@ def test_fields_that_this_version_does_not_know_are_no_harm(copy: RunStore, grap
         (lambda manifest: [manifest], "Expected `object`, got `array`"),
     ],
 )
-def test_a_manifest_that_makes_no_sense_is_refused(copy: RunStore, graph: Path, spoil, reason: str) -> None:
+def test_a_manifest_that_makes_no_sense_is_refused(copy, graph, spoil, reason):
     rewrite(graph, spoil(json.loads((graph / MANIFEST_FILE).read_text())))
 
     with pytest.raises(RunDamaged, match=reason) as caught:
@@ -307,7 +298,7 @@ def test_a_manifest_that_makes_no_sense_is_refused(copy: RunStore, graph: Path, 
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"\xff\xfe", b'{"schema_version": 1', b"null", b'"\xed\xa0\x80"']
 )
-def test_a_manifest_that_is_no_json_is_refused(graph: Path, data: bytes) -> None:
+def test_a_manifest_that_is_no_json_is_refused(graph, data):
     (graph / MANIFEST_FILE).write_bytes(data)
 
     with pytest.raises(RunDamaged, match=r"run\.json: not a valid manifest"):
@@ -317,7 +308,7 @@ def test_a_manifest_that_is_no_json_is_refused(graph: Path, data: bytes) -> None
 # Reports that are not stored
 
 
-def test_a_report_that_is_not_stored_reads_as_its_run_would(store: RunStore, reports: Path) -> None:
+def test_a_report_that_is_not_stored_reads_as_its_run_would(store, reports):
     stored = store.find("graph", ladder="gemm")
     run = open_report(reports / "graph.ncu-rep")
 
@@ -327,7 +318,7 @@ def test_a_report_that_is_not_stored_reads_as_its_run_would(store: RunStore, rep
         assert run.table(name).equals(stored.table(name))
 
 
-def test_several_reports_come_back_in_order_and_one_bad_one_is_named(reports: Path, tmp_path: Path) -> None:
+def test_several_reports_come_back_in_order_and_one_bad_one_is_named(reports, tmp_path):
     paths = [reports / f"{name}.ncu-rep" for name in ("range", "graph", "hostile")]
     assert [run.manifest.name for run in open_reports(paths)] == ["range", "graph", "hostile"]
 
@@ -337,7 +328,7 @@ def test_several_reports_come_back_in_order_and_one_bad_one_is_named(reports: Pa
         open_reports([*paths, cut])
 
 
-def test_a_run_knows_its_tables_as_pandas_too(store: RunStore) -> None:
+def test_a_run_knows_its_tables_as_pandas_too(store):
     run: Run = store.find("graph", ladder="gemm")
 
     frame = run.to_pandas("launches")
@@ -349,7 +340,7 @@ def test_a_run_knows_its_tables_as_pandas_too(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_columns_read_alone_are_those_of_the_whole_table(store: RunStore, table: str) -> None:
+def test_columns_read_alone_are_those_of_the_whole_table(store, table):
     whole = store.find("several", "").table(table)
 
     for column in whole.column_names:
@@ -358,7 +349,7 @@ def test_columns_read_alone_are_those_of_the_whole_table(store: RunStore, table:
         assert alone.equals(whole.select([column]))
 
 
-def test_columns_come_in_the_tables_order_whether_the_table_was_read_before_or_not(store: RunStore) -> None:
+def test_columns_come_in_the_tables_order_whether_the_table_was_read_before_or_not(store):
     run = store.find("several", "")
     before = run.columns("launches", "kernel", "launch")
     run.table("launches")
@@ -367,7 +358,7 @@ def test_columns_come_in_the_tables_order_whether_the_table_was_read_before_or_n
     assert run.columns("launches", "kernel", "launch").equals(before)
 
 
-def test_columns_of_a_table_that_changed_are_refused(copy: RunStore) -> None:
+def test_columns_of_a_table_that_changed_are_refused(copy):
     run = copy.find("graph", ladder="gemm")
     file = run.path / run.manifest.tables["launches"].file
     file.write_bytes(file.read_bytes().replace(b"PAR1", b"PAR2"))

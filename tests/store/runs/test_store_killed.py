@@ -3,8 +3,6 @@
 `killed_store.py` does the killing: real processes, SIGKILL, seeded random times.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys
@@ -22,7 +20,7 @@ SEED = 20261121
 
 
 @pytest.fixture(scope="module")
-def base(once, make_run) -> Path:
+def base(once, make_run):
     """Some small runs, each with a report."""
 
     def fill(folder: Path) -> None:

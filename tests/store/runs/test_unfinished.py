@@ -1,7 +1,5 @@
 """A collection keeps its reports between two calls: each whole or not at all, and for one prof at a time."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
@@ -29,16 +27,16 @@ TIMINGS = ProcessTimings(ProcessFacts("cuBLAS"), [Timing(0, 0, 10.5, 9.0), Timin
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     return tmp_path / "runs"
 
 
 @pytest.fixture
-def report(reports: Path) -> Path:
+def report(reports):
     return reports / "graph.ncu-rep"
 
 
-def test_the_next_call_finds_the_parts_that_were_kept(root: Path, report: Path) -> None:
+def test_the_next_call_finds_the_parts_that_were_kept(root, report):
     with UnfinishedCollection(root, KEY) as unfinished:
         assert unfinished.plan(PLAN) == PLAN
         kept = unfinished.keep_report(1, report)
@@ -52,20 +50,20 @@ def test_the_next_call_finds_the_parts_that_were_kept(root: Path, report: Path) 
         assert (unfinished.report(0), unfinished.timings(1)) == (None, None)
 
 
-def test_process_1_is_not_process_11(root: Path, report: Path) -> None:
+def test_process_1_is_not_process_11(root, report):
     with UnfinishedCollection(root, KEY) as unfinished:
         unfinished.keep_report(11, report)
         assert unfinished.report(1) is None
         assert unfinished.report(11) is not None
 
 
-def test_another_key_is_another_collection(root: Path) -> None:
+def test_another_key_is_another_collection(root):
     with UnfinishedCollection(root, KEY) as one, UnfinishedCollection(root, "f" + KEY[1:]) as another:
         assert one.plan(PLAN) == PLAN
         assert another.plan(CollectionPlan("gemm-5", 9)) == CollectionPlan("gemm-5", 9)
 
 
-def test_discarded_nothing_is_left_not_even_the_folder(root: Path, report: Path) -> None:
+def test_discarded_nothing_is_left_not_even_the_folder(root, report):
     with UnfinishedCollection(root, KEY) as unfinished:
         unfinished.plan(PLAN)
         unfinished.keep_report(0, report)
@@ -74,13 +72,13 @@ def test_discarded_nothing_is_left_not_even_the_folder(root: Path, report: Path)
     assert list(root.iterdir()) == []
 
 
-def test_nothing_kept_nothing_left(root: Path) -> None:
+def test_nothing_kept_nothing_left(root):
     with UnfinishedCollection(root, KEY):
         pass
     assert list(root.iterdir()) == []
 
 
-def test_the_unfinished_parts_of_a_committed_run_are_discarded(root: Path) -> None:
+def test_the_unfinished_parts_of_a_committed_run_are_discarded(root):
     discard_unfinished(root, KEY)
     assert not root.exists()
     with UnfinishedCollection(root, KEY) as unfinished:
@@ -89,7 +87,7 @@ def test_the_unfinished_parts_of_a_committed_run_are_discarded(root: Path) -> No
     assert list(root.iterdir()) == []
 
 
-def test_parts_that_another_prof_works_on_are_not_discarded(root: Path) -> None:
+def test_parts_that_another_prof_works_on_are_not_discarded(root):
     with UnfinishedCollection(root, KEY) as unfinished:
         unfinished.plan(PLAN)
         discard_unfinished(root, KEY)
@@ -100,9 +98,7 @@ def test_parts_that_another_prof_works_on_are_not_discarded(root: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 1, -1])
-def test_a_report_that_is_not_what_its_name_says_is_measured_again(
-    root: Path, report: Path, keep: int
-) -> None:
+def test_a_report_that_is_not_what_its_name_says_is_measured_again(root, report, keep):
     with UnfinishedCollection(root, KEY) as unfinished:
         kept = unfinished.keep_report(0, report)
         kept.write_bytes(kept.read_bytes()[:keep])
@@ -111,7 +107,7 @@ def test_a_report_that_is_not_what_its_name_says_is_measured_again(
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"name": 1}', b"\xff\xfe", b"null"])
-def test_parts_that_cannot_be_read_count_as_absent(root: Path, text: bytes) -> None:
+def test_parts_that_cannot_be_read_count_as_absent(root, text):
     with UnfinishedCollection(root, KEY) as unfinished:
         for name in ("plan.json", "timings-0.json"):
             (unfinished.folder / name).write_bytes(text)
@@ -119,7 +115,7 @@ def test_parts_that_cannot_be_read_count_as_absent(root: Path, text: bytes) -> N
         assert unfinished.plan(PLAN) == PLAN
 
 
-def test_a_write_that_was_cut_off_leaves_what_was_before(root: Path, report: Path, monkeypatch) -> None:
+def test_a_write_that_was_cut_off_leaves_what_was_before(root, report, monkeypatch):
     """Killed before the rename, wherever that is."""
     with UnfinishedCollection(root, KEY) as unfinished:
         unfinished.keep_timings(0, TIMINGS)
@@ -137,9 +133,7 @@ def test_a_write_that_was_cut_off_leaves_what_was_before(root: Path, report: Pat
 
 
 @pytest.mark.parametrize(("number", "error"), [(28, DiskFull), (13, StoreNotWritable)])
-def test_an_output_that_cannot_be_written_is_reported(
-    root: Path, report: Path, monkeypatch, number: int, error: type
-) -> None:
+def test_an_output_that_cannot_be_written_is_reported(root, report, monkeypatch, number, error):
     def fails(path: Path) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -154,7 +148,7 @@ def test_an_output_that_cannot_be_written_is_reported(
 # One at a time
 
 
-def test_a_second_prof_is_told_to_wait(root: Path) -> None:
+def test_a_second_prof_is_told_to_wait(root):
     with UnfinishedCollection(root, KEY):
         code = f"from pathlib import Path\nfrom profiler.store.runs.unfinished import UnfinishedCollection\nUnfinishedCollection(Path({str(root)!r}), {KEY!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -163,7 +157,7 @@ def test_a_second_prof_is_told_to_wait(root: Path) -> None:
         pass
 
 
-def test_whoever_is_killed_holds_nothing(root: Path) -> None:
+def test_whoever_is_killed_holds_nothing(root):
     code = (
         "import os, signal\nfrom pathlib import Path\nfrom profiler.store.runs.unfinished import UnfinishedCollection, CollectionPlan\n"
         f"UnfinishedCollection(Path({str(root)!r}), {KEY!r}).plan(CollectionPlan('gemm-6', 7)); os.kill(os.getpid(), signal.SIGKILL)"
@@ -174,9 +168,7 @@ def test_whoever_is_killed_holds_nothing(root: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(
-    root: Path, monkeypatch, moment: str
-) -> None:
+def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(root, monkeypatch, moment):
     """Before its lock is opened, or between that and locking it, as another prof that is done does."""
     calls = []
 
@@ -197,7 +189,7 @@ def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(
     assert len(calls) == 3
 
 
-def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
+def test_others_may_write_where_they_may_write_the_runs(root):
     root.mkdir()
     root.chmod(0o2777)
     before = os.umask(0o077)
@@ -211,7 +203,7 @@ def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
     assert modes == {0o2777}
 
 
-def test_a_runs_folder_that_nobody_may_write_is_reported(open_folder: Path, as_nobody) -> None:
+def test_a_runs_folder_that_nobody_may_write_is_reported(open_folder, as_nobody):
     open_folder.chmod(0o555)
     with as_nobody(), pytest.raises(StoreNotWritable):
         UnfinishedCollection(open_folder, KEY)

@@ -1,7 +1,5 @@
 """Commands and readers import pyarrow without NumPy, cloudpickle and pandas, whose import takes longer than most answers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

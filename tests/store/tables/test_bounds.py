@@ -1,13 +1,10 @@
 """A small table that decodes to more than memory holds is refused, before anything of it is decoded."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import time
 from functools import cache
 from io import BytesIO
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -89,7 +86,7 @@ BOMBS = [equal_values_without_end, a_page_without_end, a_list_of_one_long_text]
 
 
 @pytest.fixture(params=BOMBS, ids=lambda bomb: bomb.__name__)
-def bombed(request: pytest.FixtureRequest, recorded: RunStore, tmp_path: Path) -> tuple[RunStore, str, str]:
+def bombed(request, recorded, tmp_path):
     """A store of two runs, the run with the bomb, and the table that is one. Its manifest has the right hash and count."""
     name, data, rows = request.param()
     assert len(data) < 1 << 20
@@ -104,7 +101,7 @@ def bombed(request: pytest.FixtureRequest, recorded: RunStore, tmp_path: Path) -
     return RunStore(tmp_path), ids[0], name
 
 
-def test_a_bomb_is_refused_before_it_is_decoded(bombed: tuple[RunStore, str, str]) -> None:
+def test_a_bomb_is_refused_before_it_is_decoded(bombed):
     store, run_id, name = bombed
     (run,) = (run for run in store.open_all(store.ids()) if run.manifest.run_id == run_id)
     started = time.process_time()
@@ -114,7 +111,7 @@ def test_a_bomb_is_refused_before_it_is_decoded(bombed: tuple[RunStore, str, str
     assert time.process_time() - started < 10
 
 
-def test_a_bomb_leaves_the_other_runs_to_a_query(bombed: tuple[RunStore, str, str]) -> None:
+def test_a_bomb_leaves_the_other_runs_to_a_query(bombed):
     store, run_id, name = bombed
 
     _, rows = run_query(store, f"select distinct run_id from {name}")
@@ -122,13 +119,13 @@ def test_a_bomb_leaves_the_other_runs_to_a_query(bombed: tuple[RunStore, str, st
     assert list(store.left_out) == [run_id]
 
 
-def test_a_bomb_is_one_line_of_fsck(bombed: tuple[RunStore, str, str]) -> None:
+def test_a_bomb_is_one_line_of_fsck(bombed):
     store, run_id, _ = bombed
 
     assert [fault.name for fault in examine_store(store, Examined()) if fault.kind == "run"] == [run_id]
 
 
-def test_rows_that_were_not_recorded_are_refused(recorded: RunStore, tmp_path: Path) -> None:
+def test_rows_that_were_not_recorded_are_refused(recorded, tmp_path):
     """The manifest says how many rows a table has, and a table with more is not read to find out."""
     run_id = next(str(one) for one in recorded.ids() if one.name == "textbook-5")
     shutil.copytree(recorded.root / run_id, tmp_path / run_id)
@@ -147,7 +144,7 @@ def test_rows_that_were_not_recorded_are_refused(recorded: RunStore, tmp_path: P
             store.open(store.ids()[0]).table(name)
 
 
-def test_pages_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_without_end_are_refused(monkeypatch):
     """Each may be as small as its header, which takes its time to read."""
     monkeypatch.setattr(bounds, "_MOST_PAGES", 5)  # private: a million would take a while
     data = parquet(a_million_rows("timings"))
@@ -155,7 +152,7 @@ def test_pages_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         bounds.require_bounded(pq.read_metadata(BytesIO(data)), memoryview(data), 1_000_000, "timings")
 
 
-def test_a_number_in_a_footer_has_an_end() -> None:
+def test_a_number_in_a_footer_has_an_end():
     """Adding up the bits of one with a million bytes would take hours."""
     assert decode_struct(b"\x16" + b"\xff" * 9 + b"\x01\x00")[0][1][1] == -(2**63)
     with pytest.raises(ValueError, match="more than 64 bits"):

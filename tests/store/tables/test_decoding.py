@@ -1,7 +1,5 @@
 """Whatever is decoded may be decoded by several threads at once, also for the first time of a process."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -34,12 +32,12 @@ for _ in range(300):
 """
 
 
-def test_threads_may_be_the_first_to_decode_a_type_that_is_prepared() -> None:
+def test_threads_may_be_the_first_to_decode_a_type_that_is_prepared():
     """Each type is as new as those of a process that has just started. Unprepared ones crash it before long."""
     assert subprocess.run([sys.executable, "-c", FIRST_AT_ONCE], timeout=120, check=False).returncode == 0
 
 
-def test_every_type_that_is_decoded_is_prepared() -> None:
+def test_every_type_that_is_decoded_is_prepared():
     modules = [ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")]
     decoded = {name for module in modules for name in types_decoded(module)}
     prepared = {

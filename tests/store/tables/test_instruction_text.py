@@ -1,7 +1,5 @@
 """One SASS instruction: its opcode, and its addresses made comparable."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiler.store.tables.instruction_text import opcode_of, rebase
@@ -25,7 +23,7 @@ LAST = START + 0x7F0
         ("?", ""),
     ],
 )
-def test_the_opcode_has_its_modifiers_and_not_its_predicate(sass: str, opcode: str) -> None:
+def test_the_opcode_has_its_modifiers_and_not_its_predicate(sass, opcode):
     assert opcode_of(sass) == opcode
 
 
@@ -42,11 +40,11 @@ def test_the_opcode_has_its_modifiers_and_not_its_predicate(sass: str, opcode: s
         ("LDC R1, c[0x0][0x210]", "LDC R1, c[0x0][0x210]"),
     ],
 )
-def test_code_addresses_become_offsets_and_nothing_else_does(sass: str, rebased: str) -> None:
+def test_code_addresses_become_offsets_and_nothing_else_does(sass, rebased):
     assert rebase(sass, STARTS, START, LAST) == rebased
 
 
-def test_two_recordings_of_one_instruction_read_the_same() -> None:
+def test_two_recordings_of_one_instruction_read_the_same():
     moved = 0x10_0000_0000
     here = rebase(f"@!P0 BRA {START + 0x40:#x}", STARTS, START, LAST)
     there = rebase(

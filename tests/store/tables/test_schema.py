@@ -1,9 +1,6 @@
 """The tables are declared once, and what is read or written must be as declared."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,7 +27,7 @@ NUMBERS_WITHOUT_UNIT = {
 }  # fmt: skip
 
 
-def test_every_column_is_documented_and_every_measure_has_a_unit() -> None:
+def test_every_column_is_documented_and_every_measure_has_a_unit():
     columns = [(table.name, column) for table in TABLES.values() for column in table.columns]
     undocumented = [
         f"{table}.{column.name}" for table, column in columns if not column.doc or "\n" in column.doc
@@ -46,12 +43,12 @@ def test_every_column_is_documented_and_every_measure_has_a_unit() -> None:
     assert all(table.row for table in TABLES.values())
 
 
-def test_every_table_says_which_run_a_row_belongs_to() -> None:
+def test_every_table_says_which_run_a_row_belongs_to():
     assert {table.columns[0].name for table in TABLES.values()} == {"run_id"}
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_units_and_documentation_are_in_the_parquet_file(store: RunStore, name: str) -> None:
+def test_units_and_documentation_are_in_the_parquet_file(store, name):
     run = store.find("graph", ladder="gemm")
     schema = pq.read_schema(run.path / f"{name}.parquet")
 
@@ -66,14 +63,14 @@ def test_units_and_documentation_are_in_the_parquet_file(store: RunStore, name: 
 
 
 @pytest.fixture
-def good() -> pa.Table:
+def good():
     builder = TableBuilder("timings", "some-run")
     builder.append(process=0, repeat=0, kernel_ns=10.5)
     builder.append(process=0, repeat=1, kernel_ns=11.0, reference_ns=9.0)
     return builder.finish()
 
 
-def test_a_table_as_declared_passes(good: pa.Table) -> None:
+def test_a_table_as_declared_passes(good):
     assert check_table(good, "timings", "here") is good
     assert good.column("reference_ns").to_pylist() == [None, 9.0]
     assert good.column("run_id").to_pylist() == ["some-run"] * 2
@@ -91,19 +88,19 @@ def test_a_table_as_declared_passes(good: pa.Table) -> None:
     ],
     ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
 )
-def test_a_table_with_other_columns_is_refused(good: pa.Table, spoil) -> None:
+def test_a_table_with_other_columns_is_refused(good, spoil):
     with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 4$"):
         check_table(spoil(good), "timings", "here")
 
 
-def test_a_column_that_came_later_is_null_in_older_tables(good: pa.Table) -> None:
+def test_a_column_that_came_later_is_null_in_older_tables(good):
     metadata = {**good.schema.metadata, b"schema_version": b"3"}
     older = good.drop_columns(["best_ns"]).replace_schema_metadata(metadata)
     read = check_table(upgraded(older, "timings"), "timings", "here")
     assert read.column("best_ns").to_pylist() == [None, None]
 
 
-def test_a_null_where_none_may_be_is_refused(good: pa.Table) -> None:
+def test_a_null_where_none_may_be_is_refused(good):
     holed = good.set_column(
         3, arrow_schema("timings").field("kernel_ns"), pa.array([10.5, None], pa.float64())
     )
@@ -114,16 +111,14 @@ def test_a_null_where_none_may_be_is_refused(good: pa.Table) -> None:
 
 @pytest.mark.parametrize("ns", [0.0, -1.0, math.nan, math.inf])
 @pytest.mark.parametrize("column", ["kernel_ns", "reference_ns"])
-def test_a_time_that_is_no_duration_is_refused(good: pa.Table, column, ns) -> None:
+def test_a_time_that_is_no_duration_is_refused(good, column, ns):
     index = good.schema.get_field_index(column)
     spoiled = good.set_column(index, good.schema.field(column), pa.array([ns] * len(good), pa.float64()))
     with pytest.raises(RunDamaged, match=f"here: column '{column}' has a value that is no duration"):
         check_table(spoiled, "timings", "here")
 
 
-def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(
-    store: RunStore, tmp_path: Path, good: pa.Table
-) -> None:
+def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(store, tmp_path, good):
     """Its hash may be right and its columns still not."""
     import hashlib
     import json
@@ -145,7 +140,7 @@ def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(
         changed.table("timings")
 
 
-def test_text_that_is_not_unicode_is_stored_with_a_replacement() -> None:
+def test_text_that_is_not_unicode_is_stored_with_a_replacement():
     builder = TableBuilder("launches", "some-run")
     broken = b"caf\xe9".decode("utf-8", "surrogateescape")
     required = dict.fromkeys(("workload", "function", "kernel", "mangled"), broken)
@@ -159,20 +154,20 @@ def test_text_that_is_not_unicode_is_stored_with_a_replacement() -> None:
     assert row["nvtx"] == [{"domain": "d", "kind": "push_pop", "name": "caf\ufffd"}]
 
 
-def test_a_column_may_not_be_declared_twice() -> None:
+def test_a_column_may_not_be_declared_twice():
     column = ColumnSchema("a", "int32", "a number")
     with pytest.raises(AssertionError, match="declares a column twice"):
         TableSchema("t", "a row", (column, column))
 
 
-def test_some_columns_of_an_older_table_get_those_alone_that_have_come_since(good: pa.Table) -> None:
+def test_some_columns_of_an_older_table_get_those_alone_that_have_come_since(good):
     older = good.select(["repeat"]).replace_schema_metadata({"schema_version": "3"})
 
     assert upgraded(older, "timings", frozenset({"repeat", "best_ns"})).column_names == ["repeat", "best_ns"]
     assert upgraded(older, "timings", frozenset({"repeat"})).column_names == ["repeat"]
 
 
-def test_a_column_missing_from_a_table_of_this_version_stays_missing(store: RunStore) -> None:
+def test_a_column_missing_from_a_table_of_this_version_stays_missing(store):
     broken = store.find("several", "").table("launches").drop_columns(["process"])
 
     with pytest.raises(RunDamaged):

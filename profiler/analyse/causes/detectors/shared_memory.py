@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.dataflow import (
@@ -40,7 +40,7 @@ _FACTORS = 2
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
-_MEETINGS = ("WARPSYNC", "MEMBAR", "ERRBAR", "CALL")  # after which other threads may read what was stored
+_MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored
 # A trip through shared memory loads each value once; counts of a stencil, a scan or a tree are two and more. With four turns, there
 # are two that can be joined, twice. Up to two operations on a value take less than its trip: an address, a load and a store.
 _LOADS_OF_A_TRIP, _TURNS_TO_JOIN, _ARITHMETIC_OF_A_TRIP = 1.5, 4, 2.0

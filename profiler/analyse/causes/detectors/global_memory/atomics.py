@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_processing,
@@ -28,7 +28,7 @@ from profiler.catalog.metrics import LANES
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 _SWAPS = (".CAS", ".EXCH")  # what takes a lock
 # What orders an atomic with other accesses stands around it: it waits for stores before it, and empties L1 after it.
-_ORDERING = ("MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL")
+_ORDERING = (*FENCES, "CGAERRBAR", "CCTL")
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:

@@ -9,7 +9,6 @@ from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
-    NOT_COUNTED,
     OFTEN,
     count_times_requested,
     without_loads,
@@ -17,7 +16,7 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
-from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import is_gathered
@@ -287,7 +286,7 @@ def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
     # In the only round, all blocks load the same tiles at about the same time, whatever their order.
     if not touched or evidence.shape is None or waves <= 1:
         return
-    if any(site.instruction.name in NOT_COUNTED for site in others):
+    if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
         return
     at_once = math.prod(evidence.shape.grid) / waves
     side = math.sqrt(at_once)

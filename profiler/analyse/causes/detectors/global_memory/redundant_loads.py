@@ -16,7 +16,7 @@ from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lo
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
@@ -33,7 +33,6 @@ OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
-NOT_COUNTED = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -191,7 +190,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     """
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
     others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
-    if not shared or any(site.instruction.name in NOT_COUNTED for site in others):
+    if not shared or any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
         return
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))

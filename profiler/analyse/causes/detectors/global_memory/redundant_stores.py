@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lonely_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
@@ -22,8 +22,6 @@ from profiler.catalog.metrics import LANES
 _UNROLLED = 4.0  # turns of a loop by the compiler
 # A sector holds eight words: the stores of a warp that fill more than one go to several addresses.
 _SEVERAL_SECTORS = 1.5
-# `__threadfence`, which a thread executes before others are to read what it stored
-_FENCES = ("MEMBAR", "ERRBAR")
 
 
 def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
@@ -106,7 +104,7 @@ def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     as the stored ones do.
     """
     return (
-        any(site.instruction.name in _FENCES for site in evidence.around(store))
+        any(site.instruction.name in FENCES for site in evidence.around(store))
         or any(
             has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store)
             for site in _other_loads(evidence, store)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import NOT_COUNTED, OFTEN, without_loads
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, without_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import SIZE_IS_UNKNOWN, Site
 from profiler.analyse.causes.flow.dataflow import predicates_written
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -23,7 +23,7 @@ def detect_repeated_copies(evidence: Evidence) -> Iterable[Candidate]:
         return
     repeated: dict[Site, float] = {}
     for site in evidence.of("global load"):
-        if site.instruction.name not in NOT_COUNTED and feeds_shared_memory(evidence, site):
+        if site.instruction.name not in SIZE_IS_UNKNOWN and feeds_shared_memory(evidence, site):
             times = _times_copied(evidence, site)
             if times >= OFTEN:
                 repeated[site] = 1 - 1 / times

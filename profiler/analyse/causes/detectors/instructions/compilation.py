@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 
@@ -40,9 +41,9 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
     idle = [one for one in written if _changes_nothing(one)]
     if len(idle) <= _MOST_IDLE_MOVES * len(written):
         return
-    moves = [site for site in evidence.sites if _moves(site.instruction)]
+    moves = [site for site in evidence.sites if is_move(site.instruction)]
     share = 100 * len(idle) / len(written)
-    moving = sum(map(_moves, written)) / len(written)
+    moving = sum(map(is_move, written)) / len(written)
     yield Candidate(
         UNOPTIMISED,
         f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
@@ -79,14 +80,10 @@ def _optimised(evidence: Evidence, moves: Sequence[Site]) -> Effect:
     return Effect(fewer.resources, {**fewer.waits, **evidence.waiting_for(waiting, "wait")})
 
 
-def _moves(instruction: Instruction) -> bool:
-    return instruction.name in ("MOV", "UMOV") or instruction.opcode.startswith("IMAD.MOV")
-
-
 def _changes_nothing(instruction: Instruction) -> bool:
     """Returns whether an instruction moves a register onto itself: `MOV R7, R7`, or `IMAD.MOV.U32 R7, RZ, RZ, R7`."""
     operands = instruction.operands
-    return _moves(instruction) and len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}
+    return is_move(instruction) and len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:

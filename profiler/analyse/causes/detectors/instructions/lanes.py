@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
 from profiler.analyse.code.registers import inputs_of, written_registers
@@ -21,7 +21,6 @@ _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
-_FENCES = ("MEMBAR", "ERRBAR")  # they wait for memory as long for one lane as for all
 _VALUES_OF_A_STEP = 2.0  # that a lane of a tree combines
 _EXCHANGE_IN_TRITON = (
     "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
@@ -228,7 +227,8 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
 
     L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
     lanes. An instruction that conflicts, and so needs two passes or more, keeps them: fewer instructions touch the same words.
-    Atomics are served lane by lane, so that idle lanes cost nothing. Where lanes are not counted for each instruction, a
+    Atomics are served lane by lane, so that idle lanes cost nothing, and fences wait for memory as long for one lane as for
+    all. Where lanes are not counted for each instruction, a
     predicate may keep whole warps from it, which then wait for nothing.
     """
     effect = evidence.without(fractions)
@@ -236,7 +236,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
         site: part
         for site, part in fractions.items()
         if site.kind not in _LANE_BY_LANE
-        and site.instruction.name not in _FENCES
+        and site.instruction.name not in FENCES
         and (evidence.has_costs or not site.instruction.predicate)
     }
     alone_in_a_pass = {

@@ -18,6 +18,7 @@ from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
+from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import inputs_of, register_of, written_registers
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
@@ -218,7 +219,7 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
     found = []
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
-            if not _is_move(site):
+            if not is_move(site.instruction):
                 continue
             written = set(written_registers(site.instruction))
             for one in sites[index + 1 : index + 1 + NEAR]:
@@ -229,10 +230,6 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
                 if written & read:
                     break
     return found
-
-
-def _is_move(site: Site) -> bool:
-    return site.instruction.name in ("MOV", "UMOV") or site.opcode.startswith("IMAD.MOV")
 
 
 def _find_terms(evidence: Evidence) -> list[Site]:
@@ -253,7 +250,7 @@ def _find_terms(evidence: Evidence) -> list[Site]:
             for register in written:
                 moved.pop(register, None)
                 sums.pop(register, None)
-                if _is_move(site) and _LITERAL.match(site.instruction.operands[-1]):
+                if is_move(site.instruction) and _LITERAL.match(site.instruction.operands[-1]):
                     moved[register] = site
             if terms and written:
                 sums[written[0]] = terms
