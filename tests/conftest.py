@@ -24,6 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import code_once
 import forked
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -88,6 +89,7 @@ os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    os.environ[code_once.FOLDER] = tempfile.mkdtemp(dir=os.environ["XDG_CACHE_HOME"], prefix="code-")
 
 # `just campaign` tries more examples of each property.
 settings.register_profile("suite", max_examples=25, deadline=None)
