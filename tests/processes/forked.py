@@ -46,6 +46,8 @@ _IMPORTED = (
     "profiler.cli", "profiler.commands.reading.mcp", "profiler.commands.measuring.collect", "profiler.commands.measuring.tune",
     "profiler.commands.reading.report", "profiler.commands.storing.ingest", "profiler.commands.storing.worker",
     "profiler.measure.devices.on_cluster", "profiler.store.ingest.on_workers",
+    "profiler.commands.reading.show", "profiler.present.render.terminal", "profiler.python.measuring",
+    "pyarrow.acero", "pyarrow.dataset",
     "profiler.measure.functions.arrays", "profiler.measure.functions.measure", "profiler.measure.functions.verify",
     "profiler.store.reports.extract", "profiler.store.reports.contained_reader",
 )  # fmt: skip
