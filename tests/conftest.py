@@ -179,8 +179,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long: dict[Path, list[pytest.Item]] = {}
     short = []
     for item in items:
-        is_long = any(item.path.is_relative_to(ROOT / "tests" / place) for place in LONG)
-        (long.setdefault(item.path, []) if is_long else short).append(item)
+        (long.setdefault(item.path, []) if _is_long(item.path) else short).append(item)
     ordered: list[pytest.Item] = []
     for worker in range(workers):
         piece = [item for module in list(long.values())[worker::workers] for item in module]
@@ -188,6 +187,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ordered += piece + short[:room]
         short = short[room:]
     items[:] = ordered + short
+
+
+@cache
+def _is_long(file: Path) -> bool:
+    return any(file.is_relative_to(ROOT / "tests" / place) for place in LONG)
 
 
 class Tool(NamedTuple):
