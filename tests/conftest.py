@@ -22,6 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import code_once
 import forked
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,6 +87,7 @@ os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    os.environ[code_once.FOLDER] = tempfile.mkdtemp(dir=os.environ["XDG_CACHE_HOME"], prefix="code-")
 
 # `just campaign` tries more examples of each property.
 settings.register_profile("suite", max_examples=25, deadline=None)
@@ -175,8 +177,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long: dict[Path, list[pytest.Item]] = {}
     short = []
     for item in items:
-        is_long = any(item.path.is_relative_to(ROOT / "tests" / place) for place in LONG)
-        (long.setdefault(item.path, []) if is_long else short).append(item)
+        (long.setdefault(item.path, []) if _is_long(item.path) else short).append(item)
     ordered: list[pytest.Item] = []
     for worker in range(workers):
         piece = [item for module in list(long.values())[worker::workers] for item in module]
@@ -184,6 +185,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ordered += piece + short[:room]
         short = short[room:]
     items[:] = ordered + short
+
+
+@cache
+def _is_long(file: Path) -> bool:
+    return any(file.is_relative_to(ROOT / "tests" / place) for place in LONG)
 
 
 class Tool(NamedTuple):
