@@ -207,6 +207,11 @@ def _part_storing(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> fl
     return part * min(1.0, runs)
 
 
+def part_of_warps(evidence: Evidence, site: Site) -> float:
+    """Returns the part of the warps that execute an access, and that have a lane for which it acts."""
+    return _part_storing(evidence, site, site in find_chosen_by_warp(evidence))
+
+
 def _worth_of_places(evidence: Evidence) -> float:
     """Returns the part of the time between blocks that is saved where threads go on instead.
 
