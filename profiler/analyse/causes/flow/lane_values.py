@@ -94,7 +94,7 @@ def find_part_of_warps(evidence: Evidence, site: Site) -> float:
     """
     wanted = site.instruction.predicate or ""
     sites = evidence.by_function[site.function]
-    for before in reversed(sites[: evidence.place(site, sites)]):
+    for before in reversed(sites[: evidence.place(site, sites)]) if wanted else ():
         if wanted.removeprefix("!") not in predicates_written(before.instruction):
             continue
         if bits := _bits_of_index(evidence, before):

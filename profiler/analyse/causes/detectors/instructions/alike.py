@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
-from profiler.analyse.causes.detectors.launch.grid import find_idle_warps, part_of_warps
+from profiler.analyse.causes.detectors.launch.grid import find_idle_warps, find_part_acting
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
@@ -92,7 +92,7 @@ def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("global load") if not _is_of_one_place(site)]
     if not loads or any(feeds_shared_memory(evidence, site) for site in loads):
         return
-    part = max(part_of_warps(evidence, site) for site in [*loads, *evidence.of("global store", "atomic")])
+    part = find_part_acting(evidence, [*loads, *evidence.of("global store", "atomic")])
     if part > _HALF or _compute_together(evidence, part):
         return
     working = part * evidence.sites[0].executed

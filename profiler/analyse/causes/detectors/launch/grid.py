@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
@@ -193,23 +193,26 @@ def find_idle_warps(evidence: Evidence) -> float:
     """
     if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
         return 0.0
-    chosen = find_chosen_by_warp(evidence)
     storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
-    return 1 - max((_part_storing(evidence, site, site in chosen) for site in storing), default=1.0)
+    return 1 - find_part_acting(evidence, storing)
 
 
-def _part_storing(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
-    """Returns the part of the warps that store something at a place. In a loop, other warps may do so in each turn, unless the thread's index decides."""
+def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:
+    """Returns the part of the warps for which the access acts that does for most; all of them if there is none."""
+    launched = evidence.sites[0].executed
+    if any(site.executed >= launched and not site.instruction.predicate for site in accesses):
+        return 1.0
+    chosen = find_chosen_by_warp(evidence)
+    return max((_part_acting(evidence, site, site in chosen) for site in accesses), default=1.0)
+
+
+def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
+    """Returns the part of the warps for which an access acts. In a loop, it may be others in each turn, unless the thread's index decides."""
     runs = site.executed / evidence.sites[0].executed
     part = find_part_of_warps(evidence, site)
     if is_chosen_by_warp and runs <= 1:
         part = min(part, (site.acting or 0.0) / (site.lanes or LANES))
     return part * min(1.0, runs)
-
-
-def part_of_warps(evidence: Evidence, site: Site) -> float:
-    """Returns the part of the warps that execute an access, and that have a lane for which it acts."""
-    return _part_storing(evidence, site, site in find_chosen_by_warp(evidence))
 
 
 def _worth_of_places(evidence: Evidence) -> float:
