@@ -23,7 +23,6 @@ Row = dict[str, Any]
 # What counts as a failure that is explained: a wrong first answer, a right one beyond the third place, or a wrong line.
 AMONG = 3
 ALIKE = 3.0  # points: two recordings of one kernel differ by up to two
-AGAIN = "-again"  # ends the name of a kernel of a pair that was recorded once more
 
 
 def read_record() -> dict[str, list[Row]]:
@@ -56,8 +55,8 @@ def record_tables() -> str:
             _by_cause(record),
             "### Kernels with nothing to gain, and kernels that only look like a cause",
             _others(record),
-            "### Named first, and left in place",
-            named_first_table(record["named_first"]),
+            "### Kernels of which several causes were removed",
+            alone_table(record["alone"]),
             "### Failures",
             _failures(record),
         )
@@ -162,32 +161,31 @@ def _others(record: dict[str, list[Row]]) -> str:
     return table_text(("kernels", "", "right, `source`", "right, `default`"), rows, right=(1, 2, 3))
 
 
-def compared(rows: Iterable[Row]) -> list[tuple[Row, Row]]:
-    """Returns each kernel whose first cause the change of a pair leaves in place, beside what that change saved."""
-    return [(row, other) for row in rows for other in row["instead"]]
-
-
-def named_first_table(listed: Sequence[Row]) -> str:
-    """What it saved to remove the cause that is named first, beside what the pair's own change saved."""
-    rows = [
-        (
-            f"`{row['before'].removesuffix(AGAIN)}` → `{row['after']}`",
-            f"`{row['removed'][0]}`",
-            *(_points(one) for one in (row["expected"], row["saved"])),
-            f"`{other['after'].removesuffix(AGAIN)}`",
-            _points(other["saved"]),
+def alone_table(listed: Sequence[Row]) -> str:
+    """What it saved to remove each of several causes of a kernel by itself: does the largest saving stand first?"""
+    rows, behind = [], []
+    for row in listed:
+        removals = sorted(row["removals"], key=lambda one: -one["saved"])
+        named = next(one for one in removals if row["first"] in one["removed"])
+        behind.append(removals[0]["saved"] - named["saved"])
+        others = (f"`{one['removed'][0]}` {_points(one['saved'])}" for one in removals if one is not named)
+        rows.append(
+            (
+                f"`{row['kernel']}`",
+                f"`{row['first']}`",
+                _points(named["expected"]),
+                _points(named["saved"]),
+                ", ".join(others),
+            )
         )
-        for row, other in compared(listed)
-    ]
-    gaps = [row["saved"] - other["saved"] for row, other in compared(listed)]
-    more, less = sum(gap > ALIKE for gap in gaps), sum(gap < -ALIKE for gap in gaps)
+    missed = [f"{gap:.0f}" for gap in sorted(behind) if gap > ALIKE]
     said = (
-        f"Removing the cause that is named first saved more than the change of the pair in {more} of {len(gaps)} comparisons, less in {less}, "
-        f"and in {len(gaps) - more - less} the two are within {ALIKE:.0f} points of each other. What it was expected to save is wrong by "
-        f"{mean_error(listed):.1f} points on average."
+        f"The largest saving stands first in {len(rows) - len(missed)} of {len(rows)} kernels, or within {ALIKE:.0f} points of what does"
+        + (f"; where not, it is {' or '.join(missed)} points behind" if missed else "")
+        + f". What the removals were expected to save is wrong by {mean_error([one for row in listed for one in row['removals']]):.1f} points on average."
     )
-    header = ("kernel, and without what is named first", "named first", "expected, %", "saved, %", "the pair's change", "saved, %")  # fmt: skip
-    return f"{said}\n\n{table_text(header, rows, right=(2, 3, 5))}"
+    header = ("kernel", "named first", "expected, %", "saved, %", "what removing another cause saved, %")
+    return f"{said}\n\n{table_text(header, rows, right=(2, 3))}"
 
 
 def _points(percent: float | None) -> str:

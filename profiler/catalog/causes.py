@@ -362,11 +362,10 @@ UNOPTIMISED = "unoptimised-code"
 LAST_WAVE = "uneven-last-wave"
 # If several launches are joined, one start stays.
 TOO_SHORT = "launch-too-short"
-# They say that warps wait, or that too little is under way, which holds for most kernels, whatever else is wrong.
-GENERAL = frozenset({
-    "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",
-    "grid-too-small", "too-little-work-a-thread",
-})  # fmt: skip
+# They say that warps wait, which holds for most kernels, whatever else is wrong.
+WAITING = frozenset({"loads-not-overlapped", "barriers", "too-little-work-a-thread"})
+# They say why, from what the kernel is: the number of its blocks, the width of its accesses, or values that follow from each other.
+BUILT_IN = frozenset({"grid-too-small", "narrow-accesses", "dependent-chain"})
 
 BY_NAME = {kind.name: kind for kind in CAUSES}
 

@@ -10,6 +10,7 @@ which loops share, and without the slow path. Each fast form is the intrinsic of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,35 +21,36 @@ from profiler.analyse.code.code import KEPT, Instruction, parse_text
 
 @dataclass(frozen=True)
 class Size:
-    """How many instructions a function takes, and how many its fast form."""
+    """How many instructions a function takes, and how many its fast form, of which `special` run on the special-function unit."""
 
     precise: float
     fast: float
+    special: float = 0
 
     def __add__(self, other: Size) -> Size:
-        return Size(self.precise + other.precise, self.fast + other.fast)
+        return Size(self.precise + other.precise, self.fast + other.fast, self.special + other.special)
 
     def __mul__(self, times: float) -> Size:
-        return Size(self.precise * times, self.fast * times)
+        return Size(self.precise * times, self.fast * times, self.special * times)
 
 
 NONE = Size(0, 0)
 # An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
 # these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
 _BY_UNIT = {
-    "MUFU.EX2": Size(4, 4),
-    "MUFU.LG2": Size(4, 4),
-    "MUFU.SIN": Size(2, 2),
-    "MUFU.COS": Size(2, 2),
-    "MUFU.TANH": Size(1, 1),
-    "MUFU.SQRT": Size(4, 4),
-    "FCHK": Size(10, 5),  # a division; __fdividef scales a large divisor and the quotient
+    "MUFU.EX2": Size(4, 4, 1),
+    "MUFU.LG2": Size(4, 4, 1),
+    "MUFU.SIN": Size(2, 2, 1),
+    "MUFU.COS": Size(2, 2, 1),
+    "MUFU.TANH": Size(1, 1, 1),
+    "MUFU.SQRT": Size(4, 4, 1),
+    "FCHK": Size(10, 5, 1),  # a division; __fdividef scales a large divisor and the quotient
 }
 # A precise reciprocal or root first tests for arguments whose guess cannot be refined, by adding one of these to their bits. With
 # the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
 _OF_A_RECIPROCAL = "0x1800000"
 _OF_A_ROOT = frozenset({"-0xd000000", "0xf3000000"})
-TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5), Size(10, 4)
+TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1), Size(10, 4, 1)
 # A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
 # hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
 _OF_A_NORM = "0x7e800000"
@@ -58,19 +60,26 @@ _BY_TERM = {
     0.6931472: Size(1, 1),
     1.925963e-08: Size(3, 0),  # expf: 8 and 5
     7.059537e-08: Size(4, 1),  # exp10f: 8 and 5
-    0.1408461: Size(23, 4),  # logf and log10f: 24 and 5
-    0.1684539: Size(26, 3),  # log2f: 27 and 4
-    1.925137e-08: Size(65, 5),  # powf, which has 1.442695 three times and 0.693147 once: 69 and 9
-    0.01249299: Size(68, 4),  # powf of the library that Triton brings, which has 1.442695 and MUFU.EX2 once
-    0.6366197: Size(26, 2),  # sinf and cosf
-    0.008332703: Size(4, 2),  # sincosf, which reduces its angle once: 30 and 4
-    0.02429199: Size(-2, 6),  # tanf, whose polynomial is shorter: 24 and 8
+    0.1408461: Size(23, 4, 1),  # logf and log10f: 24 and 5
+    0.1684539: Size(26, 3, 1),  # log2f: 27 and 4
+    1.925137e-08: Size(65, 5, 2),  # powf, which has 1.442695 three times and 0.693147 once: 69 and 9
+    0.01249299: Size(
+        68, 4, 1
+    ),  # powf of the library that Triton brings, which has 1.442695 and MUFU.EX2 once
+    0.6366197: Size(26, 2, 1),  # sinf and cosf
+    0.008332703: Size(4, 2, 1),  # sincosf, which reduces its angle once: 30 and 4
+    0.02429199: Size(-2, 6, 2),  # tanf, whose polynomial is shorter: 24 and 8
     0.133153: Size(11, -3),  # tanhf: 15 and 1
-    1.904654e-09: Size(8, 5),  # coshf: 15, and 12 for (exp(x) + exp(-x)) / 2
+    1.904654e-09: Size(8, 5, 1),  # coshf: 15, and 12 for (exp(x) + exp(-x)) / 2
     0.00833335: Size(8, 0),  # sinhf: 23 and 12
     0.008382413: Size(22, 1),  # expm1f: 27, and 6 for exp(x) - 1
-    0.1449145: Size(23, 5),  # log1pf: 24, and 6 for log(1 + x)
+    0.1449145: Size(23, 5, 1),  # log1pf: 24, and 6 for log(1 + x)
 }
+# Sines and powers have branches of their own, or a loop for large arguments: compilers do not unroll a loop that has one of them in it.
+_WITH_BRANCHES = frozenset({1.925137e-08, 0.6366197})
+_MOVES_CONSTANT = re.compile(
+    r"(@!?U?P\d )?(MOV \w+, -?0x[0-9a-f]+|IMAD\.MOV\.U32 \w+, RZ, RZ, -?0x|HFMA2(\.MMA)? \w+, -RZ, RZ, -?\d)"
+)
 _ADDS = frozenset({"IADD3", "VIADD"})
 _SCALES = _ADDS | {"LOP3"}  # of sm_100
 _WITH_TERMS = frozenset({"FFMA", "FMUL"})
@@ -100,6 +109,16 @@ def tests_root(instruction: Instruction) -> bool:
 
 def tests_reciprocal(instruction: Instruction) -> bool:
     return instruction.name in _ADDS and _OF_A_RECIPROCAL in instruction.operands
+
+
+def moves_constant(instruction: Instruction) -> bool:
+    """Returns whether an instruction moves a constant to a register, which no operand can hold beside another constant."""
+    return _MOVES_CONSTANT.match(instruction.text) is not None
+
+
+def has_branches(instruction: Instruction) -> bool:
+    """Returns whether a function has such branches that compilers do not unroll a loop around it, for one instruction of each evaluation."""
+    return instruction.name in _WITH_TERMS and not _WITH_BRANCHES.isdisjoint(terms_in(instruction.text))
 
 
 def _size_of_tested(instruction: Instruction) -> Size | None:

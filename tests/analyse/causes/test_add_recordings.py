@@ -49,13 +49,13 @@ def test_recorded_kernels_take_the_place_of_older_ones_and_leave_the_rest(folder
     assert (record / "times.csv").read_text().splitlines() == ["old,11.0", "kept,5.0", "new,40.0", "new_better,39.0"]  # fmt: skip
 
 
-def test_what_is_named_first_moves_to_the_end_once_all_its_kernels_are_recorded(folders):
+def test_what_is_removed_alone_moves_to_the_end_once_all_its_kernels_are_recorded(folders):
     record, out = folders
-    removed = '[[named_first]]\nbefore = "{0}"\nafter = "new"\ncauses = ["barriers"]\ninstead = ["{1}"]\n'
+    removed = '[[alone]]\nbefore = "{0}"\nafter = "new"\ncauses = ["barriers"]\ninstead = ["{1}"]\n'
     waiting = removed.format("old", "another")
     (record / "samples.toml").write_text(removed.format("old", "kept") + "\n" + waiting)
     add_recordings.main(out, record)
-    (listed,) = tomllib.loads((record / "pairs.toml").read_text())["named_first"]
+    (listed,) = tomllib.loads((record / "pairs.toml").read_text())["alone"]
     assert (listed["after"], listed["instead"]) == ("new", ["kept"])
     assert (record / "pairs.toml").read_text().endswith(removed.format("old", "kept"))
     assert (record / "samples.toml").read_text() == waiting

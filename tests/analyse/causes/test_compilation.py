@@ -36,13 +36,38 @@ def test_an_optimiser_computes_addresses_once_and_puts_instructions_between_thos
         assert candidate.effect.resources["alu"] == pytest.approx((1 + 4) / 7)  # of a move and six additions
 
 
+@pytest.mark.parametrize(
+    ("line", "goes"),
+    [
+        ("BRA 0x20", True),
+        ("@P0 BRA 0x20", False),
+        ("BRA !P1, 0x20", False),
+        ("PLOP3.LUT P0, PT, P0, PT, PT, 0x80, 0x0", True),
+        ("ISETP.LE.AND P0, PT, R12, R3, PT", False),
+    ],
+)
+def test_an_optimiser_lays_blocks_out_in_their_order_and_keeps_predicates_where_they_are(line, goes):
+    (candidate,) = detect_unoptimised(evidence_of(*DEBUG, line))
+    assert candidate.effect.resources["issue"] == pytest.approx((4 + goes) / 7)
+
+
+@pytest.mark.parametrize(("cycles", "left"), [(4.0, 1), (16.0, 1 / 4), (2.0, 1)])
+def test_an_optimiser_lets_an_instruction_wait_no_longer_than_arithmetic_takes(cycles, left):
+    """Without it, none is scheduled."""
+    evidence = evidence_of(
+        *DEBUG, "FADD R30, R31, R30", facts={6: {"waits": {"wait": 9}}}, figures={"stall_wait": cycles}
+    )
+    (candidate,) = detect_unoptimised(evidence)
+    assert candidate.effect.waits["wait"] == pytest.approx(1 - left / 4)
+
+
 def test_an_optimiser_keeps_variables_in_registers_and_functions_where_they_are_called():
     """Their addresses need no integers either: of six, two stay for the one load, whatever local memory asked for."""
     address = [f"IADD3 R{place}, R{place - 1}, 0x4, RZ" for place in range(5, 11)]
     loaded = [IDLE, *address, "LDG.E R31, [R10.64]"]
     for others, gone in (
         (["STL [R1], R31", "CALL.REL.NOINC 0x100", "LDL R30, [R1]", "RET.REL.NODEC R20 0x0"], 4),
-        (["STS [R1], R31", "BRA 0x100", "FADD R30, R31, R30", "EXIT"], -2),  # two more are needed
+        (["STS [R1], R31", "@P0 BRA 0x100", "FADD R30, R31, R30", "EXIT"], -2),  # two more are needed
     ):
         (candidate,) = detect_unoptimised(evidence_of(*loaded, *others))
         assert candidate.effect.resources["issue"] == pytest.approx((1 + 4 + gone) / 12)

@@ -78,7 +78,7 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
     assert effect.resources["l2"] == pytest.approx(saved)
     assert effect.lighter["long_scoreboard"] == pytest.approx(saved)  # queues: each load keeps its latency
     assert "long_scoreboard" not in effect.waits
-    assert effect.resources["l1"] == pytest.approx(2 / 3)  # which looks each of them up
+    assert effect.resources["l1"] == pytest.approx(11 / 12)  # which looks up twelve lines instead of one
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])

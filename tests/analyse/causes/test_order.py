@@ -1,4 +1,4 @@
-"""The order of causes: a fault of the code stands before waiting, unless waiting costs much more."""
+"""The order of causes: what is wrong in the code stands before waiting, unless waiting costs much more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.find import in_order
-from profiler.catalog.causes import BY_NAME, GENERAL
+from profiler.catalog.causes import BUILT_IN, BY_NAME, WAITING
 from profiler.present.documents.parts.causes import cause_blocks
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
@@ -26,12 +26,30 @@ def names(causes: list[Cause]) -> list[str]:
     return [one.cause for one in causes]
 
 
-@pytest.mark.parametrize(("waiting", "first"), [(49.0, "bank-conflicts"), (51.0, "dependent-chain")])
+@pytest.mark.parametrize(("waiting", "first"), [(49.0, "bank-conflicts"), (51.0, "loads-not-overlapped")])
 def test_waiting_comes_first_only_where_it_costs_much_more_than_a_fault_of_the_code(waiting, first):
-    assert names(in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)]))[0] == first
+    assert (
+        names(in_order([cause("loads-not-overlapped", waiting), cause("bank-conflicts", 30.0)]))[0] == first
+    )
 
 
-@pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("grid-too-small", "dependent-chain")])
+@pytest.mark.parametrize("built_in", sorted(BUILT_IN))
+@pytest.mark.parametrize(("saves", "first"), [(29.9, False), (30.1, True)])
+def test_what_a_kernel_is_built_of_is_as_sure_as_a_fault_of_the_code(built_in, saves, first):
+    order = names(in_order([cause("bank-conflicts", 30.0), cause(built_in, saves)]))
+    assert (order[0] == built_in) == first
+
+
+@pytest.mark.parametrize("waiting", sorted(WAITING))
+@pytest.mark.parametrize("built_in", sorted(BUILT_IN))
+def test_waiting_stands_before_a_reason_for_it_that_saves_less_and_with_it_before_faults(built_in, waiting):
+    causes = [cause("bank-conflicts", 30.0), cause(built_in, 31.0), cause(waiting, 32.0)]
+    assert names(in_order(causes)) == [waiting, built_in, "bank-conflicts"]
+    assert names(in_order([*causes[:2], cause(waiting, 30.9)])) == [built_in, "bank-conflicts", waiting]
+    assert names(in_order([causes[0], cause(built_in, 29.0), causes[2]]))[0] == "bank-conflicts"
+
+
+@pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("loads-not-overlapped", "barriers")])
 def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
     less, more = cause(both[0], 20.0), cause(both[1], 20.1)
     assert in_order([less, more]) == [more, less]
@@ -98,14 +116,16 @@ def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):
     assert names(find._find_causes(evidence)) == found  # private: it takes evidence that is made by hand
 
 
-def test_the_documentation_names_the_general_causes():
-    (said,) = [line for line in DOCUMENTATION.read_text().splitlines() if "General causes say" in line]
-    assert {name for name in BY_NAME if f"`{name}`" in said} == GENERAL
+def test_the_documentation_names_the_causes_that_are_waiting_and_those_that_are_built_in():
+    (said,) = [line for line in DOCUMENTATION.read_text().splitlines() if line.startswith("* The **order**")]
+    waiting, built_in = said.split("count for 60 %")[1].split("count in full")[0].split(". ", 1)
+    assert {name for name in BY_NAME if f"`{name}`" in waiting} == WAITING
+    assert {name for name in BY_NAME if f"`{name}`" in built_in} == BUILT_IN
 
 
 @pytest.mark.parametrize(("waiting", "is_said"), [(40.0, True), (60.0, False), (30.4, False)])
 def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_said):
-    causes = in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)])
+    causes = in_order([cause("loads-not-overlapped", waiting), cause("bank-conflicts", 30.0)])
     assert (SAID in str(cause_blocks(causes, []))) == is_said
 
 
@@ -114,7 +134,7 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)
     assert ceiling.is_ceiling
     assert SAID not in str(cause_blocks([ceiling, fault], []))
-    waiting, later = cause("dependent-chain", 12.0), cause("at-memory-bandwidth", 0.0)
+    waiting, later = cause("barriers", 12.0), cause("at-memory-bandwidth", 0.0)
     assert SAID in str(cause_blocks([later, fault, waiting], []))
 
 

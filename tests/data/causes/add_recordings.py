@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-KINDS = ("pair", "ceiling", "decoy", "named_first")  # in the order of pairs.toml
+KINDS = ("pair", "ceiling", "decoy", "alone")  # in the order of pairs.toml
 WORTH_COUNTING = 3.0  # percent: less is within what two recordings differ by
 
 

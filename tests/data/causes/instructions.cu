@@ -556,6 +556,26 @@ __global__ void discount_running(const float* __restrict__ rates, const float* _
   out[i] = value;
 }
 
+// ---- layer_rolled, with four vectors for each thread
+
+__global__ void layer_rolled_four(const float* __restrict__ w, const float* __restrict__ in, float* __restrict__ out, int rows) {
+  __shared__ __align__(16) float m[64 * 64];
+  for (int i = threadIdx.x; i < 4096; i += 256) m[i] = w[i];
+  __syncthreads();
+  float x[4][8], sum[4][8];
+  int i = blockIdx.x * 1024 + threadIdx.x;
+#pragma unroll
+  for (int v = 0; v < 4; ++v)
+    for (int j = 0; j < 8; ++j) x[v][j] = in[(i + v * 256) * 8 + j], sum[v][j] = 0;
+#pragma unroll 1
+  for (int k = 0; k < rows * 8; ++k)
+#pragma unroll
+    for (int v = 0; v < 4; ++v) sum[v][0] += m[k % 4096] * x[v][0];
+#pragma unroll
+  for (int v = 0; v < 4; ++v)
+    for (int j = 0; j < 8; ++j) out[(i + v * 256) * 8 + j] = sum[v][j] + x[v][j];
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *more = p.more<float>();
@@ -707,5 +727,10 @@ int main(int argc, char** argv) {
   p.set(1e-4);
   p.kernel<float>("discount_each", N, payments, [=] { discount_each<<<N / 256, 256>>>(in, more, out, N, 48); });
   p.kernel<float>("discount_running", N, payments, [=] { discount_running<<<N / 256, 256>>>(in, more, out, N, 48); });
+
+  p.set(1e-3);
+  p.kernel<float>("layer_rolled-again", MANY * 8, layer, [=] { layer_rolled<<<SMS * 16, 256>>>(more, in, out, 256); });
+  p.kernel<float>("layer_unrolled-again", MANY * 8, layer, [=] { layer_unrolled<<<SMS * 16, 256>>>(more, in, out, 256); });
+  p.kernel<float>("layer_rolled_four", MANY * 8, layer, [=] { layer_rolled_four<<<SMS * 4, 256>>>(more, in, out, 256); });
   return p.end();
 }

@@ -372,5 +372,7 @@ int main(int argc, char** argv) {
   p.kernel<int>("walk_nodes-704-again", WALKS, lists, [=] { walk_nodes<<<blocks_for(WALKS, 704), 704>>>(nodes, found, 64); });
   p.kernel<int>("walk_nodes-256-again", WALKS, lists, [=] { walk_nodes<<<WALKS / 256, 256>>>(nodes, found, 64); });
   p.kernel<int>("walk_nodes_four-704", WALKS, lists, [=] { walk_nodes_four<<<blocks_for(WALKS / 4, 704), 704>>>(nodes, found, 64); });
+  p.kernel<int>("walk_nodes-32-again", WALKS, lists, [=] { walk_nodes<<<WALKS / 32, 32>>>(nodes, found, 64); });
+  p.kernel<int>("walk_nodes_four-32", WALKS, lists, [=] { walk_nodes_four<<<WALKS / 4 / 32, 32>>>(nodes, found, 64); });
   return p.end();
 }

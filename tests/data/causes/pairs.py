@@ -26,7 +26,7 @@ def marked(source: str) -> dict[str, list[int]]:
 
 
 def read_pairs(folder: Path = HERE) -> dict[str, list[dict]]:
-    """Returns the lists `pair`, `ceiling`, `decoy` and `named_first`, with `lines` for each pair that blames a line."""
+    """Returns the lists `pair`, `ceiling`, `decoy` and `alone`, with `lines` for each pair that blames a line."""
     listed = tomllib.loads((folder / "pairs.toml").read_text())
     for pair in listed["pair"]:
         mark = pair.pop("mark", pair["before"].split("-")[0])

@@ -79,3 +79,15 @@ def product_whole(a, b, c, N, DEPTH, K: tl.constexpr):
 @triton.jit
 def product_parts(a, b, c, N, DEPTH, K: tl.constexpr):
     product_body(a, b, c, N, DEPTH, K)
+
+
+# ---- embed_rows, with sixteen rows for each program
+
+
+@triton.jit
+def embed_rows_sixteen(table, index, out, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    j = tl.arange(0, BLOCK)
+    for k in tl.static_range(16):
+        row = tl.program_id(0) * 16 + k
+        v = tl.load(table + tl.load(index + row) * WIDTH + j, mask=j < WIDTH)
+        tl.store(out + row * WIDTH + j, v, mask=j < WIDTH)

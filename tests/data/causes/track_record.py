@@ -49,6 +49,7 @@ PACKS = tuple(
 # A promise counts as broken where more was saved than it allows by over three points: two recordings of one kernel differ by
 # up to two.
 TOLERANCE = 3.0
+AGAIN = "-again"  # ends the name of a kernel of a pair that was recorded once more
 # A recording with the preset "default", of the same GPU and the same ncu: it says which metrics that preset holds.
 _DEFAULT_RECORDING = ("gemm-4", "gemm")
 
@@ -56,12 +57,9 @@ _DEFAULT_RECORDING = ("gemm-4", "gemm")
 def names_of(listed: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[str]:
     """Returns every kernel that pairs.toml names."""
     found = [
-        pair[side]
-        for kind in ("pair", "named_first")
-        for pair in listed[kind]
-        for side in ("before", "after")
+        pair[side] for kind in ("pair", "alone") for pair in listed[kind] for side in ("before", "after")
     ]
-    found += [kernel for one in listed["named_first"] for kernel in one["instead"]]
+    found += [kernel for one in listed["alone"] for kernel in one["instead"]]
     return list(
         dict.fromkeys(found + [one["kernel"] for kind in ("ceiling", "decoy") for one in listed[kind]])
     )
@@ -223,29 +221,43 @@ def _saved_alone(pair: Mapping[str, Any]) -> float:
     return round(100 * (1 - after / (before * pair.get("repeats", 1))), 1)
 
 
-def judge_named_first(
-    listed: Iterable[Mapping[str, Any]], runs: Mapping[str, Run]
-) -> Iterator[dict[str, Any]]:
-    """Yields what it saved to remove the cause that is named first, and what the changes saved that leave it in place."""
-    for one in listed:
+def judge_alone(listed: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
+    """Yields each kernel of which several causes were removed, each by itself: what is named, and what each removal saved."""
+    for one in listed["alone"]:
         causes = causes_of(runs[one["before"].lower()])
-        saved = _saved(one, runs)
-        judged = judge(one, causes, saved)
-        instead = []
-        for after in one["instead"]:
-            other = {"before": one["before"], "after": after}
-            instead.append(
-                {"after": after, "saved": round(_saved(other, runs), 1), "saved_alone": _saved_alone(other)}
-            )
         yield {
-            "before": one["before"],
-            "after": one["after"],
-            "removed": one["causes"],
-            "saved": round(saved, 1),
-            "saved_alone": _saved_alone(one),
-            **{key: judged[key] for key in ("rank", "first", "expected", "at_most", "broken")},
-            "instead": instead,
+            "kernel": one["before"].removesuffix(AGAIN),
+            "first": causes[0].cause if causes else None,
+            "removals": [
+                _judge_removal({"before": one["before"], **removal}, causes, runs)
+                for removal in removals_of(one, listed["pair"])
+            ],
         }
+
+
+def removals_of(one: Mapping[str, Any], pairs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the versions of a kernel without one of its causes, and which cause that is; what a pair removes, its list says."""
+    kernels = {one["before"].removesuffix(AGAIN), *one.get("like", ())}
+    of_pairs = [pair for pair in pairs if pair["before"] in kernels]
+    found = [{"after": one["after"], "causes": one["causes"]}]
+    for after in one["instead"]:
+        same = [pair for pair in of_pairs if pair["after"] == after.removesuffix(AGAIN)]
+        found.append({"after": after, "causes": (same or of_pairs)[0]["causes"]})
+    return found
+
+
+def _judge_removal(
+    removal: Mapping[str, Any], causes: list[Cause], runs: Mapping[str, Run]
+) -> dict[str, Any]:
+    saved = _saved(removal, runs)
+    judged = judge(removal, causes, saved)
+    return {
+        "after": removal["after"],
+        "removed": removal["causes"],
+        "saved": round(saved, 1),
+        "saved_alone": _saved_alone(removal),
+        **{key: judged[key] for key in ("rank", "expected", "at_most", "broken")},
+    }
 
 
 def judge_others(listed: Mapping[str, Any], runs: Mapping[str, Run], like: Run) -> dict[str, Any]:
@@ -276,7 +288,7 @@ def measure(runs: Mapping[str, Run], full: Mapping[str, Run]) -> dict[str, Any]:
     like = RunStore(ROOT / "runs").find(*_DEFAULT_RECORDING)
     return {
         "pairs": list(judge_pairs(listed["pair"], runs, full, like)),
-        "named_first": list(judge_named_first(listed["named_first"], runs)),
+        "alone": list(judge_alone(listed, runs)),
         **judge_others(listed, runs, like),
     }
 

@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.dataflow import (
+    choosers_of,
     find_processing,
     has_fixed_address,
     makers_of_value,
@@ -136,7 +137,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
             if is_product
             else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
             "windows overlap), and load 16 bytes at once.",
-            evidence.without(dict.fromkeys(loads, part)),
+            evidence.without(dict.fromkeys([*loads, *_of_any_tile(evidence, loads)], part)),
             {site: site.executed for site in loads},
             {"fmas_per_shared_load": each},
         )
@@ -183,7 +184,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if part <= 0:
         return
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    moving = dict.fromkeys([*staged, *stores, *loads, *_of_a_turn(evidence, staged)], part)
+    moving = dict.fromkeys([*staged, *stores, *loads, *_of_any_tile(evidence, staged)], part)
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
@@ -215,19 +216,23 @@ def _most_growth(evidence: Evidence) -> float:
     return math.sqrt(math.prod(evidence.shape.grid) / sms)
 
 
-def _of_a_turn(evidence: Evidence, staged: Sequence[Site]) -> list[Site]:
-    """Returns what a turn of the loops that stage tiles does besides, however large the tile is: with larger ones, turns are fewer.
+def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
+    """Returns what a turn of the loops with these loads does besides, however large the tile is: with larger ones, turns are fewer.
 
-    It computes addresses, tests bounds, counts turns and meets at barriers. Arithmetic with the results is as much for any tile.
+    It computes addresses, counts turns and meets at barriers. Arithmetic with the results is as much for any tile, and so is what it takes,
+    and what decides on each result, such as whether a mask hides it.
     """
-    loops = {evidence.innermost_loop(site) for site in staged}
-    computing = find_processing(evidence)
-    return [
-        site
-        for loop in loops
-        for site in (evidence.inside(loop) if loop else ())
-        if site.kind in _OF_A_TURN and site not in computing
-    ]
+    loops = dict.fromkeys(loop for site in loads if (loop := evidence.innermost_loop(site)))
+    inside = [site for loop in loops for site in evidence.inside(loop)]
+    of_results = reach(find_processing(evidence) & set(inside), lambda site: _deciding(evidence, site))
+    return [site for site in inside if site.kind in _OF_A_TURN and site not in of_results]
+
+
+def _deciding(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns what computes the operands of an instruction, and whether it is executed; of an access, nothing."""
+    if site.kind in ACCESSES:
+        return []
+    return [*sources_of(evidence, site), *choosers_of(evidence, site)]
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:

@@ -178,15 +178,20 @@ class Evidence:
         return Effect(resources, self.waiting_for(fractions))
 
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
-        """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest.
+        """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest."""
+        shared = self.shared_of_l1
+        passes = sum(part * (site.passes or 0.0) for site, part in fractions.items())
+        of_passes = passes / self._passes if self._passes else 0.0
+        return shared * of_passes + (1.0 - shared) * self._part_of_sectors(fractions)
+
+    @property
+    def shared_of_l1(self) -> float:
+        """Returns the part of L1's work that is shared memory's.
 
         The counter of passes counts some for stores to global memory, too: without an access to shared memory, all work is sectors.
         """
         has_shared = self._passes or not self.has_costs
-        shared = min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100) if has_shared else 0.0
-        passes = sum(part * (site.passes or 0.0) for site, part in fractions.items())
-        of_passes = passes / self._passes if self._passes else 0.0
-        return shared * of_passes + (1.0 - shared) * self._part_of_sectors(fractions)
+        return min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100) if has_shared else 0.0
 
     def _part_of_sectors(self, fractions: Mapping[Site, float]) -> float:
         touched = sum(part * (site.sectors or 0.0) for site, part in fractions.items())

@@ -30,6 +30,8 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
     ("stalled_pct", lambda figures: figures["active_pct"] - figures["issue_active_pct"]),
     # L1, which shared memory is a part of, is measured in the cycles in which its SM has a warp.
     ("l1_pct", lambda figures: figures["l1_throughput_pct"] * figures["active_pct"] / 100),
+    # Of all SMs: instructions executed, by their rate per SM and cycle, are their cycles.
+    ("l1_cycles", lambda figures: figures["l1_pct"] / 100 * figures["inst_executed"] / figures["inst_per_cycle"]),
     ("l1_cycles_per_access", lambda figures: figures["l1_pct"] / figures["lsu_pipe_pct"]),
     # Shared memory makes one pass a cycle at most. Instructions executed, by their rate per SM and cycle, are the cycles of all SMs.
     ("shared_pct", lambda figures: 100 * figures["shared_wavefronts"] * figures["inst_per_cycle"] / figures["inst_executed"]),

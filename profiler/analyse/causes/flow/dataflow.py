@@ -204,6 +204,19 @@ def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None
     return [sites[place] for place in sorted(found, key=lambda place: abs(here - place))]
 
 
+def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the instructions before it, in its loop or function, that last wrote the predicates that this one reads."""
+    around = evidence.around(site)
+    wanted, found = set(predicates_read(site)), []
+    for place in range(evidence.place(site, around) - 1, -1, -1):
+        if not wanted:
+            break
+        if written := wanted & predicates_written(around[place].instruction):
+            found.append(around[place])
+            wanted -= written
+    return found
+
+
 def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     """Returns the instructions whose result is stored."""
     value = register_of(store.instruction.operands[-1])

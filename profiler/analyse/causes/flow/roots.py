@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
-from itertools import chain
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.comparisons import uses_of
 from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
 from profiler.analyse.code.function_sizes import tests_reciprocal, tests_root
 from profiler.analyse.code.registers import inputs_of, register_of, written_registers
@@ -87,8 +87,8 @@ def part_only_compared(evidence: Evidence, root: Root) -> float:
     def hands_on(site: Site) -> bool:
         return _hands_on(evidence, site)
 
-    values = reach([root.result], lambda site: filter(hands_on, _uses(evidence, site)))
-    using = {use for site in values for use in _uses(evidence, site)}
+    values = reach([root.result], lambda site: filter(hands_on, uses_of(evidence, site)))
+    using = {use for site in values for use in uses_of(evidence, site)}
     if not any(_is_compared(use) for use in using):
         return 0.0
     others = sum(use.executed for use in using if not (hands_on(use) or _is_compared(use)))
@@ -103,19 +103,3 @@ def _hands_on(evidence: Evidence, site: Site) -> bool:
     if site.instruction.name == "FMUL":
         return any(_SCALES_BACK in one.instruction.operands for one in sources_of(evidence, site))
     return site.instruction.name in _CHOOSES or site.opcode.startswith(_COPIES)
-
-
-def _uses(evidence: Evidence, site: Site) -> Iterator[Site]:
-    """Yields what reads a result: in its loop, in the next turn too, and behind the loop."""
-    code = evidence.by_function[site.function]
-    here = evidence.place(site, code)
-    loop = evidence.innermost_loop(site)
-    inside = evidence.inside(loop) if loop else []
-    for register in written_registers(site.instruction):
-        if not inside:
-            yield from readers_of(register, code[here + 1 :])
-            continue
-        place, first = evidence.place(site, inside), evidence.place(inside[0], code)
-        yield from readers_of(register, chain(inside[place + 1 :], inside[: place + 1]))
-        if not any(register in written_registers(one.instruction) for one in inside[place + 1 :]):
-            yield from readers_of(register, code[first + len(inside) :])

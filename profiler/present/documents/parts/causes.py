@@ -22,10 +22,7 @@ from profiler.present.document import Block, Caution, Facts, Folded, Item, Items
 
 _TITLES = ("could save", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save (savings overlap)"
-_ORDER = (
-    "Faults of the code stand above waiting and too little work under way, even if these may save somewhat more: "
-    "mending a fault is surer to help."
-)
+_ORDER = "Faults of the code stand above waiting, even if ending that may save somewhat more: mending a fault is surer to help."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _NO_LINES = f"no source lines are recorded: compile with {WITH_LINES}"
 # How CuPy names the code that it compiles, none of which is a file.

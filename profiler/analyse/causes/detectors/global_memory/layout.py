@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
     NOT_COUNTED,
@@ -217,11 +218,11 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of accesses that touch no more sectors than their data fills.
 
-    Each lookup of a sector is work for L1. A sector that L1 holds already is no work for L2, and no warp
+    Each lookup of a line is work for L1. A sector that L1 holds already is no work for L2, and no warp
     waits long for it. The latency of each access stays.
     """
     wasted = sum(site.excess_sectors for site in sites)
-    fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}
+    of_l1, lookups = find_spared_lookups(evidence, sites)
     beyond = evidence.excess_beyond_l1
     fetched = {site: _part(beyond * site.excess_sectors, site.ideal_sectors or 0.0) for site in sites}
     return Effect(
@@ -230,11 +231,11 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
                 beyond * wasted,
                 evidence.sectors - evidence.excess_sectors + beyond * (evidence.excess_sectors - wasted),
             ),
-            "l1": evidence.part_of_l1(fractions),
+            "l1": of_l1,
             "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },
         lighter=evidence.waiting_for(fetched, *MEMORY_WAITS)
-        | evidence.waiting_for(fractions, "lg_throttle", "mio_throttle"),
+        | evidence.waiting_for(lookups, "lg_throttle", "mio_throttle"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, MOST_REGISTERS, Candidate
@@ -19,7 +20,11 @@ from profiler.catalog.causes import UNOPTIMISED
 _MOST_IDLE_MOVES = 0.02
 _WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
+_CONDITION = re.compile(r"\bU?P\d")
 _CALLS = ("CALL", "RET")
+# Cycles until the result of arithmetic is there (see FOUR_CHAINS). Without optimisation, the recorded kernels wait for 13.7 to 13.9 at each
+# instruction, whatever it is.
+_LATENCY = 4.0
 _STACK = frozenset({"R1"})  # its pointer, from which spilled registers have constant distances
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
@@ -54,14 +59,23 @@ def _optimised(evidence: Evidence, moves: Sequence[Site]) -> Effect:
     """Returns the effect of what every optimiser does: values stay where they are, functions stand where they are called, and addresses are computed once.
 
     Variables whose address is taken are in local memory, as what is passed by reference is, until nothing is passed any more.
-    Without it, each instruction stands behind the one whose result it needs, and waits for it; an optimiser puts others between them.
-    The code does not show what else it finds to do, so that this is rather too little.
+    Blocks of code stand in the order in which they run, and predicates, too, stay where they are.
+    Without it, each instruction waits as long as the slowest arithmetic takes, because none is scheduled; an optimiser lets it wait for
+    the result that it needs, and puts others between them. The code does not show what else it finds to do, so that this is rather
+    too little.
     """
     kept = tuple(kind for kind in ACCESSES if kind != "local")
-    calls = [site for site in evidence.of("control") if site.instruction.name in _CALLS]
-    gone = find_spare_addresses(evidence, kept) | dict.fromkeys([*moves, *calls, *evidence.of("local")], 1.0)
+    control = evidence.of("control")
+    calls = [site for site in control if site.instruction.name in _CALLS]
+    jumps = [
+        site for site in control if site.opcode == "BRA" and not _CONDITION.search(site.instruction.text)
+    ]
+    predicates = [site for site in evidence.of("integer") if site.instruction.name == "PLOP3"]
+    whole = [*moves, *calls, *jumps, *predicates, *evidence.of("local")]
+    gone = find_spare_addresses(evidence, kept) | dict.fromkeys(whole, 1.0)
     fewer = evidence.without(gone)
-    waiting = {site: 1 - (1 - gone.get(site, 0.0)) * (1 - FOUR_CHAINS) for site in evidence.sites}
+    latency = min(1.0, _LATENCY / (evidence.find("stall_wait") or _LATENCY))
+    waiting = {site: 1 - (1 - gone.get(site, 0.0)) * (1 - FOUR_CHAINS) * latency for site in evidence.sites}
     return Effect(fewer.resources, {**fewer.waits, **evidence.waiting_for(waiting, "wait")})
 
 

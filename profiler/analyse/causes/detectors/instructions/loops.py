@@ -55,11 +55,11 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     if not inside:
         return
     addresses = find_address_work(evidence)
-    keeping = [site for loop in inside for site in nests.get(loop[0]) or _keeping(loop)]
-    passed_by = set(keeping).union(*map(_of_data, inside))
     sites = [site for loop in inside for site in loop]
-    keeping += [
-        site for site in sites if site.kind == "integer" and site in addresses and site not in passed_by
+    keeping = [
+        site
+        for loop in inside
+        for site in _with_addresses(loop, nests.get(loop[0]) or _keeping(loop), addresses)
     ]
     share = 100 * evidence.share_executed(keeping)
     size, longest = min(map(len, inside)), max(map(len, inside))
@@ -263,6 +263,23 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
         elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed) and site not in of_data:
             kept.append(site)
     return kept[::-1]
+
+
+def _with_addresses(inside: Sequence[Site], keeping: Sequence[Site], addresses: Set[Site]) -> list[Site]:
+    """Returns what keeps a loop going, and what goes on to the next address in it."""
+    passed_by = _of_data(inside).union(keeping)
+    steps = (site for site in inside if site.kind == "integer" and site in addresses)
+    return [*keeping, *(site for site in steps if site not in passed_by)]
+
+
+def find_amortised(evidence: Evidence, inside: Sequence[Site]) -> list[Site]:
+    """Returns what the copies of an unrolled loop share: what keeps it going, and constants that are looked up for that."""
+    fixed = [
+        site
+        for site in inside
+        if "LDC" in site.instruction.name and not _LOOKED_UP.search(site.instruction.text)
+    ]
+    return [*_with_addresses(inside, _keeping(inside), find_address_work(evidence)), *fixed]
 
 
 def _of_data(inside: Sequence[Site]) -> set[Site]:

@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.registers import inputs_of, register_of, written_registers
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
@@ -29,7 +30,11 @@ _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
 # A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
-_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
+# A root is the reciprocal root, refined further, and tests its argument by adding one of these.
+_QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
+_OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
+_ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
+_RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 # Each term of a polynomial adds about as many bits to its result as the one before: 24 bits take as much fewer of them than 53.
 _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
@@ -154,7 +159,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
     # two each and would be a part of the instruction, what refines a function's first guess, and terms that only double precision needs.
     fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
-    refining = find_spare(evidence, _is_function, (*EVALUATING, "fp64"))
+    refining = find_spare(evidence, _in_single_precision, (*EVALUATING, "fp64"))
     for spare in (dict.fromkeys(_find_terms(evidence), _SPARE_OF_POLYNOMIAL), refining):
         fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
     fewer = evidence.without(fractions)
@@ -193,8 +198,19 @@ def _find_reductions(evidence: Evidence) -> set[Site]:
     return found
 
 
-def _is_function(site: Site) -> bool:
-    return bool(_FUNCTIONS.match(site.opcode))
+def _in_single_precision(site: Site) -> float:
+    """Returns how many instructions of single precision a function takes, for the instructions by which it is known.
+
+    Where no line is known, only the arithmetic around it counts, which is four of the ten of a quotient or root.
+    """
+    if site.instruction.place is None:
+        return _ARITHMETIC_OF_FUNCTION * site.opcode.startswith((_QUOTIENT, _ROOT))
+    if site.opcode.startswith(_QUOTIENT):
+        return TESTED_RECIPROCAL.precise
+    if site.opcode.startswith(_ROOT):
+        return _RECIPROCAL_ROOT
+    tested = site.instruction.name in _SUMS and not _OF_A_ROOT.isdisjoint(site.instruction.operands)
+    return TESTED_ROOT.precise - _RECIPROCAL_ROOT if tested else 0.0
 
 
 def _moving_for_fp64(evidence: Evidence) -> list[Site]:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
+from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.comparisons import find_only_compared
 from profiler.analyse.causes.flow.roots import Root, find_roots, is_reciprocal_of, part_only_compared
+from profiler.analyse.code.compared_functions import compared_function
 from profiler.analyse.code.function_sizes import (
     NONE,
     TESTED_RECIPROCAL,
     TESTED_ROOT,
     Size,
+    has_branches,
     is_tested,
+    moves_constant,
     size_of,
 )
 from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
@@ -38,6 +44,8 @@ _SPARE_TERMS = 1 / 2
 _COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
+_COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
+_UNIT = "xu"
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 
@@ -46,26 +54,35 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in called_functions(evidence) if not divides_integers(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
-    compared = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
-    fractions = _find_spare_of_floats(evidence, _find_dropped(evidence, compared)) | fractions
-    busy = evidence.model.busy.get("xu", 0.0)
+    roots = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
+    compared = find_only_compared(evidence)
+    lines = _find_lines(evidence, _find_dropped(evidence, roots, compared), compared)
+    fractions = _find_spare_of_floats(lines) | fractions
+    busy = evidence.model.busy.get(_UNIT, 0.0)
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)
     spared = {site: part * site.executed for site, part in fractions.items()}
     names, advice = _advice_on(spared)
-    of_compared = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in compared.items())
-    if 2 * of_compared > sum(spared.values()):
-        advice = _BY_SQUARES
+    of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
+    places = {site.instruction.place for site in compared}
+    of_functions = sum(part for site, part in spared.items() if site.instruction.place in places)
+    if 2 * max(of_roots, of_functions) > sum(spared.values()):
+        advice = _BY_SQUARES if of_roots > of_functions else _BY_ARGUMENTS
     yield Candidate(
         "special-functions",
         f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
         f"{100 * busy:.0f} % of the time." + (f" There is no fast form of {names}." if names else ""),
         advice,
-        evidence.without(fractions),
+        _keep_special(
+            evidence,
+            evidence.without(fractions | _find_shared_by_copies(evidence, fractions)),
+            lines,
+            fractions,
+        ),
         spared,
         {"special_pct": share, "special_busy_pct": 100 * busy},
-        in_triton=advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES) else "",
+        in_triton=advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else "",
     )
 
 
@@ -78,6 +95,12 @@ _WITHOUT_FAST_FORM = (
     "often, or look values up."
 )
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
+
+
+_BY_ARGUMENTS = (
+    "Compare the arguments instead of the values: `acosf(x) < a` where `x > cosf(a)`, which is computed once; two angles by a cross "
+    "product. If only the least is wanted, evaluate the function for that one, at the end."
+)
 
 
 def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:
@@ -110,19 +133,19 @@ def _is_of_polynomial(site: Site) -> bool:
 
 
 def find_spare(
-    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
+    evidence: Evidence, shorter: Callable[[Site], float], kinds: Sequence[Kind]
 ) -> dict[Site, float]:
     """Returns the part of the instructions for functions that shorter forms would save.
 
+    `shorter` says of an instruction how many of a shorter form stand for it, and zero of those that are no sign of a function.
     Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
     does more than evaluate it.
     """
     found: dict[Site, float] = {}
-    for group in _around_functions(evidence, is_function, kinds):
+    for group in _around_functions(evidence, lambda site: bool(shorter(site)), kinds):
         whole = sum(site.executed for site in group)
-        if functions := sum(site.executed for site in group if is_function(site)):
-            spare = max(0.0, whole - _FAST_INSTRUCTIONS * functions)
-            found |= dict.fromkeys(group, spare / whole)
+        if instead := sum(shorter(site) * site.executed for site in group):
+            found |= dict.fromkeys(group, max(0.0, whole - instead) / whole)
     return found
 
 
@@ -131,7 +154,8 @@ class _Line:
     """How many instructions a source line executes.
 
     `whole` counts all of them, and `evaluating` those that may belong to functions. `precise` and `fast` are what its functions
-    need in the one form and in the other, and `terms` what adds up the polynomials of functions without a fast form.
+    need in the one form and in the other, and `special` what the fast form needs of the special-function unit. Of functions without a
+    fast form, `spare` go.
     """
 
     sites: Sequence[Site]
@@ -139,13 +163,19 @@ class _Line:
     evaluating: float
     precise: float
     fast: float
-    terms: float
+    special: float
+    spare: float
 
 
-def _find_spare_of_floats(evidence: Evidence, dropped: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns the part of the instructions for functions of single precision that the fast forms would save."""
+def _find_lines(
+    evidence: Evidence, dropped: Mapping[Site, Size], compared: Mapping[Site, float]
+) -> list[_Line]:
     groups = _around_functions(evidence, _evaluates, EVALUATING)
-    lines = [line for group in groups if (line := _measure_line(group, dropped))]
+    return [line for group in groups if (line := _measure_line(group, dropped, compared))]
+
+
+def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
+    """Returns the part of the instructions for functions of single precision that the fast forms would save."""
     # A line may do more than evaluate functions. An instruction that two lines share counts for one: what a function lacks on its own line
     # stands on another.
     elsewhere = sum(max(0.0, line.precise - line.evaluating) for line in lines)
@@ -157,28 +187,68 @@ def _find_spare_of_floats(evidence: Evidence, dropped: Mapping[Site, float]) -> 
         if line.precise:
             evaluating += part * max(0.0, line.evaluating - line.precise)
         spare = max(0.0, evaluating - line.fast) if line.precise > line.fast else 0.0
-        spare += _SPARE_TERMS * line.terms
+        spare += line.spare
         found |= dict.fromkeys(line.sites, spare / line.whole)
     return found
 
 
-def _find_dropped(evidence: Evidence, compared: Mapping[Root, float]) -> dict[Site, float]:
-    """Returns by the instruction that tests the argument how many instructions of a fast form are not needed either.
+def _find_shared_by_copies(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the part of what keeps loops going that goes where these are unrolled, as compilers do without the branches of a function.
+
+    nvcc 13.0 unrolls loops around fast forms by four or sixteen. A loop with copies of a function on one line is unrolled already.
+    """
+    branching = [
+        site
+        for site in fractions
+        if fractions[site] and has_branches(site.instruction) and site.instruction.place
+    ]
+    found: dict[Site, float] = {}
+    for loop in {loop for site in branching if (loop := evidence.innermost_loop(site))}:
+        places = [site.instruction.place for site in branching if evidence.innermost_loop(site) == loop]
+        if len(places) == len(set(places)):
+            amortised = find_amortised(evidence, evidence.inside(loop))
+            found |= {site: max(_COPIES, fractions.get(site, 0.0)) for site in amortised}
+    return found
+
+
+def _keep_special(
+    evidence: Evidence, effect: Effect, lines: Sequence[_Line], fractions: Mapping[Site, float]
+) -> Effect:
+    """Returns the effect on the special-function unit as well: the fast forms need it, some of them more than the precise ones."""
+    whole = sum(site.executed for site in evidence.sites if _UNIT in site.units)
+    if not whole:
+        return effect
+    on_unit = {site for line in lines for site in line.sites if _UNIT in site.units}
+    left = sum((1 - fractions[site]) * site.executed for site in on_unit)
+    kept = max(0.0, sum(line.special for line in lines) - left)
+    removed = effect.resources.get(_UNIT, 0.0) - kept / whole
+    return replace(effect, resources={**effect.resources, _UNIT: removed})
+
+
+def _find_dropped(
+    evidence: Evidence, roots: Mapping[Root, float], compared: Mapping[Site, float]
+) -> dict[Site, Size]:
+    """Returns by the instruction that tests the argument how much of a fast form is not needed either.
 
     A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root.
     """
-    dropped = {root.test: TESTED_ROOT.fast * part for root, part in compared.items()}
-    if compared:
-        results = {root.result for root in compared}
+    dropped = {root.test: TESTED_ROOT * part for root, part in roots.items()}
+    for site, part in compared.items():
+        if function := compared_function(site.instruction):
+            dropped[site] = function.size * part
+    if roots:
+        results = {root.result for root in roots}
         dividing = [site for site in evidence.sites if is_reciprocal_of(evidence, site, results)]
-        dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL.fast)
+        dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL)
     return dropped
 
 
-def _measure_line(group: Sequence[Site], dropped: Mapping[Site, float]) -> _Line | None:
+def _measure_line(
+    group: Sequence[Site], dropped: Mapping[Site, Size], compared: Mapping[Site, float]
+) -> _Line | None:
     """Returns None for a line that evaluates nothing."""
     whole = sum(site.executed for site in group)
-    lasting = _find_lasting(group)
+    lasting = _find_lasting(group, compared)
     evaluating = whole - lasting.instructions
     sizes = [(site.executed, size) for site in group if evaluating and (size := _size_of(site))]
     known = sum((size * times for times, size in sizes), NONE)
@@ -186,8 +256,13 @@ def _measure_line(group: Sequence[Site], dropped: Mapping[Site, float]) -> _Line
     if fast <= 0 and evaluating:
         polynomials = sum(site.executed for site in group if _is_of_polynomial(site))
         precise, fast = (whole, _FAST_INSTRUCTIONS * polynomials) if polynomials else (0.0, 0.0)
-    fast -= sum(site.executed * dropped.get(site, 0.0) for site in group)
-    return _Line(group, whole, evaluating, precise, fast, lasting.terms) if precise or lasting.terms else None
+    if precise > 0 and not lasting.instructions:
+        precise += sum(site.executed for site in group if moves_constant(site.instruction))
+    spared = sum((dropped[site] * site.executed for site in group if site in dropped), NONE)
+    if not precise and not lasting.spare:
+        return None
+    special = known.special - spared.special
+    return _Line(group, whole, evaluating, precise, fast - spared.fast, special, lasting.spare)
 
 
 def _size_of(site: Site) -> Size | None:
@@ -200,28 +275,30 @@ def _size_of(site: Site) -> Size | None:
 class _Lasting:
     """Counts what the functions without a fast form execute on one source line.
 
-    `instructions` are all of them, `terms` those that add a term of a polynomial, and `inner` those that look like functions with
-    a fast form.
+    `instructions` are all of them, `spare` those that shorter polynomials or comparisons of the arguments save, and `inner` those
+    that look like functions with a fast form.
     """
 
     instructions: float = 0.0
     inner: Size = NONE
-    terms: float = 0.0
+    spare: float = 0.0
 
 
-def _find_lasting(group: Sequence[Site]) -> _Lasting:
-    found = ((site.executed, lasting_function(site.instruction)) for site in group)
-    known = [(times, one) for times, one in found if one and not one.formula]
+def _find_lasting(group: Sequence[Site], compared: Mapping[Site, float]) -> _Lasting:
+    found = ((site, lasting_function(site.instruction)) for site in group)
+    known = [(site, one) for site, one in found if one and not one.formula]
     if not known:
         return _Lasting()
     whole = sum(site.executed for site in group)
-    adding = sum(site.executed for site in group if _adds_term(site))
+    terms = _SPARE_TERMS * sum(site.executed for site in group if _adds_term(site))
     if any(one.instructions is None for _, one in known):
         # How many instructions run depends on its branches, and what looks like other functions is its own.
-        return _Lasting(whole, terms=adding)
-    own = min(whole, sum(times * (one.instructions or 0) for times, one in known))
-    inner = sum((one.inner * times for times, one in known), NONE)
-    return _Lasting(own, inner, adding * own / whole)
+        return _Lasting(whole, spare=terms)
+    sizes = {site: site.executed * (one.instructions or 0) for site, one in known}
+    own = min(whole, sum(sizes.values()))
+    part = sum(compared.get(site, 0.0) * size for site, size in sizes.items()) / sum(sizes.values())
+    inner = sum((one.inner * site.executed for site, one in known), NONE)
+    return _Lasting(own, inner, part * own + (1 - part) * terms * own / whole)
 
 
 def _adds_term(site: Site) -> bool:

@@ -1,0 +1,53 @@
+"""Knows for how many cycles L1 looks up accesses to global memory, and which of these neighbouring lanes would spare.
+
+L1 looks up a line of four sectors a cycle. Where lanes are neighbours, they use all four; where they lie apart, one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.analyse.causes.flow.dataflow import sources_of
+
+# A store takes a cycle for each sector, and two if its lanes lie apart: copies of 16 bytes a lane keep L1 busy for as many cycles as they
+# store sectors, and transposes that store columns for 64 cycles a request (`transpose_rows` in tests/data/causes).
+_CYCLES_TO_STORE = 2.0
+
+
+def find_spared_lookups(evidence: Evidence, sites: Iterable[Site]) -> tuple[float, dict[Site, float]]:
+    """Returns the part of L1's work that goes if the lanes of these accesses become neighbours, and the part of each access's own.
+
+    Lanes that lie in the same line are looked up together; as far as L1 was busy for fewer cycles than there are sectors, they do.
+    """
+    fed = _find_operands(evidence)
+    cycles = {site: _cycles_of(site, site in fed) for site in evidence.of(*GLOBAL) if site.sectors}
+    needed, beyond = (sum(column) for column in zip(*cycles.values(), strict=True))
+    of_accesses = 1.0 - evidence.shared_of_l1
+    counted = evidence.find("l1_cycles")
+    whole, part = needed + beyond, 1.0
+    if counted is not None and beyond:
+        counted *= of_accesses
+        part = min(1.0, max(0.0, counted - needed) / beyond)
+        whole = max(needed + part * beyond, counted)
+    spared = {site: part * cycles[site][1] for site in sites}
+    return of_accesses * sum(spared.values()) / whole, {
+        site: cycles_gone / (cycles[site][0] + cycles_gone) for site, cycles_gone in spared.items()
+    }
+
+
+def _find_operands(evidence: Evidence) -> Set[Site]:
+    """Returns what loads operands of tensor cores into registers: each row of their tile is in a line of its own, whichever lanes load it."""
+    return {one for site in evidence.of("tensor") for one in sources_of(evidence, site)}
+
+
+def _cycles_of(site: Site, in_rows: bool) -> tuple[float, float]:
+    """Returns the cycles of an access whose lanes are neighbours, and those beyond for sectors in lines of their own."""
+    needed, touched = site.ideal_sectors or site.sectors or 0.0, site.sectors or 0.0
+    is_store = site.kind == "global store"
+    together = needed if is_store or in_rows else max(site.executed, needed / SECTORS_A_CYCLE)
+    if site.excess_sectors <= 0:
+        return together, 0.0
+    return together, max(0.0, touched * (_CYCLES_TO_STORE if is_store else 1.0) - together)

@@ -1,0 +1,104 @@
+"""What fast forms of functions take away, and what they need themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.instructions import number_types, special_functions
+
+# In short: the instructions by which a function is known, and as many others as it has.
+SINE = ("FMUL R6, R0, 0.63661974668502807617", "F2I.NTZ R7, R6", *["FFMA R7, R6, R7, R8"] * 24)
+LOG = (
+    "FFMA R7, R4, -R7, 0.14084610342979431152",
+    *["FFMA R7, R4, R7, R8"] * 22,
+    "FFMA R7, R2, 0.69314718246459960938, R7",
+)
+POWER = (
+    "FFMA R13, R11, 1.9251366722983220825e-08, R12", *["FFMA R10, R11, 1.4426950216293334961, R12"] * 3,
+    "FFMA R16, R15, R16, 0.69314718246459960938", "MUFU.RCP R15, R15", "FRND R14, R11", "F2I.NTZ R17, R11", "FRND.TRUNC R13, R10",
+    *["FFMA R13, R13, R10, R16"] * 60,
+)  # fmt: skip
+COUNTING = ("VIADD R30, R30, 0x1", "ISETP.NE.AND P0, PT, R30, 0x40, PT", "@P0 BRA 0x0")
+
+
+def found_in(*lines, of_function):
+    """The candidate for instructions of which so many stand on the line of the function first; the others have a line each."""
+    evidence = evidence_of(*lines)
+    for site in evidence.sites[:of_function]:
+        site.instruction = replace(site.instruction, line=999)
+    (candidate,) = special_functions.detect_special_functions(evidence)
+    return candidate
+
+
+@pytest.mark.parametrize(
+    ("function", "removed"),
+    [
+        (SINE, 0),  # MUFU.SIN takes the place of the conversion that reduces the angle
+        (LOG, -1),  # whose precise form is a polynomial
+        (POWER, 2),  # of four
+    ],
+)
+def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
+    """Another function on another line needs it as before."""
+    candidate = found_in(*function, "MUFU.RCP R20, R20", of_function=len(function))
+    on_unit = 1 + sum(line.startswith(("MUFU", "F2I", "FRND")) for line in function)
+    assert candidate.effect.resources["xu"] == pytest.approx(removed / on_unit)
+
+
+@pytest.mark.parametrize(
+    ("function", "copies", "shared"),
+    [
+        (
+            SINE,
+            1,
+            3 * 3 / 4,
+        ),  # its slow path has a loop, so that the compiler left the loop around it as it was
+        (POWER, 1, 3 * 3 / 4),
+        (LOG, 1, 0),  # has no branches
+        (SINE, 2, 0),  # unrolled already
+    ],
+)
+def test_without_the_branches_of_a_function_a_loop_around_it_is_unrolled(function, copies, shared):
+    """Four copies need one counter, one test and one branch."""
+    lines = function * copies
+    alone = found_in(*lines, of_function=len(lines)).effect.resources["issue"] * len(lines)
+    in_loop = found_in(*lines, *COUNTING, of_function=len(lines)).effect.resources["issue"]
+    assert in_loop * (len(lines) + len(COUNTING)) - alone == pytest.approx(shared)
+    without_loop = found_in(*lines, *COUNTING[:-1], of_function=len(lines)).effect.resources["issue"]
+    assert without_loop * (len(lines) + len(COUNTING) - 1) == pytest.approx(alone)
+
+
+@pytest.mark.parametrize(
+    ("move", "belongs"),
+    [
+        ("MOV R16, 0x391fcb8e", True),
+        ("IMAD.MOV.U32 R11, RZ, RZ, -0x46b2bead", True),
+        ("HFMA2.MMA R7, -RZ, RZ, 1.9599609375, 20144", True),
+        ("MOV R12, R13", False),
+        ("IMAD.MOV.U32 R18, RZ, RZ, R0", False),
+    ],
+)
+def test_a_constant_that_is_moved_for_a_precise_function_is_a_part_of_it(move, belongs):
+    lines = (*SINE, move)
+    candidate = found_in(*lines, of_function=len(lines))
+    assert candidate.effect.resources["issue"] == pytest.approx((26 + belongs - 2) / 27)
+
+
+@pytest.mark.parametrize(
+    ("signs", "kept"),
+    [
+        (("MUFU.RCP64H R9, R7",), 10),  # a quotient
+        (("MUFU.RSQ64H R9, R7",), 4),  # the reciprocal of a root, as rsqrtf computes it
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 10),  # a root
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x100000, RZ"), 4),  # no test of a root
+    ],
+)
+def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(signs, kept):
+    evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (20 - len(signs)))
+    for site in evidence.sites:
+        site.instruction = replace(site.instruction, line=9)
+    (candidate,) = number_types.detect_fp64(evidence)
+    assert candidate.effect.resources["issue"] == pytest.approx(1 - kept / 20)

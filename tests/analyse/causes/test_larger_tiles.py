@@ -1,0 +1,62 @@
+"""What a larger tile of results spares: the loads of its values, and what a turn of the loop does however large the tile is."""
+
+from __future__ import annotations
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.shared_memory import detect_too_little_reuse
+
+PART = 1 - 1 / (8 / 3)  # from one multiply-add a load to those of a column of eight results
+# Of each turn, the load goes, and with it the computing of its address, the meeting, the count, the comparison and the branch.
+TURN = (
+    "BAR.SYNC 0x0",
+    "LEA R8, R3, UR4, 0x2",
+    "LDS R4, [R8]",
+    "FFMA R6, R4, R5, R6",
+    "IADD3 R3, R3, 0x1, RZ",
+    "ISETP.NE.AND P0, PT, R3, 0x40, PT",
+    "@P0 BRA 0x10",
+)
+
+
+def spared_of(turn):
+    """Returns the part of all issued instructions that goes, of a loop whose turns run 1,000 times as often as what is around it."""
+    evidence = evidence_of(("MOV R3, RZ", 1.0), *((line, 1000.0) for line in turn), ("EXIT", 1.0))
+    (candidate,) = detect_too_little_reuse(evidence)
+    return candidate.effect.resources["issue"] * (1000 * len(turn) + 2) / 1000
+
+
+def test_a_larger_tile_spares_addresses_meetings_and_turns():
+    assert spared_of(TURN) == pytest.approx(PART * (len(TURN) - 1))  # the multiply-add stays
+
+
+@pytest.mark.parametrize(
+    "for_each_result",
+    [
+        # A mask decides on each result: whether it is multiplied, or which value is chosen for it.
+        ("ISETP.GT.AND P1, PT, R3, R9, PT", "@P1 FFMA R7, R4, R5, R7"),
+        ("ISETP.GT.AND P1, PT, R3, R9, PT", "FSEL R7, R4, R5, P1"),
+        # A factor is computed from the number of the turn, or what was loaded is put together.
+        ("IMAD.SHL.U32 R10, R3, 0x2, RZ", "FADD R7, R4, R10"),
+        ("LOP3.LUT R10, R4, 0xff, RZ, 0xc0, !PT", "FADD R7, R10, R7"),
+    ],
+)
+def test_what_decides_on_each_result_or_is_a_part_of_it_stays(for_each_result):
+    turn = [*TURN[:4], *for_each_result, *TURN[4:]]
+    products = sum("FFMA" in line for line in turn)
+    part = 1 - products / (8 / 3 if products == 1 else 6.4)
+    assert spared_of(turn) == pytest.approx(part * (len(TURN) - 1))
+
+
+def test_a_predicate_that_was_written_anew_decides_by_its_last_value():
+    """The compiler uses the few predicates again and again: the comparison that ends the loop is no mask, though it writes P0 too."""
+    turn = [*TURN[:4], "ISETP.GT.AND P0, PT, R11, R9, PT", "FSEL R7, R4, R5, P0", *TURN[4:]]
+    assert spared_of(turn) == pytest.approx(PART * (len(TURN) - 1))
+
+
+def test_what_stands_around_the_loop_stays():
+    around = ["IADD3 R12, R12, 0x1, RZ"] * 3
+    lines = [*((line, 1000.0) for line in TURN), *((line, 1000.0) for line in around), ("EXIT", 1.0)]
+    (candidate,) = detect_too_little_reuse(evidence_of(("MOV R3, RZ", 1.0), *lines))
+    assert candidate.effect.resources["issue"] == pytest.approx(PART * 6 * 1000 / (10 * 1000 + 2))
