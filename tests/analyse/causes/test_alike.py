@@ -3,7 +3,11 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.alike import detect_repeated_by_threads
+from profiler.analyse.causes.detectors.instructions.alike import (
+    detect_repeated_by_threads,
+    detect_repeated_by_warps,
+    detect_warps_without_elements,
+)
 
 THREAD = "S2R R0, SR_TID.X"
 ELEMENT_BY_ELEMENT = (
@@ -71,3 +75,114 @@ def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
 
 def test_one_thread_that_makes_all_turns_repeats_none():
     assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+TURN = (
+    "LDG.E.U8 R8, [R6.64]",
+    "FMUL R9, R8, R8",
+    "@!P1 STG.E [R4.64], R9",
+    "IADD3 R10, R10, 0x1, RZ",
+    "ISETP.LT.AND P2, PT, R10, R3, PT",
+    "@P2 BRA 0x20",
+)
+
+
+def repeated_by_warps(test="LOP3.LUT P1, RZ, R0, 0x60, RZ, 0xc0, !PT", turns=6400.0, more=()):
+    lines = [
+        (THREAD, 100.0),
+        (test, 100.0),
+        *((line, turns) for line in (*TURN[:3], *more, *TURN[3:])),
+        "EXIT",
+    ]
+    facts = {
+        2: {
+            "acting": 32.0,
+            "lanes": 32.0,
+            "sectors": turns,
+            "ideal_sectors": turns,
+            "waits": {"lg_throttle": 9},
+        },
+        4: {
+            "acting": 8.0,
+            "lanes": 32.0,
+            "sectors": turns,
+            "ideal_sectors": turns,
+            "waits": {"lg_throttle": 9},
+        },
+    }
+    facts |= {place: {"acting": 32.0, "lanes": 32.0} for place in range(5, 5 + len(more))}
+    return list(detect_repeated_by_warps(evidence_of(*lines, facts=facts, block=128)))
+
+
+def test_warps_that_store_nothing_in_a_loop_repeat_what_others_do():
+    (candidate,) = repeated_by_warps()
+    assert candidate.sentence.startswith("75 % of the warps store nothing")
+    assert {site.position for site in candidate.weights} == set(range(2, 8))
+    assert candidate.effect.resources["issue"] == pytest.approx(0.75, abs=0.01)
+    assert candidate.effect.resources["l1"] == pytest.approx(0.75 / 2)  # the loads, and not what others store
+    assert candidate.effect.resources["l2"] == 0.0
+    assert candidate.effect.waits["lg_throttle"] == pytest.approx(0.75 / 2)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"test": "LOP3.LUT P1, RZ, R0, 0x1f, RZ, 0xc0, !PT"},  # one lane of each warp stores
+        {"more": ("STS [R11], R9",)},  # others may read what these warps leave
+        {"more": ("STG.E [R12.64], R9",)},
+    ],
+)
+def test_warps_that_leave_something_repeat_nothing(made):
+    assert not repeated_by_warps(**made)
+
+
+def test_warps_without_a_loop_have_too_little_to_do():
+    """What is executed once is the preparation of a thread, and a cause of its own."""
+    lines = [THREAD, "LOP3.LUT P1, RZ, R0, 0x60, RZ, 0xc0, !PT", *TURN[:3], "EXIT"]
+    facts = {4: {"acting": 8.0, "lanes": 32.0}}
+    assert not list(detect_repeated_by_warps(evidence_of(*lines, facts=facts, block=128)))
+
+
+ROW = (
+    "@!P1 LDG.E R4, [R2.64]",
+    "SHFL.BFLY PT, R5, R4, 0x1, 0x1f",
+    "FADD R4, R4, R5",
+    "@!P2 STS [R9], R4",
+    "BAR.SYNC.DEFER_BLOCKING 0x0",
+    "LDS R6, [R10]",
+    "@!P1 STG.E [R2.64], R6",
+)
+
+
+def without_elements(acting=8.0, replaced=None, more=()):
+    """Each block has four warps, of which one loads and stores, and all add up what they have."""
+    lines = (THREAD, "SHF.R.U32.HI R1, RZ, 0x5, R0", "ISETP.NE.U32.AND P1, PT, R1, RZ, PT")
+    lines += tuple((replaced or {}).get(place, line) for place, line in enumerate(ROW))
+    accesses = {"lanes": 32.0, "sectors": 100.0, "ideal_sectors": 100.0}
+    facts = {3: {"acting": acting, **accesses}, 9: {"acting": acting, **accesses}, 6: {"acting": 1.0}}
+    evidence = evidence_of(*lines, *more, "EXIT", facts=facts, block=128)
+    return evidence, list(detect_warps_without_elements(evidence))
+
+
+def test_warps_without_an_element_only_meet_with_the_others():
+    evidence, (candidate,) = without_elements()
+    assert candidate.sentence.startswith("75 % of the warps have no element")
+    assert candidate.weights[evidence.sites[4]] == pytest.approx(75)
+    assert candidate.effect.resources["issue"] == pytest.approx(0.75)
+    assert candidate.effect.resources["l2"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"acting": 17.0},  # with more than half of the warps, no smaller block would do
+        {"replaced": {0: "LDG.E.64 R4, [R2.64]"}},  # all of them load
+        {"replaced": {6: "STG.E [R2.64], R6"}},  # or store
+        {"replaced": {0: "NOP"}},  # what they work on was made here
+        {"replaced": {3: "STS [R9], R4", 1: "NOP", 2: "NOP"}},  # others work on what one warp has loaded
+        {"replaced": {4: "NOP"}},  # nothing keeps them
+        {"more": (("LDS R7, [R10]", 900.0), ("FADD R8, R8, R7", 900.0), ("@P0 BRA 0xa0", 900.0))},
+    ],
+)
+def test_a_warp_that_has_something_to_do_needs_no_element(made):
+    assert not without_elements(**made)[1]

@@ -97,3 +97,47 @@ def test_who_updates_once_a_block_already_is_told_to_make_blocks_larger(acting, 
     evidence = evidence_of(UPDATED, "EXIT", facts={0: {"acting": acting}}, grid=100)
     (candidate,) = atomics.detect_atomics(evidence)
     assert ("take more elements before it" in candidate.advice) == once
+
+
+ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 32.0
+
+
+@pytest.mark.parametrize(
+    ("sectors", "arrived", "part"),
+    [
+        # 100 requests of a sector each, and loads of 400 sectors: L2 serves the lanes of each request one by one.
+        (100.0, 3_600.0, 3_200 / 3_600),
+        (100.0, 2_000.0, 1_600 / 2_000),  # as far as more arrives than is touched
+        (100.0, 9_000.0, 3_200 / 3_600),  # a request has no more lanes
+        (100.0, 500.0, 100 / 500),
+        # Neighbours update words of their own, 32 of them in four sectors: whatever else arrives is not theirs.
+        (400.0, 3_600.0, 400 / 800),
+    ],
+)
+def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, part):
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
+    }
+    evidence = evidence_of(
+        "LDG.E R5, [R8.64]", ONE_PLACE, "EXIT", facts=facts, figures={"l2_sectors": arrived}
+    )
+    assert evidence.part_of_l2({evidence.sites[1]: 1.0}) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("busy", "said"), [(0.7, True), (0.2, False)])
+def test_what_atomics_keep_busy_is_said_where_it_is_more_than_warps_wait_for(busy, said):
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 70}},
+        1: {"sectors": 100.0, "ideal_sectors": 100.0, "waits": {"lg_throttle": 30}},
+    }
+    evidence = evidence_of(
+        "LDG.E R5, [R8.64]",
+        ONE_PLACE,
+        "EXIT",
+        facts=facts,
+        figures={"l2_sectors": 3_600.0},
+        busy={"l2": busy},
+    )
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert ("; the atomics keep L2 busy for 62 % of the time." in candidate.sentence) == said

@@ -1563,6 +1563,15 @@ def test_warps_that_take_the_registers_of_what_others_have_under_way_add_nothing
     assert candidate.effect.warps == pytest.approx(warps)
 
 
+@pytest.mark.parametrize(
+    ("block", "said"), [(1, "With blocks of one thread,"), (32, "With blocks of 32 threads,")]
+)
+def test_a_block_of_one_thread_is_spoken_of_in_the_singular(block, said):
+    figures = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": 50.0, "waves": 9.0}
+    (candidate,) = occupancy.detect_occupancy(evidence_of(LOAD, block=block, figures=figures))
+    assert candidate.sentence.startswith(said)
+
+
 def test_another_size_of_blocks_changes_both_limits_that_it_sets():
     by_size = limited_by(68.75, 704, launch__occupancy_limit_warps=2.0)
     assert by_size.warps == pytest.approx(64 / 44)

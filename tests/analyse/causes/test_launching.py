@@ -57,6 +57,51 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     assert grid.find_idle_warps(evidence) == pytest.approx(idle)
 
 
+BITS, MASKED = "LOP3.LUT P1, RZ, R4, 0x60, RZ, 0xc0, !PT", "ISETP.LT.AND P0, PT, R9, R10, !P1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "block", "idle"),
+    [
+        ((BITS, STORE), 128, 0.75),  # of four warps, the one whose threads have neither bit 5 nor bit 6
+        ((BITS, STORE), 256, 0.75),
+        ((BITS, STORE), 96, 2 / 3),
+        ((BITS, STORE), (32, 4, 1), 0.0),  # the index has no such bits
+        ((BITS, "@P1 STG.E [R6.64], R8"), 128, 0.25),  # the three others
+        ((BITS, MASKED, "@P0 STG.E [R6.64], R8"), 128, 0.75),  # of elements that are there
+        ((BITS, MASKED, "@!P0 STG.E [R6.64], R8"), 128, 0.0),
+        ((BITS, MASKED.replace("AND", "OR"), "@P0 STG.E [R6.64], R8"), 128, 0.0),
+        ((BITS.replace("0x60", "0x70"), STORE), 128, 0.75),  # and of that warp, only half of the lanes
+        ((BITS.replace("0x60", "0x70"), "@P1 STG.E [R6.64], R8"), 128, 0.0),
+        ((BITS.replace("0xc0", "0xfc"), STORE), 128, 0.0),  # no test of bits
+        (("MOV R4, R3", BITS, STORE), 128, 0.0),  # of something else
+        ((BITS, "ISETP.NE.AND P1, PT, R3, RZ, PT", STORE), 128, 0.0),
+    ],
+)
+@pytest.mark.parametrize("turns", [1, 50])
+def test_bits_of_the_index_say_which_warps_store(lines, block, idle, turns):
+    """They say it in every turn of a loop as well."""
+    lines = ("S2R R4, SR_TID.X", *lines)
+    facts = {place: {"acting": 32.0, "lanes": 32.0} for place in range(len(lines))}
+    evidence = evidence_of(*lines[:-1], (lines[-1], 100.0 * turns), "EXIT", facts=facts, block=block)
+    assert grid.find_idle_warps(evidence) == pytest.approx(idle)
+
+
+def test_other_warps_may_store_in_each_turn_of_a_loop():
+    """What chooses the warp may change in a loop: only how many store in one turn is counted."""
+    lines = (*WARP, (STORE, 5_000.0), "EXIT")
+    facts = {len(WARP): {"acting": 8.0, "lanes": 32.0}}
+    assert grid.find_idle_warps(evidence_of(*lines, facts=facts, block=128)) == 0.0
+
+
+@pytest.mark.parametrize(("acting", "said"), [(31.9, False), (31.0, True)])
+def test_warps_that_are_too_few_to_show_are_not_spoken_of(acting, said):
+    facts = {len(WARP): {"acting": acting, "lanes": 32.0}}
+    evidence = evidence_of(*WARP, STORE, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
+    (candidate,) = grid.detect_little_work(evidence)
+    assert ("of the warps store nothing" in candidate.sentence) == said
+
+
 @pytest.mark.parametrize("registers", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("idle", "saves"),

@@ -4,6 +4,8 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import shared_memory
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.measured_time import model_time
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part, count_uses
 
 COPY = "LDGSTS.E.BYPASS.128 [R4], [R2.64]"
@@ -109,3 +111,23 @@ def test_copies_of_unknown_size_leave_the_tile_unknown():
 def test_on_hopper_the_same_products_may_take_the_pipe_for_less_time(opcode, capability, part):
     tensor = evidence_of(opcode).of("tensor")
     assert avoidable_part(tensor, capability) == pytest.approx(part)
+
+
+MOVED = "HFMA2.MMA R5, -RZ, RZ, 0, 5.9604644775390625e-08"  # a constant
+
+
+@pytest.mark.parametrize(
+    ("lines", "most"),
+    [
+        ((MOVED, "FADD R1, R1, R5"), 1.0),
+        ((MOVED, WGMMA), 0.97),
+        ((MOVED, "HFMA2.MMA R5, R4, R6, R5"), 0.97),  # products of halves, which take the same way
+        ((), 0.97),
+    ],
+)
+def test_a_bound_does_not_count_constants_that_pass_the_tensor_pipe(lines, most):
+    """Where nothing is multiplied there, no code needs the pipe. Without instructions, nobody knows what is."""
+    evidence = evidence_of(*lines)
+    figures = {"tensor_pipe_pct": 3.0}
+    model = model_time(evidence.profile, figures, evidence.sites, {"wait": 1.0}, evidence.charged)
+    assert model.bound(Effect(), ["tensor"])[0] == pytest.approx(most)

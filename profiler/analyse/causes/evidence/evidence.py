@@ -23,6 +23,7 @@ from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Accesses whose data L1 may hold; it passes stores and atomics on.
 _LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
@@ -173,7 +174,7 @@ class Evidence:
         used = _use_of_units(fractions)
         resources = {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
         resources["l1"] = self.part_of_l1(fractions)
-        resources["l2"] = self._part_of_l2(fractions)
+        resources["l2"] = self.part_of_l2(fractions)
         return Effect(resources, self.waiting_for(fractions))
 
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
@@ -201,13 +202,31 @@ class Evidence:
         held = sum((site.sectors or 0.0) - self._arriving(site) for site in sites)
         return held / self._all_arriving if self._all_arriving else 0.0
 
-    def _part_of_l2(self, fractions: Mapping[Site, float]) -> float:
+    def part_of_l2(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
         arriving = sum(part * self._arriving(site) for site, part in fractions.items())
         return arriving / self._all_arriving if self._all_arriving else 0.0
 
     def _arriving(self, site: Site) -> float:
-        return (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
+        missing = self.missing_l1 if site.kind in _LOOKED_UP else 1.0
+        return (site.sectors or 0.0) * missing + self._of_meeting_lanes.get(site, 0.0)
+
+    @cached_property
+    def _of_meeting_lanes(self) -> dict[Site, float]:
+        """Returns by atomic the sectors that it requests beyond those that it touches: lanes that update one address come to L2 one by one.
+
+        Nothing else requests more of L2 than all accesses touch.
+        """
+        more = {
+            site: lanes - site.sectors
+            for site in self.of("atomic")
+            if site.sectors
+            and (lanes := site.executed * (site.acting or LANES)) * site.width / 8
+            > SECTOR_BYTES * site.sectors
+        }
+        beyond = max(0.0, self.figures.get("l2_sectors", 0.0) - self.sectors)
+        part = min(1.0, beyond / sum(more.values())) if more else 0.0
+        return {site: part * sectors for site, sectors in more.items()}
 
     @cached_property
     def _all_arriving(self) -> float:

@@ -25,6 +25,7 @@ from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
+_ON_TENSOR_PIPE = ".MMA"  # so the opcode of a product of halves ends that goes there
 # Lanes for multiplications of integers, by the first number of the capability, of the same table.
 _INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
 # The figure that says to what part of its peak each resource is used.
@@ -122,7 +123,8 @@ def _avoidable(
     In device memory, that is the traffic that accesses to the same data may share after a change. In the caches, it is the
     sectors that no lane uses: a change that gives the work to other blocks also decides anew which lanes are neighbours. In the
     FMA pipe, it is the multiplications of integers and the moves, which compute addresses. In the tensor pipe, it is the time
-    that `mma.sync` takes longer than `wgmma`, which compilers choose for larger tiles and more warps.
+    that `mma.sync` takes longer than `wgmma`, which compilers choose for larger tiles and more warps; and all of it where nothing is
+    multiplied there, because compilers move constants through that pipe, too.
     """
     loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
     stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
@@ -130,13 +132,15 @@ def _avoidable(
     unused = sum(site.excess_sectors for site in sites) / touched if touched else 0.0
     beside_shared = 1.0 - min(1.0, figures.get("shared_of_l1_pct", 0.0) / 100)
     on_fma = sum(site.executed * site.units.count("fma") for site in sites)
+    tensor = [site for site in sites if site.kind == "tensor"]
+    multiplies = tensor or any(_ON_TENSOR_PIPE in site.opcode and site.kind != "other" for site in sites)
     of_floats = sum(site.executed for site in sites if "fma" in site.units and site.kind == "fp32")
     return {
         "dram": wasted_dram(figures, loads + stores),
         "l2": unused,
         "l1": beside_shared * unused,
         "fma": 1.0 - of_floats / on_fma if on_fma else 0.0,
-        "tensor": avoidable_part([site for site in sites if site.kind == "tensor"], capability),
+        "tensor": avoidable_part(tensor, capability) if multiplies or not sites else 1.0,
     }
 
 

@@ -72,16 +72,27 @@ def _most_cycles(site: Site) -> float:
     return site.executed * (site.acting or LANES) * _CYCLES_AN_ADDRESS
 
 
+def are_beyond_the_cache(evidence: Evidence) -> bool:
+    """Returns whether lookups take far longer than the cache could work for them, even if no two lanes agree: it does not hold what they look for."""
+    busy = _find_load(evidence, evidence.lookups_apart)
+    return busy is not None and 2 * busy[1] < busy[0]
+
+
 def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
-    """Returns the share of the time for which the cache of constants is busy with these lookups.
+    busy = _find_load(evidence, apart)
+    return {CONSTANTS: min(1.0, *busy)} if busy else {}
+
+
+def _find_load(evidence: Evidence, apart: Sequence[Site]) -> tuple[float, float] | None:
+    """Returns for which share of the time the cache of constants is busy with these lookups, and the most that it can be, if no two lanes agree.
 
     Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at random finds as
     many lookups of others before it as arrive while one of them waits and is served (Little's law). From how long a lookup takes
     until it is answered follows how long the cache works for it alone.
     """
     cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
-    if not cycles or not sms:
-        return {}
+    if not cycles or not sms or not apart:
+        return None
     lookups = sum(site.executed for site in apart)
     parts = evidence.waiting_for(dict.fromkeys(apart, 1.0), *_QUEUED)
     waited = sum(
@@ -90,5 +101,4 @@ def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
     )
     answered = max(0.0, waited / lookups - _UNLOADED_CYCLES)
     before = lookups / (cycles * sms) * answered
-    most = sum(map(_most_cycles, apart)) / (cycles * sms)
-    return {CONSTANTS: min(1.0, most, before / (1.0 + before))}
+    return before / (1.0 + before), sum(map(_most_cycles, apart)) / (cycles * sms)

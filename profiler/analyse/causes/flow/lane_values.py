@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -29,6 +30,7 @@ _UNKNOWN = ("local", "atomic", "shared atomic")
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 # Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
+_AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
@@ -82,6 +84,46 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
                     found.add(site)
             setting |= dict.fromkeys(predicates_written(site.instruction), site)
     return found
+
+
+def find_part_of_warps(evidence: Evidence, site: Site) -> float:
+    """Returns the part of a block's warps for which the predicate of an instruction may hold, by the bits of the thread's index that it tests.
+
+    `LOP3.LUT P0, RZ, R10, 0x60, RZ, 0xc0, !PT` finds out whether bits 5 and 6 are zero, and `ISETP.LT.AND P3, PT, R4, R9, !P0` asks for
+    that besides a test of its own: so Triton lets one of four warps store what all of them have.
+    """
+    wanted = site.instruction.predicate or ""
+    sites = evidence.by_function[site.function]
+    for before in reversed(sites[: evidence.place(site, sites)]) if wanted else ():
+        if wanted.removeprefix("!") not in predicates_written(before.instruction):
+            continue
+        if bits := _bits_of_index(evidence, before):
+            return _part_with_bits(evidence, bits, is_zero=wanted.startswith("!"))
+        if wanted.startswith("!") or before.instruction.name != "ISETP" or ".AND" not in before.opcode:
+            break
+        wanted = before.instruction.operands[-1]
+    return 1.0
+
+
+def _bits_of_index(evidence: Evidence, site: Site) -> int:
+    """Returns which bits of a thread's index an instruction finds to be zero or not; 0 if it does something else."""
+    operands = site.instruction.operands
+    if site.instruction.name != "LOP3" or operands[-2:-1] != (_AND,) or not operands[-4].startswith("0x"):
+        return 0
+    written = sources_of(evidence, site)
+    return int(operands[-4], 16) if len(written) == 1 and _IN_X in written[0].instruction.text else 0
+
+
+def _part_with_bits(evidence: Evidence, bits: int, is_zero: bool) -> float:
+    """Returns the part of a block's warps with a thread whose index has only zeros there, or not only zeros."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    if not threads or evidence.shape is None or evidence.shape.block[0] != threads:
+        return 1.0
+    warps = range(math.ceil(threads / LANES))
+    zero = sum(not warp & bits >> _WARP_BITS for warp in warps) / len(warps)
+    if is_zero:
+        return zero
+    return 1.0 if bits % LANES else 1.0 - zero
 
 
 @lru_cache(maxsize=8)

@@ -43,7 +43,13 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     fractions = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
     weights = {site: evidence.charged[site].total or site.executed for site in fractions}
     waiting = 100 * evidence.time_of(fractions)
-    busy = 100 * evidence.model.busy.get("l1", 0.0) * evidence.part_of_l1(dict.fromkeys(sites, 1.0))
+    atomics = dict.fromkeys(sites, 1.0)
+    of_l1, of_l2 = evidence.part_of_l1(atomics), evidence.part_of_l2(atomics)
+    busy = {
+        "L1 and shared memory": of_l1 * evidence.model.busy.get("l1", 0.0),
+        "L2": of_l2 * evidence.model.busy.get("l2", 0.0),
+    }
+    busiest = max(busy, key=lambda unit: busy[unit])
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     where = "shared" if most == "shared atomic" else "global"
@@ -56,15 +62,19 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         sentence += ", which are retried in a loop"
     if _is_seen(evidence, ordering):
         sentence += f"{',' if repeated else ''} and for the fences around them"
-    if busy > waiting:
-        sentence += f"; the atomics keep L1 and shared memory busy for {busy:.0f} % of the time"
+    if 100 * busy[busiest] > waiting:
+        sentence += f"; the atomics keep {busiest} busy for {100 * busy[busiest]:.0f} % of the time"
     yield Candidate(
         "atomic-contention",
         f"{sentence}.",
         _IN_LARGER_BLOCKS if once_a_block else _ADVICE[where, by_data],
         evidence.without(fractions),
         weights,
-        {"waiting_pct": waiting, "l1_busy_pct": busy},
+        {
+            "waiting_pct": waiting,
+            "l1_busy_pct": 100 * busy["L1 and shared memory"],
+            "l2_busy_pct": 100 * busy["L2"],
+        },
         in_triton=_IN_LARGER_PROGRAMS if once_a_block else "",
     )
 

@@ -19,6 +19,7 @@ from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
 from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
+from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -327,8 +328,13 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         return
     yield Candidate(
         "divergent-constants",
-        "The lanes of a warp look at different places in constant memory, which are served one after the other: that keeps the cache of "
-        f"constants busy for about {busy:.0f} % of the time, and warps spend {waiting:.0f} % of theirs waiting for it.",
+        "The lanes of a warp look at different places in constant memory, which are served one after the other"
+        + (
+            f", and which the cache of constants does not hold: warps spend {waiting:.0f} % of their time waiting for them."
+            if are_beyond_the_cache(evidence)
+            else f": that keeps the cache of constants busy for about {busy:.0f} % of the time, and warps spend {waiting:.0f} % of theirs waiting "
+            "for it."
+        ),
         "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "
         "(`const … * __restrict__`), or let all lanes of a warp look at the same place.",
         # There are as many lookups as before, and each is less work.

@@ -17,7 +17,7 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTE
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_processing
@@ -29,7 +29,8 @@ _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", 
 # Bits that a thread can copy to shared memory asynchronously: 32, 64 or 128 (PTX ISA, "cp.async").
 _NARROWEST_COPY = 32
 # What works for each element, or for each sector, has as much to do as before.
-_AS_MUCH_WORK = ("l2", "fma", "alu", "fp64", "xu", "tensor")
+_AS_MUCH_TO_MOVE = ("l2",)
+_AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # The most lanes of a store that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
@@ -79,7 +80,7 @@ def _widened(
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
     Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
-    that cannot be wider until their lanes are neighbours.
+    that cannot be wider until their lanes are neighbours. In a loop, a turn takes the place of several, and there are fewer addresses.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     keeps_threads = (
@@ -94,14 +95,28 @@ def _widened(
         and site not in evidence.lookups_apart
         and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
     ]
-    fewer = evidence.without(dict.fromkeys(sites if keeps_threads else of_fewer_threads, gain))
-    resources = {name: part for name, part in fewer.resources.items() if name not in _AS_MUCH_WORK}
+    addresses = _find_addresses_in_loops(evidence, sites) if keeps_threads else []
+    fewer = evidence.without(dict.fromkeys([*sites, *addresses] if keeps_threads else of_fewer_threads, gain))
+    kept = _AS_MUCH_WORK if not keeps_threads else _AS_MUCH_TO_MOVE
+    resources = {name: part for name, part in fewer.resources.items() if name not in kept}
     waits = dict(fewer.waits)
     for reason in waits.keys() & MEMORY_WAITS:
         waits[reason] *= 1 - _queued_behind_others(evidence, side_by_side)
     # A thread that takes the elements of several does the work of several loops: fewer threads are left.
     warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
     return Effect(resources if keeps_threads else {**resources, LAUNCH: gain}, waits, warps=warps)
+
+
+def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:
+    """Returns what computes addresses of these accesses, and of nothing else, in the loops around them."""
+    others = [site for site in evidence.of(*ACCESSES) if site not in set(sites)]
+    loops = {evidence.innermost_loop(site) for site in sites} - {None}
+    shared = find_address_work(evidence, others)
+    return [
+        site
+        for site in find_address_work(evidence, sites)
+        if evidence.innermost_loop(site) in loops and site not in shared
+    ]
 
 
 def _mean_width(sites: Sequence[Site]) -> float:

@@ -1,4 +1,4 @@
-"""Detects loops in which all threads of a block do the same, with the same values."""
+"""Detects loops in which all threads of a block, or some of its warps, do what others do, with the same values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
+from profiler.analyse.causes.detectors.launch.grid import find_idle_warps, find_part_acting
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
@@ -18,10 +19,12 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _STORES: tuple[Kind, ...] = ("global store", "shared store")
+_HALF = 0.5  # sizes of blocks are powers of two: a block half of which has no element could be half as large
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
@@ -52,6 +55,79 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`) instead of one element in each turn of a loop: "
         "all threads of a program compute alike what has only one element.",
     )
+
+
+def detect_repeated_by_warps(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops that some warps of a block run without an element of their own: what they load and compute, other warps store.
+
+    The loads of the others bring the same bytes from L2, and the stores act for no lane of these warps.
+    """
+    idle = find_idle_warps(evidence)
+    repeated = {site: idle for site in evidence.sites if evidence.innermost_loop(site)}
+    if idle < 1 / LANES or not repeated:
+        return
+    share = idle * evidence.share_executed(repeated)
+    effect = evidence.without(repeated)
+    not_stored = {site: part for site, part in repeated.items() if site.kind != "global store"}
+    yield Candidate(
+        "idle-lanes",
+        f"{100 * idle:.0f} % of the warps store nothing: a turn of the loop has fewer elements than the block has threads, so that they load and "
+        "compute what others do.",
+        "Give each thread elements of its own: let the block take more of them in each turn, or launch fewer threads.",
+        Effect(
+            {**effect.resources, "l1": evidence.part_of_l1(not_stored), "l2": 0.0, LAUNCH: 0.0},
+            evidence.waiting_for(not_stored),
+        ),
+        {site: part * site.executed for site, part in repeated.items()},
+        {"idle_warps_pct": 100 * idle, "repeated_instructions_pct": 100 * share},
+        in_triton="Give each thread an element: let each turn of the loop take a block of at least 32 x `num_warps` elements, or use fewer "
+        "`num_warps`.",
+    )
+
+
+def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
+    """Names blocks of which half of the warps or more have no element: they load and store nothing, and only meet with the others."""
+    if not evidence.has_costs or not evidence.of("barrier"):
+        return
+    loads = [site for site in evidence.of("global load") if not _is_of_one_place(site)]
+    if not loads or any(feeds_shared_memory(evidence, site) for site in loads):
+        return
+    part = find_part_acting(evidence, [*loads, *evidence.of("global store", "atomic")])
+    if part > _HALF or _compute_together(evidence, part):
+        return
+    working = part * evidence.sites[0].executed
+    idle = {
+        site: 1 - working / site.executed
+        for site in evidence.sites
+        if site.executed > working and not evidence.innermost_loop(site)
+    }
+    share = 100 * sum(part * site.executed for site, part in idle.items()) / evidence.executed
+    effect = evidence.without(idle)
+    yield Candidate(
+        "idle-lanes",
+        f"{100 * (1 - part):.0f} % of the warps have no element: they load and store nothing, and only take part where the block meets and "
+        f"exchanges values. That is {share:.0f} % of the executed instructions.",
+        "Launch only as many threads as a block has elements for, or let a block take several rows.",
+        Effect({**effect.resources, "l2": 0.0, LAUNCH: 0.0}, effect.waits),
+        {site: part * site.executed for site, part in idle.items()},
+        {"idle_warps_pct": 100 * (1 - part), "idle_instructions_pct": share},
+        in_triton="Use fewer `num_warps`, or let a program take several rows at once.",
+    )
+
+
+def _is_of_one_place(site: Site) -> bool:
+    return not site.instruction.predicate and site.sectors == site.executed
+
+
+def _compute_together(evidence: Evidence, part: float) -> bool:
+    """Returns whether more warps than have elements loop over shared memory: what they find there is work for them."""
+    most = part * evidence.sites[0].executed * (1 + 1 / LANES)
+    for site in evidence.of("shared load"):
+        loop = evidence.innermost_loop(site)
+        before = evidence.last_before(site.function, loop) if loop else None
+        if loop and (before is None or before.executed > most):
+            return True
+    return False
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[Site]) -> bool:

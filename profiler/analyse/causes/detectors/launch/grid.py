@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
@@ -14,10 +14,9 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
-from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
+from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp, find_part_of_warps
 from profiler.catalog.causes import TOO_SHORT
 from profiler.catalog.metrics import LANES
-from profiler.text import counted
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
@@ -59,7 +58,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
         "grid-too-small",
-        f"{counted(round(blocks), 'block', 'blocks')} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
+        f"{blocks:,.0f} {'block' if blocks == 1 else 'blocks'} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
         + (
             f"{100 * idle:.0f} % of the SMs have nothing to do."
             if idle > latency
@@ -173,7 +172,11 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "too-little-work-a-thread",
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block."
-        + (f" {100 * idle:.0f} % of the warps store nothing: they repeat what others do." if idle else ""),
+        + (
+            f" {100 * idle:.0f} % of the warps store nothing: they repeat what others do."
+            if round(100 * idle)
+            else ""
+        ),
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
         Effect(
             {**fewer.resources, LAUNCH: _worth_of_places(evidence) * (1 - _SOME_WAVES / waves)}, fewer.waits
@@ -190,13 +193,26 @@ def find_idle_warps(evidence: Evidence) -> float:
     """
     if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
         return 0.0
+    storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
+    return 1 - find_part_acting(evidence, storing)
+
+
+def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:
+    """Returns the part of the warps for which the access acts that does for most; all of them if there is none."""
+    launched = evidence.sites[0].executed
+    if any(site.executed >= launched and not site.instruction.predicate for site in accesses):
+        return 1.0
     chosen = find_chosen_by_warp(evidence)
-    acting = [
-        site.executed * (site.acting or 0.0) / (site.lanes or LANES) if site in chosen else site.executed
-        for site in evidence.of("global store", "atomic")
-        if site.acting is not None
-    ]
-    return max(0.0, 1 - max(acting) / evidence.sites[0].executed) if acting else 0.0
+    return max((_part_acting(evidence, site, site in chosen) for site in accesses), default=1.0)
+
+
+def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
+    """Returns the part of the warps for which an access acts. In a loop, it may be others in each turn, unless the thread's index decides."""
+    runs = site.executed / evidence.sites[0].executed
+    part = find_part_of_warps(evidence, site)
+    if is_chosen_by_warp and runs <= 1:
+        part = min(part, (site.acting or 0.0) / (site.lanes or LANES))
+    return part * min(1.0, runs)
 
 
 def _worth_of_places(evidence: Evidence) -> float:

@@ -141,4 +141,8 @@ _LIMIT_TEXT = {
 
 def _limit_text(evidence: Evidence, name: str) -> str:
     ((figure, value),) = _limit_figure(evidence, name).items()
-    return _LIMIT_TEXT[figure].format(value)
+    return (
+        "blocks of one thread"
+        if (figure, value) == ("threads_a_block", 1)
+        else _LIMIT_TEXT[figure].format(value)
+    )
