@@ -120,6 +120,7 @@ class _Queue:
         self._ended.set()
         if self._thread is not None:
             self._thread.join(timeout=_CLOSE_S)
+        self._has_worker()  # some may have connected since the last look
         with suppress(Exception):  # the scheduler may be gone already
             self.cluster.close(timeout=_CLOSE_S)
         jobs = list(self.submitter.jobs.values())

@@ -199,11 +199,13 @@ def find_idle_warps(evidence: Evidence) -> float:
 
 def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:
     """Returns the part of the warps for which the access acts that does for most; all of them if there is none."""
+    if not accesses:
+        return 1.0
     launched = evidence.sites[0].executed
     if any(site.executed >= launched and not site.instruction.predicate for site in accesses):
         return 1.0
     chosen = find_chosen_by_warp(evidence)
-    return max((_part_acting(evidence, site, site in chosen) for site in accesses), default=1.0)
+    return max(_part_acting(evidence, site, site in chosen) for site in accesses)
 
 
 def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
