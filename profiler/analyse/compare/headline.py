@@ -267,13 +267,15 @@ def ratio_sentence(
         one, other = "before", report_name(labels[1])
     where = "without" if speedup.basis == "unprofiled" else "under"
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
-    if speedup.ci == (1, 1):
+    if speedup.ci and 1 - _SAME <= speedup.ci[0] <= 1 <= speedup.ci[1] <= 1 + _SAME:
         both = (
             f"{other} takes the same time as before"
             if is_one_name
             else f"{one} and {other} take the same time"
         )
-        return f"{both} ({times})."
+        apart_pct = 100 * max(1 - speedup.ci[0], speedup.ci[1] - 1)
+        within = f", within {_spread(apart_pct)}" if apart_pct else ""
+        return f"{both}{within} ({times})."
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         which = (
             f"Whether {other} is faster than before"
@@ -284,12 +286,17 @@ def ratio_sentence(
     spread = ""
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio
-        spread = f", ± {half_pct:.{1 if half_pct >= 0.1 else 2}f} %"  # no interval is zero
+        spread = f", ± {_spread(half_pct)}"
     here, doubt = ("", "") if speedup.ci or not of_launches else (" in these launches", _TOO_FEW)
     if speedup.ratio >= 1:
         return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{spread}){doubt}."
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
     return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{spread}){doubt}."
+
+
+def _spread(pct: float) -> str:
+    """Returns how far two times may be apart from what is said of them; no interval is zero."""
+    return f"{pct:.{1 if pct >= 0.1 else 2}f} %"
 
 
 def _ratio(ratio: float) -> str:
