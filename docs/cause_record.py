@@ -176,10 +176,10 @@ def alone_table(listed: Sequence[Row]) -> str:
                 ", ".join(others),
             )
         )
-    missed = [f"{gap:.0f}" for gap in sorted(behind) if gap > ALIKE]
+    missed = [gap for gap in behind if gap > ALIKE]
     said = (
         f"The largest saving stands first in {len(rows) - len(missed)} of {len(rows)} kernels, or within {ALIKE:.0f} points of what does"
-        + (f"; where not, it is {' or '.join(missed)} points behind" if missed else "")
+        + (f"; where not, it is up to {max(missed):.0f} points behind" if missed else "")
         + f". What the removals were expected to save is wrong by {mean_error([one for row in listed for one in row['removals']]):.1f} points on average."
     )
     header = ("kernel", "named first", "expected, %", "saved, %", "what removing another cause saved, %")

@@ -31,10 +31,8 @@ ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 SIZE_IS_UNKNOWN = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
-FENCES = (
-    "MEMBAR",
-    "ERRBAR",
-)  # `__threadfence`, which a thread executes before others are to read what it stored
+# `__threadfence`, which a thread executes before others are to read what it stored
+FENCES = ("MEMBAR", "ERRBAR")
 _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"LDGSTS|LDG(\.|$)|LD(\.|$)|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
     (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
