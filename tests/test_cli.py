@@ -92,6 +92,11 @@ def test_an_option_without_its_value_says_what_it_takes(prof_here):
     assert "Option '--skill' requires an argument: FILE. Write a skill file" in result.stderr
 
 
+def test_a_letter_behind_that_of_an_option_is_an_unknown_option(prof_here):
+    result = prof_here("collect", "-hz", "./a.out")
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (2, "Error: No such option: -z")
+
+
 def test_a_verb_that_is_misspelt_gets_the_nearest_ones(prof_here):
     result = prof_here("comare")
     assert result.returncode == 2

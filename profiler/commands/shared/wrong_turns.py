@@ -111,7 +111,7 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
-        place = next(number for number, word in enumerate(words) if word.startswith(option))
+        place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
         named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
         of = f"{_typed(named)} " if named else ""
         page = f"prof report {of}-o page.html"
@@ -121,7 +121,7 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
 
 def _of_a_program(option: str, words: Sequence[str]) -> str | None:
     """Returns the hint where a program was given with options of its own, without the word that keeps them from being ours."""
-    place = next(number for number, word in enumerate(words) if word.startswith(option))
+    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
     for number, word in enumerate(words[:place]):
         if "/" in word or word.startswith("python"):
             command = _typed([*words[:number], "--", *words[number:]])
