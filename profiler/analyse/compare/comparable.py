@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from statistics import median
 
+from profiler.analyse.compare.calls import unlike_arguments
 from profiler.analyse.compare.headline import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import doubts_of, is_part_of_step
@@ -95,6 +96,8 @@ def _condition_cautions(before: Profile, after: Profile) -> Iterator[str]:
     one, other = before.manifest.arguments, after.manifest.arguments
     if one and other and one != other:
         yield f"the arguments of the functions differ: {one} against {other}"
+    if unlike := unlike_arguments(before.manifest, after.manifest):
+        yield f"the arguments of the programs differ: {unlike}{other_work(before, after)}"
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if _by_ncu(before, after) and not (before.manifest.sections and after.manifest.sections):
         unknown.append("the sections recorded")
@@ -207,7 +210,7 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     """Lists what must be equal for a difference to come from the kernel: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
     whatever_measured = [(_THE_GPU, _gpu(before.gpu), _gpu(after.gpu))]
-    if None not in (left.workload, right.workload) or not (left.arguments and right.arguments):
+    if None not in (left.workload, right.workload) or not _arguments_tell(before, after):
         whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
     if not _by_ncu(before, after):
         return whatever_measured  # how ncu was set says nothing of timings
@@ -218,6 +221,18 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
         ("the replay mode", left.replay_mode, right.replay_mode),
         ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
     ]
+
+
+def _arguments_tell(before: Profile, after: Profile) -> bool:
+    """Returns whether arguments tell what the workload would: that the two did the same work, or did not.
+
+    That a program was called alike tells nothing of two kernels in it.
+    """
+    left, right = before.manifest, after.manifest
+    unlike = unlike_arguments(left, right)
+    if unlike == "":
+        return not other_work(before, after)
+    return unlike is not None or bool(left.arguments and right.arguments)
 
 
 def _by_ncu(before: Profile, after: Profile) -> bool:

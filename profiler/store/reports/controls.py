@@ -1,4 +1,4 @@
-"""Derives how a report was measured from the ncu command line that it embeds."""
+"""Derives from the ncu command line that a report embeds how it was measured, and how its program was called."""
 
 from __future__ import annotations
 
@@ -24,18 +24,28 @@ class Controls:
 
 def derive_controls(command_line: str, ncu_version: str) -> Controls:
     """Returns the settings on the command line, or the defaults of that version of ncu."""
-    try:
-        words = shlex.split(command_line)
-    except ValueError:
-        words = command_line.split()
+    words = words_of(command_line)
     if not words:
         return Controls()
-    options = _options(words[1:])
+    options, _ = _parted(words)
     return Controls(
         clock=options.get("--clock-control") or _default_clock(ncu_version),
         cache=options.get("--cache-control") or "all",
         replay=options.get("--replay-mode") or "kernel",
     )
+
+
+def program_words(command_line: str) -> list[str]:
+    """Returns the words with which the program was called; none if ncu did not start it."""
+    return _parted(words_of(command_line))[1]
+
+
+def words_of(command_line: str) -> list[str]:
+    """Returns the words of a command, also where a quotation mark has no other."""
+    try:
+        return shlex.split(command_line)
+    except ValueError:
+        return command_line.split()
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -55,10 +65,10 @@ def _default_clock(ncu_version: str) -> str:
     return "boost" if version >= (2026, 1) else "base"
 
 
-def _options(words: list[str]) -> dict[str, str]:
-    """Returns the options of ncu itself. They end at the program: the first word that is no option and no value of one."""
+def _parted(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Returns the options of ncu itself, and the words from the program on: the first that is no option and no value of one."""
     options: dict[str, str] = {}
-    position = 0
+    position = 1
     while position < len(words) and words[position].startswith("-"):
         name, equals, value = words[position].partition("=")
         attached = not name.startswith("--") and len(name) > 2  # -k5
@@ -68,4 +78,4 @@ def _options(words: list[str]) -> dict[str, str]:
             value = following
             position += 1
         options.setdefault(name, value)
-    return options
+    return options, words[position:]

@@ -1,0 +1,57 @@
+"""Says whether two programs were called alike.
+
+Two manifests in; the arguments in which their commands differ out. ncu keeps the command in each report, and prof that of
+a program whose launches it only timed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import PurePath
+
+from profiler.store.reports.controls import program_words, words_of
+from profiler.store.runs.manifest import Manifest
+from profiler.text import shortened
+
+_WIDTH = 60
+
+
+def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
+    """Returns in which arguments the programs' commands differ, and "" if all are the same.
+
+    The result is None where nobody can tell: a command was not recorded, two names are of two programs, or two paths
+    differ in their folders alone. It is None, too, of what has a workload, or arguments of another kind.
+    """
+    left, right = (_command(one) for one in (before, after))
+    if not (left and right):
+        return None
+    if left[1:] == right[1:]:
+        return "" if PurePath(left[0]).name == PurePath(right[0]).name else None
+    one, other = (
+        [PurePath(word).name if "/" in word else word for word in words[1:]] for words in (left, right)
+    )
+    return " against ".join(_apart(one, other)) if one != other else None
+
+
+def _command(manifest: Manifest) -> list[str]:
+    if manifest.workload is not None or manifest.arguments:
+        return []
+    take = program_words if manifest.has_counters else words_of
+    return take(manifest.command_line)
+
+
+def _apart(one: Sequence[str], other: Sequence[str]) -> Iterable[str]:
+    """Yields the words of each side from the first that differs to the last; an option that its value follows comes with it."""
+    start = _alike(one, other)
+    end = _alike(one[start:][::-1], other[start:][::-1])
+    if start and one[start - 1].startswith("-"):
+        start -= 1
+    for words in (one, other):
+        yield shortened(shlex.join(words[start : len(words) - end]), _WIDTH) or "none"
+
+
+def _alike(one: Iterable[str], other: Iterable[str]) -> int:
+    """Returns how many words both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
