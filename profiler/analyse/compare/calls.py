@@ -9,9 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from pathlib import PurePath
 
-from profiler.store.reports.controls import program_words, words_of
 from profiler.store.runs.manifest import Manifest
 from profiler.text import shortened
 
@@ -24,22 +22,19 @@ def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
     The result is None where nobody can tell: a command was not recorded, two names are of two programs, or two paths
     differ in their folders alone. It is None, too, of what has a workload, or arguments of another kind.
     """
-    left, right = (_command(one) for one in (before, after))
-    if not (left and right):
+    left, right = before.program_words, after.program_words
+    is_open = all(one.workload is None and not one.arguments for one in (before, after))
+    if not (is_open and left and right):
         return None
     if left[1:] == right[1:]:
-        return "" if PurePath(left[0]).name == PurePath(right[0]).name else None
-    one, other = (
-        [PurePath(word).name if "/" in word else word for word in words[1:]] for words in (left, right)
-    )
+        return "" if _name(left[0]) == _name(right[0]) else None
+    one, other = (list(map(_name, words[1:])) for words in (left, right))
     return " against ".join(_apart(one, other)) if one != other else None
 
 
-def _command(manifest: Manifest) -> list[str]:
-    if manifest.workload is not None or manifest.arguments:
-        return []
-    take = program_words if manifest.has_counters else words_of
-    return take(manifest.command_line)
+def _name(word: str) -> str:
+    """Returns a word without the folders of a path."""
+    return word.rstrip("/").rpartition("/")[2]
 
 
 def _apart(one: Sequence[str], other: Sequence[str]) -> Iterable[str]:

@@ -35,9 +35,9 @@ def derive_controls(command_line: str, ncu_version: str) -> Controls:
     )
 
 
-def program_words(command_line: str) -> list[str]:
-    """Returns the words with which the program was called; none if ncu did not start it."""
-    return _parted(words_of(command_line))[1]
+def without_ncu(words: list[str]) -> list[str]:
+    """Returns the words of ncu's command from the program on; none if ncu did not start it."""
+    return _parted(words)[1]
 
 
 def words_of(command_line: str) -> list[str]:

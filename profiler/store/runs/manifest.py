@@ -20,6 +20,7 @@ from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
 from profiler.store.remote.files import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
+from profiler.store.reports.controls import without_ncu, words_of
 from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
@@ -164,6 +165,12 @@ class Manifest(msgspec.Struct, frozen=True):
     def arguments(self) -> str | None:
         """Returns the arguments of a measured function, in words."""
         return self.facts.arguments
+
+    @property
+    def program_words(self) -> list[str]:
+        """Returns the words with which the program was called; none where no command was recorded, or ncu did not start it."""
+        command = words_of(self.command_line)
+        return without_ncu(command) if self.has_counters else command
 
     @property
     def launches(self) -> int:

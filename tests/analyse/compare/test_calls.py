@@ -36,7 +36,7 @@ def cautions(make_run):
     [
         ("./a.out 4096", "./a.out 4096"),
         ("./a.out", "./a.out"),
-        ("before/a.out 4096", "/work/after/a.out 4096"),
+        ("before/a.out 4096", "/opt/after/a.out 4096"),
         ("python train.py --rows 4096", "python train.py --rows 4096"),
     ],
 )
