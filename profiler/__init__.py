@@ -59,10 +59,12 @@ def _advised() -> Iterator[None]:
         yield
     except Exception as error:
         from profiler.errors import ProfError
-        from profiler.python.words import advise
+        from profiler.python.words import advise, advise_call
 
         if isinstance(error, ProfError):
             advise(error)
+        elif isinstance(error, TypeError):
+            advise_call(error, {name: globals()[name] for name in __all__})
         raise
 
 

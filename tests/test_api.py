@@ -1,5 +1,6 @@
 """`import profiler`: what notebooks use, with the answers the commands print."""
 
+import copy
 import re
 import subprocess
 import sys
@@ -359,6 +360,45 @@ def test_completion_offers_what_there_is_to_use_and_nothing_else():
 def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(typed, told):
     with pytest.raises(AttributeError, match=told):
         getattr(profiler, typed)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: profiler.compare(5, 6, kernel="x"), r"compare\(\) takes no 'kernel'; did you mean kernel_name=\.\.\.\?"),
+        (lambda: profiler.show(5, k="x"), r"show\(\) takes no 'k'; did you mean kernel_name="),
+        (lambda: profiler.ladder("gemm", size=1), r"ladder\(\) takes no 'size'; did you mean workload="),
+        (lambda: profiler.report(5, out="x"), r"report\(\) takes no 'out'; did you mean output="),
+        (lambda: profiler.read(5, zzz=1), r"read\(\) takes no 'zzz'; it takes recording$"),
+        (lambda: profiler.check(6, 5), r"1 positional argument but 2 were given; by name it takes baseline, kernel_name, "),
+        (lambda: profiler.read(5, 6), r"1 positional argument but 2 were given$"),
+        (lambda: profiler.measure(len, [], reps=3), r"measure has no option reps: .*; did you mean repeats="),
+    ],
+)  # fmt: skip
+def test_a_keyword_that_is_not_there_is_answered_with_the_one_that_was_meant(call, told):
+    with pytest.raises(TypeError, match=told):
+        call()
+
+
+def test_what_an_answer_has_not_is_answered_with_how_to_reach_it(reports):
+    report = reports / "gemm_5.ncu-rep"
+    sheet, compared = profiler.show(report), profiler.compare(report, report)
+    for answer, several in ((sheet, "sheets"), (compared, "comparisons")):
+        with pytest.raises(
+            TypeError, match=r"\['duration_ns'\]; \.to_pandas\(\)\.loc\['duration_ns'\] is that"
+        ):
+            answer["duration_ns"]
+        with pytest.raises(AttributeError, match=r"\.to_pandas\(\)\.loc\['duration_ns'\] is that metric$"):
+            answer.duration_ns  # noqa: B018 - raises
+        with pytest.raises(TypeError, match=rf"has no \[0\]; did you mean \.{several}\[0\]\?$"):
+            answer[0]
+        assert copy.deepcopy(answer) == answer
+    with pytest.raises(TypeError, match=r"Comparison has no \['speedup'\]; did you mean \.speedup\?$"):
+        compared["speedup"]
+    with pytest.raises(AttributeError, match=r"Recording has no 'kernel'; did you mean \.kernels\?$"):
+        profiler.read(report).kernel  # noqa: B018 - raises
+    with pytest.raises(AttributeError, match=r"Sheet has no 'zzz'; it has \.causes, "):
+        sheet.zzz  # noqa: B018 - raises
 
 
 def test_every_command_has_a_function_or_is_said_to_be_for_a_terminal():

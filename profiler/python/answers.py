@@ -26,7 +26,7 @@ from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound, ReportError
 from profiler.present.document import Document
-from profiler.python.words import in_python
+from profiler.python.words import in_python, lacking
 from profiler.text import counted, shortened
 
 if TYPE_CHECKING:
@@ -60,6 +60,15 @@ class ShowsItself:
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
         return [name for name in super().__dir__() if not name.startswith("_") and name not in _INNER]
+
+    if not TYPE_CHECKING:  # so that a checker refuses both, too
+
+        def __getattr__(self, name):
+            hint = "" if name.startswith("_") else lacking(self, name)
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
+
+        def __getitem__(self, name):
+            raise TypeError(f"{type(self).__name__} has no [{name!r}]{lacking(self, name)}")
 
 
 class _Shown(ShowsItself, Struct, frozen=True):
@@ -169,7 +178,7 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(ShowsItself, _Several, RecordingOverview):
+class Overview(_Several, ShowsItself, RecordingOverview):
     """Several kernels of a recording: `.headline`, `.index` by their share of the time, and `.sheets`; or times alone: `.timing`."""
 
     if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from profiler.measure.functions.measure import measure_function, processes_ahead
 from profiler.measure.functions.plan import FunctionPlan, function_name
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
+from profiler.python.words import keyword_meant
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
@@ -62,8 +63,8 @@ def measure_one(
     """Measures the function once and returns its run; `ahead` has the processes of several measurements."""
     if unknown := sorted(set(options) - {"values", *Options.__annotations__}):
         raise TypeError(
-            f"measure has no option {', '.join(unknown)}; it has {', '.join(Options.__annotations__)} and over. Give "
-            f"the function its own keywords with functools.partial({function_name(function)}, {unknown[0]}=...)"
+            f"measure has no option {', '.join(unknown)}: give the function its own keywords with functools.partial("
+            f"{function_name(function)}, {unknown[0]}=...){keyword_meant(unknown[0], [*Options.__annotations__, 'over'])}"
         )
     for what, one in (("function", function), ("reference", reference)):
         if not callable(one) and not (what == "reference" and one is None):

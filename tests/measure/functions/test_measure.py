@@ -400,7 +400,7 @@ REFUSED = {
     "flops=lambda n: n": "TypeError: flops is <function <lambda> at ",
     "kernel_name=fast": "TypeError: kernel_name is <function fast at ",
     "preset='nope'": "profiler.errors.PresetNotFound: no preset 'nope'; there are default",
-    "BLOCK=32": "TypeError: measure has no option BLOCK; it has kernel_name, reference, bytes, flops, name, ",
+    "BLOCK=32": "TypeError: measure has no option BLOCK: give the function its own keywords with functools.partial(",
 }
 
 

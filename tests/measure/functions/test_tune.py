@@ -65,7 +65,7 @@ print([(one.ns, one.decides, len(one.measurement.to_pandas("timings"))) for one 
         ("scaled, x, over=['BLOCK']", "TypeError: over=['BLOCK'] must give the values of each keyword"),
         ("scaled, x, over={}", "TypeError: over={} must give the values of each keyword"),
         ("raises, over={'x': [1, 2]}", "NoPointWorks: raises: none of 2 combinations can be measured"),
-        ("scaled, x, over=OVER, BLOCKS=3", "TypeError: measure has no option BLOCKS; it has"),
+        ("scaled, x, over=OVER, BLOCKS=3", "TypeError: measure has no option BLOCKS: give the function its own keywords"),
     ],
 )  # fmt: skip
 def test_a_sweep_of_which_nothing_can_be_measured_says_why(measuring, call, message):
