@@ -258,9 +258,9 @@ class Records(Struct, frozen=True):
 class Document(Struct, frozen=True):
     """An answer. Markdown prints the `title` as a heading, and a terminal does if the document is `titled`.
 
-    `closing` repeats the title at the end of a terminal's text, since people read the last line first. The first
-    `opening` sections are the answer; the others are evidence for it. Paper gets the first `on_paper` sections of a
-    page with many kernels, or all if it is None.
+    `closing` repeats the title at the end of a terminal's text and of a notebook's cell, since people read the last
+    line first. The first `opening` sections are the answer; the others are evidence for it. Paper gets the first
+    `on_paper` sections of a page with many kernels, or all if it is None.
     """
 
     title: str

@@ -196,6 +196,21 @@ def test_a_path_that_leads_nowhere_is_reported_as_such(record, check, baseline, 
     assert result.stderr.startswith(f"prof: {baseline}: no such file or folder; ")
 
 
+def test_one_pair_is_told_once_in_figures_that_a_narrow_terminal_has_room_for(record, check, monkeypatch):
+    """The last line has every figure of a single limit; the kernel's name would take the room of both times."""
+    monkeypatch.setenv("COLUMNS", "80")
+    baseline, kernel = record("main", "k", 1.0, kernels=["a_kernel_with_a_name"]), "a_kernel_with_a_name"
+    record("runs", "k", 1.2, kernels=[kernel])
+    slower = check("--baseline", Path("main") / baseline).stdout
+    assert "allowed  outcome" not in slower
+    assert "regression: duration_ns 1.000 ms -> 1.200 ms (+20.00 ± 0.14 %, allowed +2 %) in" in slower
+    record("runs", "k", 1.0, kernels=[kernel])
+    passed = check("--baseline", Path("main") / baseline).stdout
+    assert f"kernel     {kernel}\n" in passed
+    assert passed.count("1.000 ms") == 2
+    assert "no room" not in passed
+
+
 def test_a_folder_of_runs_checks_every_name_in_both(record, check, tmp_path):
     for name, factor in (("k1", 1.0), ("k2", 1.0), ("k10", 1.0)):
         record("main", name, factor)

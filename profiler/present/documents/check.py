@@ -21,14 +21,13 @@ from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.text import counted, first_of, shortened
 
-_COLUMNS = (
-    doc.Column("kernel", shrinks=True),
-    doc.Column("recording", stays=3),
+_NAMES = (doc.Column("kernel", shrinks=True), doc.Column("recording", stays=3))
+_LIMITS = (
     doc.Column("metric"),
-    doc.Column("baseline", stays=0, right=True),
-    doc.Column("candidate", stays=1, right=True),
+    doc.Column("baseline", stays=1, right=True),
+    doc.Column("candidate", stays=2, right=True),
     doc.Column("change ± 95 %", right=True),
-    doc.Column("allowed", stays=2, right=True),
+    doc.Column("allowed", stays=0, right=True),
     doc.Column("outcome", folds=True),
 )
 _MOST_NAMED = 6
@@ -48,16 +47,11 @@ _HEADER = (
 def check_document(finding: CheckFinding) -> doc.Document:
     """Returns a row for each limit; a pair that is not comparable has one row without figures."""
     lines = list(check_lines(finding))
-    several = len(finding.pairs) > 1
-    rows = [
-        doc.Row((*names_of(pair, several), *limit_cells(pair, one)), _TONE[outcome_of(pair, one)])
-        for pair, one in lines
-    ]
     reasons = _reasons(finding)
     sections: list[doc.Section] = [
         reasons,
         _sides(finding),
-        [doc.Table(_COLUMNS, rows, drops_empty=True)],
+        [] if reasons and _closing_has_all(lines) else _limits(finding, lines),
         [
             *(doc.Text(f"{pair_name(pair)}: {line}") for pair in finding.pairs for line in pair.refused),
             *map(doc.Caution, _cautions(finding)),
@@ -96,7 +90,26 @@ def _sides(finding: CheckFinding) -> doc.Section:
     if len(finding.pairs) != 1:
         return []
     (pair,) = finding.pairs
-    return [doc.Facts([("baseline", pair.before), ("candidate", pair.after)])]
+    kernel, _ = names_of(pair, several=False)
+    return [doc.Facts([("kernel", kernel), ("baseline", pair.before), ("candidate", pair.after)])]
+
+
+def _closing_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> bool:
+    """Returns whether the last line says all that the table would: of a single limit, unless its row has a reason to add."""
+    return len(lines) == 1 and not (lines[0][1] and lines[0][1].accepted)
+
+
+def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> doc.Section:
+    """Returns the table of limits; of a single pair, the kernel's name stands above."""
+    several = len(finding.pairs) > 1
+    rows = [
+        doc.Row(
+            (*(names_of(pair, several) if several else ()), *limit_cells(pair, one)),
+            _TONE[outcome_of(pair, one)],
+        )
+        for pair, one in lines
+    ]
+    return [doc.Table((*(_NAMES if several else ()), *_LIMITS), rows, drops_empty=True)]
 
 
 def outcome_of(pair: PairCheck, one: MetricCheck | None) -> Outcome:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from profiler.present.document import Document
 from profiler.present.render.html import document_html
 
@@ -11,5 +13,6 @@ _STYLE = Path(__file__).parent / "templates" / "cell.css"
 
 
 def cell_html(document: Document) -> str:
-    body = document_html(document, "", (), lambda _: None)
+    closing = [document.closing] if document.closing else []
+    body = document_html(replace(document, sections=[*document.sections, closing]), "", (), lambda _: None)
     return f'<div class="prof"><style>{_STYLE.read_text()}</style>{body}</div>'
