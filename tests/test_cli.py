@@ -1,5 +1,6 @@
 """The command line as a shell sees it: help, exit codes, streams, colour, pipes, interrupts."""
 
+import csv
 import json
 import os
 import re
@@ -245,6 +246,13 @@ def test_standard_output_is_the_result_and_nothing_else(prof_recorded, verb):
     assert result.stderr == ""
 
 
+def test_people_see_the_name_of_each_table_once_and_programs_in_each_row(prof_here):
+    printed = prof_here("query", "--tables").stdout.splitlines()
+    rows = csv.DictReader(prof_here("query", "--tables", "--format", "csv").stdout.splitlines())
+    names = dict.fromkeys(row["table"] for row in rows)
+    assert [line.split()[0] for line in printed if line[0] != " "] == ["table", *names]
+
+
 def test_quiet_leaves_results_and_errors(prof_here, reports, tmp_path):
     loud = prof_here("--runs", tmp_path / "a", "ingest", reports / "range.ncu-rep")
     quiet = prof_here("--runs", tmp_path / "b", "ingest", reports / "range.ncu-rep", "--quiet")
@@ -278,7 +286,7 @@ def test_a_flag_for_ncu_is_not_taken_for_one_of_prof(prof_here, monkeypatch):
     monkeypatch.chdir(ROOT)
     planned = prof_here("collect", "--ncu-option", "-q", "--kernel", "6", "--dry-run")
     assert planned.returncode == 0
-    assert " -q --export gemm-6" in planned.stdout
+    assert " -q --export gemm-6" in planned.stdout.replace(" \\\n  ", " ")
 
 
 def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded):

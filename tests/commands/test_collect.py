@@ -256,7 +256,7 @@ def test_a_rung_without_a_kernel_of_its_own_is_timed_and_stands_in_the_ladder(he
     ladder.write_text(ladder.read_text().replace('name = "rung1"', 'name = "copy"\nprofile = false', 1))
     words = ("--ladder", "scripts", "--kernel", "1-2", "--launches", 2, "--processes", 1)
 
-    dry = here.collect(*words, "--dry-run").stdout.splitlines()
+    dry = joined(here.collect(*words, "--dry-run"))
     assert dry[0] == "# kernel 1 (copy) at size=100 is timed, not profiled"
     assert [line.split()[1] for line in dry if "ncu" in line and "--export scripts-1" in line] == []
 
@@ -419,7 +419,12 @@ def test_words_that_name_nothing_end_with_a_code_of_their_own(here, words, code)
 
 def typed(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
     assert done.returncode == 0, done.stderr
-    return [shlex.split(line) for line in done.stdout.splitlines()]
+    return [shlex.split(line) for line in joined(done)]
+
+
+def joined(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The lines as a shell takes them: what a backslash ends goes on in the next."""
+    return done.stdout.replace(" \\\n  ", " ").replace("\\\n", "").splitlines()
 
 
 def without_place(words: list[str]) -> list[str]:
@@ -462,6 +467,20 @@ def test_words_are_quoted_as_a_shell_needs_them(here):
     words = ["./mine", "$HOME; touch x", "a  b", "*", "'\"", ""]
     (line,) = typed(here.collect("--name", "mine", "--processes", 1, "--dry-run", "--", *words))
     assert line[-len(words) :] == words
+
+
+def test_a_long_command_is_folded_as_a_shell_takes_it(here):
+    words = ["./mine", "a,b", "'c, d'", *(f"word-{number}" for number in range(40)), "x" * 300]
+    done = here.collect("--name", "mine", "--processes", 1, "--dry-run", "--", *words)
+    *lines, last = done.stdout.splitlines()
+    assert last == f"  {'x' * 300}"
+    assert len(lines) > 20
+    assert max(map(len, lines)) <= 100
+    assert all(line.endswith("\\") for line in lines)
+    script = f"set -- {done.stdout}\nprintf '%s\\n' \"$@\""
+    taken = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert taken.stdout.splitlines() == typed(done)[0]
+    assert taken.stdout.splitlines()[-len(words) :] == words
 
 
 def kernels_of(lines: list[list[str]]) -> list[tuple[str, str]]:
@@ -524,7 +543,7 @@ def bare(here):
 def test_a_machine_without_a_gpu_and_its_tools_prints_it_with_words_that_stand_for_them(bare):
     done = bare.collect("--ladder", "compiled", "--kernel", 3, "--processes", 1, "--dry-run")
     assert (done.returncode, done.stderr) == (0, "")
-    *comments, compiler, profiler = done.stdout.splitlines()
+    *comments, compiler, profiler = joined(done)
     assert comments == [
         "# no ncu was found here: `ncu` stands for its path",
         "# no nvcc was found here: `nvcc` stands for its path, and cuBLAS is left out",
@@ -539,7 +558,7 @@ def test_there_only_what_a_command_names_is_missing(bare):
     script = bare.scripts("--kernel", 1, "--dry-run")
     program = bare.collect("--name", "mine", "--processes", 1, "--gpus", "all", "--dry-run", "--", "./mine")
     for done in (script, program):
-        comment, command = done.stdout.splitlines()
+        comment, command = joined(done)
         assert comment == "# no ncu was found here: `ncu` stands for its path"
         assert command.startswith("ncu --config-file off ")
 

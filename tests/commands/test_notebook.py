@@ -256,6 +256,7 @@ def test_a_notebook_that_exists_is_not_written_over(in_mine, mine):
         ("--ladder", "mine"),
         ("--size", "4"),
         ("--force",),
+        ("1", "2", "--set-param", "n=5"),
     ],
     ids=" ".join,
 )

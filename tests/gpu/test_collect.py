@@ -160,7 +160,7 @@ def test_a_kernel_that_is_collected_already_is_skipped(pair, collect):
 def test_a_dry_run_prints_what_ncu_takes(pair, collect, place):
     done = collect("--kernel", "6", "--size", "512", "--launches", 1, "--processes", 1, "--repeats", 0,
                    "--no-verify", "--preset", "four-way", "--dry-run")  # fmt: skip
-    _, line = done.stdout.splitlines()
+    _, line = done.stdout.replace("\\\n", "").splitlines()
     typed = subprocess.run(["bash", "-c", line], cwd=place, capture_output=True, text=True, check=False)
     assert typed.returncode == 0, typed.stdout + typed.stderr
     assert (place / "gemm-6.ncu-rep").exists()

@@ -90,6 +90,10 @@ def notebook(
     if names and (len(names) > 1 or not _is_notebook(names[0])):
         if len(names) > _MOST_RECORDINGS:
             raise Misuse("name one notebook to open, or at most two recordings to write one about")
+        if set_param:
+            raise Misuse(
+                "--set-param is for a notebook over a ladder; --size chooses among the runs of a name"
+            )
         recordings = _recordings(names, settings, size)
         path = output or Path(f"{_name_of(recordings[-1])}{_SUFFIX}")
         _write(path, settings, force, lambda folder: _about_recordings(folder, recordings))

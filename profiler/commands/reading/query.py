@@ -64,7 +64,7 @@ def query(
     if tables:
         from profiler.store.query import describe_tables
 
-        print_document(rows_document(*describe_tables()), settings.format, pages=True)
+        print_document(rows_document(*describe_tables(), grouped=True), settings.format, pages=True)
         return
     if sql is None:
         raise Misuse("give a SELECT statement, or --tables to see what there is")

@@ -56,6 +56,7 @@ _OPTIONS_MEANT = {
     "--filter": "--kernel-name",
 }
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
+_COLOURS = ("--no-color", "--no-colour", "--color", "--colour", "--no-colors", "--colors")
 _OTHER_FORMATS = {
     "html": "`prof report` writes a page, with the same words for the recordings",
     "md": "give --format markdown",
@@ -82,6 +83,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         return hint  # it would take the word for a program
     if first in verbs:
         return None
+    if first.partition("=")[0] in _COLOURS:
+        return _without_colours(first, words[1:])
     from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 
     if first in _IMPORTS and len(words) > 1:
@@ -110,6 +113,9 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         return f"there is no {option}: {meant} does that"
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"
+    if option in _COLOURS:
+        others = [word for word in words if not word.startswith(option)]
+        return _without_colours(option, [verb, *others])
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
         place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
         named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
@@ -117,6 +123,12 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         page = f"prof report {of}-o page.html"
         return f"prof {verb} prints its answer: write a page with `{page}`, or redirect it with `prof {verb} {of}--format markdown > FILE`"
     return None
+
+
+def _without_colours(option: str, words: Sequence[str]) -> str:
+    """Returns the hint where colours were asked for or against: variables of the environment do that for every program."""
+    name = "NO_COLOR" if option.startswith("--no-") else "NO_COLOR or FORCE_COLOR"
+    return f"there is no {printable(option)}: the variable {name} does that, as in `NO_COLOR=1 prof {_typed(words)}`"
 
 
 def _of_a_program(option: str, words: Sequence[str]) -> str | None:

@@ -5,7 +5,8 @@ Kernels that are only timed and tools that are missing become comments, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from profiler.measure.tools.ncu import NO_NCU, Ncu, find_ncu
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Gpu, Toolchain, choose_gpus, find_gpu, find_gpus, find_toolchain
 
+_WIDTH = 98  # of a line, without its backslash
+
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
     """Yields the commands that a collection would run, in their order; what this machine lacks for them comes first, as comments."""
@@ -31,7 +34,7 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
         builds = [
             build_command(kernel, plan.device.gpu.arch, toolchain, binary) for kernel, binary in compiled
         ]
-        yield from dict.fromkeys(map(shown, builds))
+        yield from dict.fromkeys(map(_folded, builds))
     for target in targets:
         if not target.is_profiled:
             yield f"# {target.label} is timed, not profiled"
@@ -40,7 +43,30 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
     for target, step in sorted(
         steps, key=lambda one: (one[1].what != "verify", one[1].process, order[one[1].what])
     ):
-        yield shown(_words(plan, target, step))
+        yield _folded(_words(plan, target, step))
+
+
+def _folded(command: Iterable[str]) -> str:
+    """Returns the command as one would type it; a long one on several lines, of which each but the last ends in a backslash.
+
+    A long list goes on at the very start of a line, since a shell takes what stands on both sides for one word.
+    """
+    text, column = "", 0
+    for space, piece in _pieces(command):
+        if column + len(space + piece) > _WIDTH:
+            text, column = f"{text}{space}\\\n{space}", len(space)
+        text += space + piece
+        column += len(space + piece)
+    return text
+
+
+def _pieces(command: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields where a line may break: the space before a word, if any, and the word, or the next entry of its list."""
+    for place, word in enumerate(command):
+        quoted = shown([word])
+        first, *others = re.split(r"(?<=,)", quoted) if quoted == word else [quoted]
+        yield " " if place else "", first
+        yield from (("", other) for other in others)
 
 
 def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -15,12 +16,15 @@ def rows_document(
     columns: Sequence[Column] | None = None,
     tones: Sequence[Tone] = (),
     below: Sequence[Section] = (),
+    *,
+    grouped: bool = False,
 ) -> Document:
     """Returns a document with one table and its records.
 
     Programs get the names and values as they are. People get `columns`, without those that no row fills. If
     there are no `columns`, each name becomes a plain column, aligned right if it holds figures; the last one folds, and of the
-    others that with the longest text, such as a kernel's name, gets shorter where a window is narrow.
+    others that with the longest text, such as a kernel's name, gets shorter where a window is narrow. If the rows are
+    `grouped` by their first value, people see each of these once.
     """
     plain = [Column(name, right=_holds_figures(rows, place)) for place, name in enumerate(header)]
     widths = [
@@ -33,7 +37,11 @@ def rows_document(
     if not plain[-1].right:
         plain[-1] = replace(plain[-1], folds=True)
     shown = columns or plain
-    toned = [Row(row, tones[place] if tones else "plain") for place, row in enumerate(rows)]
+    repeats = [grouped and row[:1] == before[:1] for before, row in pairwise([(), *rows])]
+    toned = [
+        Row(("", *row[1:]) if again else row, tones[place] if tones else "plain")
+        for place, (row, again) in enumerate(zip(rows, repeats, strict=True))
+    ]
     table = Table(shown, toned, drops_empty=columns is not None)
     return Document("", [[table], *below], Records(header, rows))
 
