@@ -14,6 +14,9 @@ from profiler.store.runs.manifest import Manifest
 from profiler.text import shortened
 
 _WIDTH = 60
+_OF_FUNCTIONS = (
+    "profiler.measure.functions.child"  # calls any function that is measured, and always by the same words
+)
 
 
 def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
@@ -23,8 +26,8 @@ def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
     differ in their folders alone. It is None, too, of what has a workload, or arguments of another kind.
     """
     left, right = before.program_words, after.program_words
-    is_open = all(one.workload is None and not one.arguments for one in (before, after))
-    if not (is_open and left and right):
+    has_other = any(one.workload is not None or one.arguments for one in (before, after))
+    if has_other or not (left and right) or _OF_FUNCTIONS in left + right:
         return None
     if left[1:] == right[1:]:
         return "" if _name(left[0]) == _name(right[0]) else None
