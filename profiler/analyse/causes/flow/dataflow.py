@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -241,25 +242,40 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     )
 
 
-def readers_of(register: str, following: Iterable[Site]) -> list[Site]:
-    """Returns which of the instructions that follow read a register before another result is written to it."""
-    readers = []
+def readers_behind(evidence: Evidence, site: Site, registers: Iterable[str] | None = None) -> list[Site]:
+    """Returns the instructions behind this one that read what it writes, or only these registers of it."""
+    code = evidence.by_function[site.function]
+    behind = code[evidence.place(site, code) + 1 :]
+    written = written_registers(site.instruction) if registers is None else registers
+    return [reader for register in written for reader in readers_of(register, behind)]
+
+
+def readers_of(
+    register: str, following: Iterable[Site], overwrites: Callable[[Site], bool] | None = None
+) -> Iterator[Site]:
+    """Yields which of the instructions that follow read a register before another result is written to it.
+
+    `overwrites` says which instructions write one; by default, all that write the register do.
+    """
     for site in following:
         if register in inputs_of(site.instruction):
-            readers.append(site)
-        if register in written_registers(site.instruction):
-            break
-    return readers
+            yield site
+        if overwrites(site) if overwrites else register in written_registers(site.instruction):
+            return
 
 
-def reach(start: Iterable[_Step], onwards: Callable[[_Step], Iterable[_Step]]) -> Set[_Step]:
-    """Returns the start and all that it leads to, however many steps away, the nearest first."""
+def reach(
+    start: Iterable[_Step], onwards: Callable[[_Step], Iterable[_Step]], most: float = math.inf
+) -> Set[_Step]:
+    """Returns the start and all that it leads to, however many steps away, the nearest first; nothing where that is more than `most`."""
     found = dict.fromkeys(start)
     wanted = list(found)
     for one in wanted:  # which grows
         new = dict.fromkeys(other for other in onwards(one) if other not in found)
         found |= new
         wanted += new
+        if len(found) > most:
+            return frozenset()
     return found.keys()
 
 

@@ -98,7 +98,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
         ]
-        users = readers_of(target[0], following)
+        users = list(readers_of(target[0], following))
         if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
             found |= {site: None, users[0]: None}
     return list(found)
