@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.loops import Loop
@@ -121,7 +121,13 @@ def _scaled_index(site: Site) -> tuple[set[str], int] | None:
 
 @lru_cache(maxsize=64)
 def changed_in(loop: Loop) -> frozenset[str]:
+    """Returns the registers that a loop writes, by instructions that did not run, too."""
     return frozenset(register for one in loop.body for register in written_registers(one))
+
+
+def written_by_any(sites: Iterable[Site]) -> set[str]:
+    """Returns the registers that these instructions write."""
+    return {register for site in sites for register in written_registers(site.instruction)}
 
 
 def address_registers(instruction: Instruction) -> frozenset[str]:
@@ -171,14 +177,9 @@ def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None
     return reach(computed(addresses), lambda site: computed(sources_of(evidence, site)))
 
 
+@kept
 def find_processing(evidence: Evidence) -> Set[Site]:
     """Returns the instructions that compute with loaded values, in the order in which they stand: work for each element."""
-    if evidence not in _processing:
-        _processing[evidence] = _find_processing(evidence)
-    return _processing[evidence]
-
-
-def _find_processing(evidence: Evidence) -> Set[Site]:
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         loaded: set[str] = set()
@@ -353,22 +354,11 @@ def predicates_in(text: str) -> frozenset[str]:
     return frozenset(_PREDICATE.findall(text))
 
 
-_processing: WeakKeyDictionary[Evidence, Set[Site]] = WeakKeyDictionary()  # several detectors ask for it
-_writers: WeakKeyDictionary[Evidence, dict[int, Callable[[int, str], int | None]]] = WeakKeyDictionary()
-
-
+@kept
 def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
-    """Returns what finds the last writer of a register in a function: it is asked for often, and takes long to prepare."""
-    known = _writers.setdefault(evidence, {})
-    if function not in known:
-        known[function] = _nearest_writers(evidence.by_function[function])
-    return known[function]
-
-
-def _nearest_writers(sites: Sequence[Site]) -> Callable[[int, str], int | None]:
-    """Returns a function that finds the instruction that last wrote a register before a position, or else after it in a loop."""
+    """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
-    for index, site in enumerate(sites):
+    for index, site in enumerate(evidence.by_function[function]):
         for register in written_registers(site.instruction):
             positions.setdefault(register, []).append(index)
 

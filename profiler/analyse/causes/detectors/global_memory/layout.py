@@ -137,7 +137,7 @@ def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]
     A block that takes a row in pieces, an element a thread of each, could as well take several elements a thread. The
     pieces lie as many bytes apart as all threads access at once.
     """
-    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    threads = evidence.shape.threads if evidence.shape else 0
     pieces: dict[object, list[Site]] = {}
     for site in sites:
         if threads and 0 < site.width < WIDEST_BITS and offset_of(site) % (threads * site.width // 8) == 0:
@@ -289,7 +289,7 @@ def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
         return
     if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
         return
-    at_once = math.prod(evidence.shape.grid) / waves
+    at_once = evidence.shape.blocks / waves
     side = math.sqrt(at_once)
     least = SECTOR_BYTES * sum((site.sectors or 0.0) / min(count, side) for site, count in shared.items())
     delivered = read - SECTOR_BYTES * sum(site.sectors or 0.0 for site in others)

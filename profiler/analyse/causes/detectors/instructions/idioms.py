@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of
+from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of, written_by_any
 from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES
 
@@ -193,15 +193,10 @@ def _find_counting_loops(evidence: Evidence) -> tuple[list[Site], float]:
 def _only_counts(inside: Sequence[Site]) -> bool:
     """Returns whether a loop takes the lowest bit of what it shifts and adds it to a sum, and to nothing else."""
     taking = [site for site in inside if _takes_lowest_bit(site)]
-    shifted = {
-        register
-        for site in inside
-        if site.opcode.startswith("SHF.R.")
-        for register in written_registers(site.instruction)
-    }
+    shifted = written_by_any(site for site in inside if site.opcode.startswith("SHF.R."))
     if not any(not shifted.isdisjoint(inputs_of(site.instruction)) for site in taking):
         return False
-    bits = {register for site in taking for register in written_registers(site.instruction)}
+    bits = written_by_any(taking)
     reading = [
         site for site in inside if site not in taking and not bits.isdisjoint(inputs_of(site.instruction))
     ]

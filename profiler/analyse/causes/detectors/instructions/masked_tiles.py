@@ -8,6 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
     follow_results,
     predicates_in,
@@ -70,15 +71,10 @@ def _passages(evidence: Evidence) -> Iterable[list[Site]]:
 
 def _masked_loads(sites: Sequence[Site]) -> list[Site]:
     """Returns the loads of a tile: several, all of one width, each under a predicate. No load, if others bring elements beside them."""
-    loads = [site for site in sites if site.kind == "global load" and not _is_of_one_place(site)]
+    loads = [site for site in sites if site.kind == "global load" and not is_of_one_place(site)]
     masked = [site for site in loads if site.instruction.predicate and site.acting is not None]
     alike = len({(site.width, site.executed) for site in masked}) == 1
     return masked if alike and len(masked) == len(loads) > 1 else []
-
-
-def _is_of_one_place(site: Site) -> bool:
-    """Returns whether all lanes of a warp load the same few bytes, such as where a list begins."""
-    return not site.instruction.predicate and site.sectors == site.executed
 
 
 def _part_there(loads: Sequence[Site]) -> float:
