@@ -280,20 +280,13 @@ def reach(
     return found.keys()
 
 
-def follow_results(
-    sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
-) -> set[Site]:
-    """Returns the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
-
-    `depends` gets each instruction, and whether it reads a result of the ones found before it.
-    """
-    return set(find_depending(sites, loops, depends))
-
-
 def find_depending(
     sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
 ) -> Iterator[Site]:
-    """Yields what `follow_results` returns, one instruction after the other, for a search that may end early."""
+    """Yields the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
+
+    `depends` gets each instruction, and whether it reads a result of the ones found before it.
+    """
     tainted: set[str] = set()
     ends = {loop.end: loop.start for loop in loops}
     index = 0

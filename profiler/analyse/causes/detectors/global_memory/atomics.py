@@ -16,8 +16,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    find_depending,
     find_processing,
-    follow_results,
     predicates_in,
     sources_of,
 )
@@ -160,7 +160,7 @@ def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
         def depends(site: Site, reads_dependent: bool, passed_on: bool = passed_on) -> bool:
             return reads_dependent or is_swap(site) or (passed_on and site.kind == "shared load")
 
-        depending = follow_results(sites, [loop], depends)
+        depending = set(find_depending(sites, [loop], depends))
     branches = [site for site in sites if site.instruction.name == "BRA"]
     last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
     is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)

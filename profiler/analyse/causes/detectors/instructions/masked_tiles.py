@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
-    follow_results,
+    find_depending,
     predicates_in,
     predicates_read,
     predicates_written,
@@ -115,7 +115,7 @@ def _work_on(sites: Sequence[Site], loads: Sequence[Site], part: float) -> Mappi
     acting = {load: (load.acting or 0.0) / LANES for load in loads}
     most = max(acting.values())
     loading = set(loads)
-    fed = follow_results(sites, [], lambda site, reads: site in loading or reads)
+    fed = set(find_depending(sites, [], lambda site, reads: site in loading or reads))
     first = min(map(sites.index, loads))
     exchange = next(
         (
